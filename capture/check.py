@@ -1,0 +1,50 @@
+"""The verifier: what must be true of every graph, after every pass."""
+
+from __future__ import annotations
+
+from .graph import Graph
+from .leaves import constant, random_key
+from .tracer import infer
+
+__all__ = ["GraphError", "check"]
+
+
+class GraphError(AssertionError):
+    """A graph that breaks a rule: a defect of gradiva, not of the user's program."""
+
+
+def check(graph: Graph) -> Graph:
+    """Return the graph if it is sound, else raise GraphError naming the node and the rule."""
+    seen = set()
+    effects = set()
+    for number, node in enumerate(graph.nodes):
+        where = f"node {number} ({node.operator.name})"
+        if node in seen:
+            raise GraphError(f"{where}: stands in the graph twice")
+        for edge in node.inputs:
+            if edge.node not in seen:
+                raise GraphError(f"{where}: uses {edge.node.operator.name} before it was made")
+            if not 0 <= edge.output < len(edge.node.type):
+                raise GraphError(f"{where}: uses an output that does not exist")
+            if edge.argument not in (None, "key", *node.operator.arguments):
+                raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
+        known = {*node.operator.arguments, "effect", "seed", "shared", "number", "value", "layout"}
+        for name, value in node.attributes:
+            if name not in known:
+                raise GraphError(f"{where}: unknown attribute {name}")
+            if name == "effect":
+                if value in effects:
+                    raise GraphError(f"{where}: effect number {value} is used twice")
+                effects.add(value)
+        if node.operator.random != any(edge.argument == "key" for edge in node.inputs):
+            raise GraphError(f"{where}: a random operator has a key, and no other has")
+        if node.operator not in (constant, random_key):
+            given = {k: v for k, v in node.attributes if k in node.operator.arguments}
+            edges = tuple(edge for edge in node.inputs if edge.argument != "key")
+            if infer(node.operator, edges, given) != node.type:
+                raise GraphError(f"{where}: the type rule does not give the type it has")
+        seen.add(node)
+    for edge in graph.outputs:
+        if edge.node not in seen or not 0 <= edge.output < len(edge.node.type):
+            raise GraphError("an output of the graph is not an output of one of its nodes")
+    return graph

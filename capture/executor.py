@@ -1,0 +1,282 @@
+"""Runs a compiled graph again and again, ahead of the user.
+
+One scheduler thread per pipeline makes batches into a bounded queue; the work inside a batch is
+split by sample over the pipeline's worker pool. A batch is an object with its own buffers and its
+own error: a bad sample fails that batch, and the next one is made as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.rng import RandomKey
+from gradiva.eager.run import execute
+from gradiva.eager.source import Source, SourceOperator
+from gradiva.eager.threads import WorkerPool
+
+from .graph import Edge, Graph, Node, Opaque
+from .leaves import constant, random_key
+
+__all__ = ["Executor", "Plan"]
+
+Outputs = tuple[Batch, ...]
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Plan:
+    """A graph with its sources opened: `run` makes the next batch of each output."""
+
+    def __init__(self, graph: Graph, batch_size: int, seed: int, pool: WorkerPool) -> None:
+        self.graph = graph
+        self.batch_size = batch_size
+        self.seed = seed
+        self.pool = pool
+        self.iteration = 0
+        self.sources: dict[Node, Source] = {}
+        for node in graph.nodes:
+            if isinstance(node.operator, SourceOperator):
+                self.sources[node] = self._open(node, node.operator)
+        self._steps = [
+            node for node in graph.nodes if node not in self.sources and node.operator != random_key
+        ]
+        self._last_use = self._find_last_uses()
+
+    def _open(self, node: Node, operator: SourceOperator[Any]) -> Source:
+        given = {
+            name: value.value if isinstance(value, Opaque) else value
+            for name, value in node.attributes
+        }
+        seed = int(given.pop("seed", -1))
+        try:
+            return operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
+        except GradivaError as error:
+            raise self._locate(error, node) from error.__cause__
+
+    def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
+        """What can be let go after a node has run, so that its memory serves the next one."""
+        last: dict[tuple[Node, int], Node] = {}
+        for node in self._steps:
+            for edge in node.inputs:
+                last[edge.node, edge.output] = node
+        for edge in self.graph.outputs:
+            last.pop((edge.node, edge.output), None)
+        uses: dict[Node, list[tuple[Node, int]]] = {}
+        for value, node in last.items():
+            uses.setdefault(node, []).append(value)
+        return uses
+
+    def run(self) -> Outputs:
+        """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
+        values: dict[tuple[Node, int], Batch] = {}
+        size, positions = self._read(values)
+        self.iteration += 1
+        for node in self._steps:
+            if self.pool.cancelled:
+                raise StopIteration
+            try:
+                outputs = self._call(node, values, size, positions)
+            except GradivaError as error:
+                raise self._locate(error, node) from error.__cause__
+            for output, batch in enumerate(outputs):
+                values[node, output] = batch
+            for value in self._last_use.get(node, ()):
+                values.pop(value, None)
+        return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+
+    def _read(self, values: dict[tuple[Node, int], Batch]) -> tuple[int, Positions]:
+        """Read every source, also after one has failed, so that they stay in step."""
+        failure: BaseException | None = None
+        size: int | None = None
+        positions: Positions | None = None
+        for node, source in self.sources.items():
+            try:
+                batches = source.read(self.batch_size, self.pool)
+            except GradivaError as error:
+                failure = failure or self._locate(error, node)
+                continue
+            except StopIteration as stop:
+                failure = stop
+                continue
+            for output, batch in enumerate(batches):
+                values[node, output] = batch
+            read = len(batches[0])
+            if size is not None and read != size and failure is None:
+                failure = self._locate(
+                    OperatorValueError(
+                        "all sources of a pipeline deliver batches of one size",
+                        expected=f"{size} samples",
+                        got=f"{read}",
+                    ),
+                    node,
+                )
+            size = read if size is None else size
+            if positions is None:
+                positions = batches[0].positions
+        if failure is not None:
+            raise failure
+        size = self.batch_size if size is None else size
+        if positions is None:
+            first = self.iteration * self.batch_size
+            positions = np.arange(first, first + size, dtype=np.int64)
+        return size, positions
+
+    def _call(
+        self, node: Node, values: dict[tuple[Node, int], Batch], size: int, positions: Positions
+    ) -> Outputs:
+        if node.operator is constant:
+            return (_constant(node, size),)
+        inputs: list[Batch] = []
+        given: dict[str, Any] = {
+            name: value.value if isinstance(value, Opaque) else value
+            for name, value in node.attributes
+            if name in node.operator.arguments
+        }
+        key = None
+        for edge in node.inputs:
+            if edge.argument is None:
+                inputs.append(values[edge.node, edge.output])
+            elif edge.argument == "key":
+                key = self._key(edge)
+            else:
+                given[edge.argument] = values[edge.node, edge.output]
+        if node.operator.random:
+            own = next((batch.positions for batch in inputs if batch.positions is not None), None)
+            positions = positions if own is None else own
+            if node.attribute("shared"):
+                outputs = execute(node.operator, (), given, 1, self.pool, key, positions[:1])
+                return tuple(_repeat(batch, size) for batch in outputs)
+        outputs = execute(node.operator, tuple(inputs), given, size, self.pool, key, positions)
+        return outputs
+
+    def _key(self, edge: Edge) -> RandomKey:
+        seed = edge.node.attribute("seed")
+        return RandomKey(self.seed if seed is None else seed, edge.node.attribute("number"))
+
+    def _locate(self, error: GradivaError, node: Node) -> GradivaError:
+        lines = self.graph.locations.get(node, ())
+        name = self.graph.names.get(node)
+        operator = f"{node.operator.name} ({name})" if name else node.operator.name
+        error.operator = operator
+        return error.complete(location=lines[0] if lines else None)
+
+    def reset(self) -> None:
+        for source in self.sources.values():
+            source.reset()
+
+
+def _constant(node: Node, size: int) -> Batch:
+    array = node.attribute("value")
+    geometry = Geometry.repeated(size, array.shape)
+    return Batch(array.reshape(-1), geometry, node.type[0])
+
+
+def _repeat(batch: Batch, size: int) -> Batch:
+    geometry = Geometry.repeated(size, batch.geometry.shape(0))
+    return Batch(batch.data, geometry, batch.type)
+
+
+class Executor:
+    """Keeps up to `depth` batches ready. `get` hands them out in order, with their errors."""
+
+    def __init__(self, plan: Plan, depth: int, threaded: bool) -> None:
+        self.plan = plan
+        self.depth = depth
+        self.threaded = threaded
+        self._ready: deque[Outputs | BaseException] = deque()
+        self._changed = threading.Condition()
+        self._ended = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._process = os.getpid()
+        _executors.add(self)
+
+    def get(self) -> Outputs:
+        """The next batch. Raises what making it raised; StopIteration at the end of the data."""
+        if self._closed or self._process != os.getpid():
+            why = "was closed" if self._closed else "belongs to the parent process of this fork"
+            raise OperatorRuntimeError(f"this pipeline {why}")
+        if not self.threaded:
+            return self.plan.run()
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._schedule, name="gradiva-scheduler", daemon=True
+            )
+            self._thread.start()
+        with self._changed:
+            while not self._ready:
+                self._changed.wait(1.0)
+                if not self._ready and (self._closed or not self._thread.is_alive()):
+                    raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
+            item = self._ready.popleft()
+            self._changed.notify_all()
+        if isinstance(item, BaseException):
+            # Raised once more at each call after the end, until `reset`.
+            if isinstance(item, StopIteration):
+                with self._changed:
+                    self._ready.append(item)
+            raise item
+        return item
+
+    def _schedule(self) -> None:
+        while True:
+            with self._changed:
+                while not self._closed and (self._ended or len(self._ready) >= self.depth):
+                    self._changed.wait()
+                if self._closed:
+                    return
+            item: Outputs | BaseException
+            try:
+                item = self.plan.run()
+            except BaseException as error:
+                item = error
+            with self._changed:
+                self._ended = isinstance(item, StopIteration)
+                self._ready.append(item)
+                self._changed.notify_all()
+            del item
+
+    def waiting(self) -> int:
+        """Batches that are ready and not yet handed out."""
+        with self._changed:
+            return sum(not isinstance(item, StopIteration) for item in self._ready)
+
+    def reset(self) -> None:
+        """Start again after the end of the data. Without effect before it."""
+        with self._changed:
+            if self.threaded and not self._ended:
+                return
+            self._ready.clear()
+            self.plan.reset()
+            self._ended = False
+            self._changed.notify_all()
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop the scheduler and the workers. A callback that never returns is left behind."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self.plan.pool.cancelled = True
+        if self._thread not in (None, threading.current_thread()):
+            assert self._thread is not None
+            self._thread.join(timeout)
+        self._ready.clear()
+        self.plan.pool.close()
+
+
+_executors: weakref.WeakSet[Executor] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for executor in list(_executors):
+        executor.close(timeout=2.0)

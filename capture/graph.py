@@ -1,0 +1,188 @@
+"""The graph: frozen nodes, interned, in the order in which they were recorded.
+
+A node has four fields: operator, inputs, attributes, type. Two nodes with equal fields are one
+node, so common subexpressions meet without a pass; random calls carry their key as an input and
+effects carry their number as an attribute, so nothing merges that must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.dtypes import DType
+from gradiva.eager.errors import Location
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.value import SampleType
+
+__all__ = ["Edge", "Graph", "GraphBuilder", "Node", "Opaque"]
+
+
+class Edge(NamedTuple):
+    """One output of a node; `argument` names the argument it feeds, None for an input."""
+
+    node: Node
+    output: int
+    argument: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One call. `type` has a SampleType per output. Nodes are compared by identity."""
+
+    operator: OperatorBase
+    inputs: tuple[Edge, ...]
+    attributes: tuple[tuple[str, Any], ...]
+    type: tuple[SampleType, ...]
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        return default
+
+
+class Opaque:
+    """A callable or other object in an attribute: compared by identity, shown by its name."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        name = getattr(self.value, "__qualname__", None) or type(self.value).__qualname__
+        return f"<{name}>"
+
+
+def _key(value: Any) -> Any:
+    """What an attribute is compared by: 1, 1.0, True, 0.0 and -0.0 all differ; NaN is itself."""
+    if isinstance(value, float):
+        return (float, np.float64(value).tobytes())
+    if isinstance(value, tuple):
+        return (tuple, tuple(_key(item) for item in value))
+    if isinstance(value, np.ndarray):
+        return (np.ndarray, value.dtype.str, value.shape, value.tobytes())
+    if isinstance(value, Opaque):
+        return (Opaque, id(value.value))
+    return (type(value), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A program: `nodes` in an order in which they can run, and `outputs`.
+
+    locations: the user's lines that made a node (several calls may have made the same one);
+    names: given by the user; kept: nodes that must stay though no output needs them.
+    """
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[Edge, ...]
+    locations: dict[Node, tuple[Location, ...]] = field(default_factory=dict)
+    names: dict[Node, str] = field(default_factory=dict)
+    kept: frozenset[Node] = frozenset()
+    title: str = "graph"
+
+    def with_(self, nodes: Iterable[Node], outputs: tuple[Edge, ...] | None = None) -> Graph:
+        """The graph with other nodes; what lies beside them is kept for those that remain."""
+        chosen = tuple(nodes)
+        alive = set(chosen)
+        return Graph(
+            chosen,
+            self.outputs if outputs is None else outputs,
+            {node: lines for node, lines in self.locations.items() if node in alive},
+            {node: name for node, name in self.names.items() if node in alive},
+            self.kept & alive,
+            self.title,
+        )
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __str__(self) -> str:
+        """One line a node: `%1 = flip(%0, horizontal=%2) : uint8 HWC cpu`."""
+        numbers: dict[tuple[Node, int], int] = {}
+        lines = []
+        for node in self.nodes:
+            arguments = [
+                (f"{edge.argument}=" if edge.argument else "") + f"%{numbers[edge.node, edge.output]}"
+                for edge in node.inputs
+            ]
+            arguments += [f"{name}={_text(value)}" for name, value in node.attributes]
+            for output in range(len(node.type)):
+                numbers[node, output] = len(numbers)
+            results = ", ".join(f"%{numbers[node, output]}" for output in range(len(node.type)))
+            types = ", ".join(map(str, node.type))
+            lines.append(f"  {results} = {node.operator.name}({', '.join(arguments)}) : {types}")
+        returned = ", ".join(f"%{numbers[edge.node, edge.output]}" for edge in self.outputs)
+        return "\n".join([f"{self.title} {{", *lines, f"  return {returned}", "}"])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class GraphBuilder:
+    """A graph while it is being recorded."""
+
+    def __init__(self, title: str = "graph") -> None:
+        self.title = title
+        self._nodes: list[Node] = []
+        self._interned: dict[Any, Node] = {}
+        self._locations: dict[Node, list[Location]] = {}
+        self._names: dict[Node, str] = {}
+        self._kept: set[Node] = set()
+
+    def add(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Edge, ...],
+        attributes: dict[str, Any],
+        types: tuple[SampleType, ...],
+        location: Location | None = None,
+        name: str | None = None,
+        keep: bool = False,
+    ) -> Node:
+        """The node with these fields: a new one, or the one that is there already."""
+        ordered = tuple(sorted(attributes.items()))
+        key = (
+            operator.name,
+            tuple((id(edge.node), edge.output, edge.argument) for edge in inputs),
+            tuple((key, _key(value)) for key, value in ordered),
+            name,
+        )
+        node = self._interned.get(key)
+        if node is None:
+            node = Node(operator, inputs, ordered, types)
+            self._interned[key] = node
+            self._nodes.append(node)
+        if location is not None:
+            lines = self._locations.setdefault(node, [])
+            if location not in lines:
+                lines.append(location)
+        if name is not None:
+            self._names[node] = name
+        if keep:
+            self._kept.add(node)
+        return node
+
+    def finish(self, outputs: tuple[Edge, ...]) -> Graph:
+        return Graph(
+            tuple(self._nodes),
+            outputs,
+            {node: tuple(lines) for node, lines in self._locations.items()},
+            dict(self._names),
+            frozenset(self._kept),
+            self.title,
+        )

@@ -1,0 +1,17 @@
+"""Leaves of graphs that no user calls: constants, and the keys of random calls."""
+
+from __future__ import annotations
+
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.value import SampleType
+
+__all__ = ["constant", "random_key"]
+
+
+def _leaf() -> SampleType:
+    """Leaves are given their type when they are recorded."""
+    return SampleType()
+
+
+constant = OperatorBase(_leaf, "constant", (0, 0))
+random_key = OperatorBase(_leaf, "random_key", (0, 0))

@@ -1,0 +1,145 @@
+"""Symbols: what operators return while a graph is being recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from gradiva.eager.device import Device, DeviceLike, require_cpu
+from gradiva.eager.device import device as to_device
+from gradiva.eager.errors import OperatorTypeError, user_location
+from gradiva.eager.value import SampleType, Value
+
+from .graph import Edge
+
+if TYPE_CHECKING:
+    from .tracer import Recorder
+
+__all__ = ["BatchSize", "DataNode"]
+
+
+class BatchSize:
+    """The number of samples of a batch that does not exist yet; good for `batch_size=` only."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: DataNode) -> None:
+        self._node = node
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        self._node._refuse("its batch size, which may differ from run to run, as a number")
+
+    __index__ = __int__ = __float__ = __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse
+    __mul__ = __rmul__ = __floordiv__ = __truediv__ = __mod__ = __lt__ = __le__ = __gt__ = _refuse
+    __ge__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "<batch size, known when the pipeline runs>"
+
+
+class DataNode(Value):
+    """A symbol for a batch: one output of one operator in a graph.
+
+    It takes part in arithmetic and in calls of operators, which are recorded. It holds no data:
+    `if`, `len`, iteration and conversion to an array raise, naming the operator and its line.
+    """
+
+    __slots__ = ("edge", "recorder")
+
+    def __init__(self, edge: Edge, recorder: Recorder) -> None:
+        self.edge = edge
+        self.recorder = recorder
+
+    @property
+    def type(self) -> SampleType:
+        """dtype, rank and layout, as far as they are known before the pipeline runs."""
+        return self.edge.node.type[self.edge.output]
+
+    @property
+    def name(self) -> str:
+        """The operator's name, with the number of the output if there are several."""
+        node = self.edge.node
+        base = self.recorder.name_of(node)
+        return base if len(node.type) == 1 else f"{base}[{self.edge.output}]"
+
+    @property
+    def dtype(self) -> Any:
+        return self._known("dtype", self.type.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return int(self._known("rank", self.type.ndim))
+
+    @property
+    def layout(self) -> str:
+        return str(self._known("layout", self.type.layout))
+
+    @property
+    def device(self) -> Device:
+        return Device(self.type.device)
+
+    @property
+    def batch_size(self) -> Any:
+        """A stand-in for the number of samples, for the `batch_size` argument of operators."""
+        return BatchSize(self)
+
+    def cpu(self) -> DataNode:
+        return self
+
+    def gpu(self) -> DataNode:
+        return self.to_device("gpu")
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> DataNode:
+        require_cpu(to_device(device))
+        return self
+
+    def evaluate(self) -> DataNode:
+        """Return the symbol itself, so that code that evaluates can be captured."""
+        return self
+
+    def _known(self, what: str, value: Any) -> Any:
+        if value is None:
+            self._refuse(f"its {what}, which is not known before the first batch")
+        return value
+
+    def _refuse(self, what: str) -> NoReturn:
+        lines = self.recorder.locations_of(self.edge.node)
+        made = f", made at {lines[0]}" if lines else ""
+        raise OperatorTypeError(
+            f"this is the symbol of an output of `{self.edge.node.operator.name}`{made}; while a "
+            f"graph is recorded there is no data behind it, so one cannot ask for {what}",
+            location=user_location(),
+        )
+
+    def __bool__(self) -> bool:
+        self._refuse("its truth value (in `if`, `while`, `and`, `or`, `not`)")
+
+    def __len__(self) -> int:
+        self._refuse("its length")
+
+    def __iter__(self) -> Any:
+        self._refuse("its samples (iteration or unpacking)")
+
+    def __getitem__(self, index: Any) -> DataNode:
+        self._refuse("a part of it by subscript")
+
+    def __contains__(self, item: Any) -> bool:
+        self._refuse("whether it contains something")
+
+    def __int__(self) -> int:
+        self._refuse("an integer")
+
+    def __index__(self) -> int:
+        self._refuse("an integer")
+
+    def __float__(self) -> float:
+        self._refuse("a number")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse("its values as an array")
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self._refuse("its values by DLPack")
+
+    def __repr__(self) -> str:
+        return f"DataNode({self.name}: {self.type})"

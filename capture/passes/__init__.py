@@ -1,0 +1,1 @@
+"""Passes: functions Graph -> Graph, one a file."""

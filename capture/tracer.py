@@ -1,0 +1,208 @@
+"""The recording interpreter: a call appends a node to a graph and returns symbols."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.arguments import Argument, is_edge
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import (
+    GradivaError,
+    Location,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.rng import RNG
+from gradiva.eager.run import check_common
+from gradiva.eager.source import SourceOperator
+from gradiva.eager.tensor import Tensor, as_tensor
+from gradiva.eager.value import SampleType, Value
+
+from .graph import Edge, Graph, GraphBuilder, Node, Opaque
+from .leaves import constant, random_key
+from .node import BatchSize, DataNode
+
+__all__ = ["Recorder"]
+
+
+class Recorder:
+    """Records calls into one graph. Random calls are numbered as in a step of an eager loop."""
+
+    def __init__(self, title: str = "graph") -> None:
+        self._builder = GraphBuilder(title)
+        self._random_calls: dict[RNG | None, int] = {}
+        self._effects = 0
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        operator.check(inputs, keywords)
+        common = {
+            name: value
+            for name, value in keywords.items()
+            if name not in operator.arguments and value is not None
+        }
+        check_common(operator, common)
+        edges = [self._input(value, index) for index, value in enumerate(inputs)]
+        attributes: dict[str, Any] = {}
+        for name, value in keywords.items():
+            argument = operator.arguments.get(name)
+            if argument is None or value is None:
+                continue
+            if is_edge(argument, value):
+                edges.append(self._argument(argument, value))
+            else:
+                attributes[name] = _attribute(argument, value)
+        types = infer(operator, tuple(edges), attributes)
+        if operator.random:
+            edges.append(Edge(self._key(common), 0, "key"))
+            attributes["shared"] = self._shared(operator, inputs, edges, common)
+        return self._record(operator, tuple(edges), attributes, types, common)
+
+    def _record(
+        self,
+        operator: OperatorBase,
+        edges: tuple[Edge, ...],
+        attributes: dict[str, Any],
+        types: tuple[SampleType, ...],
+        common: dict[str, Any],
+    ) -> Any:
+        if isinstance(operator, SourceOperator) and common.get("seed") is not None:
+            attributes["seed"] = int(common["seed"])
+        if operator.effects:
+            attributes["effect"] = self._effects
+            self._effects += 1
+        node = self._builder.add(
+            operator,
+            edges,
+            attributes,
+            types,
+            user_location(),
+            common.get("name"),
+            bool(common.get("preserve", False)),
+        )
+        symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
+        return symbols[0] if len(symbols) == 1 else tuple(symbols)
+
+    def _input(self, value: Any, index: int) -> Edge:
+        if isinstance(value, DataNode):
+            if value.recorder is not self:
+                raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
+            return value.edge
+        try:
+            return Edge(self._constant(value), 0)
+        except GradivaError as error:
+            error.problem = f"input {index}: {error.problem}".rstrip(": ")
+            raise
+
+    def _argument(self, argument: Argument, value: Any) -> Edge:
+        if isinstance(value, Value | np.ndarray):
+            edge = self._input(value, 0)
+            return Edge(edge.node, edge.output, argument.name)
+        raise OperatorTypeError(
+            "a list with one value per sample has no place in a graph, whose batches may differ "
+            "in size: use an external source",
+            argument=argument.name,
+            expected=argument.kind.expected,
+            got=describe(value),
+        )
+
+    def _constant(self, value: Any) -> Node:
+        """A tensor or array that is the same for all samples of every batch."""
+        if isinstance(value, Batch):
+            raise OperatorTypeError(
+                "a batch has no place in a graph, whose batches may differ in size: use an "
+                "external source, or a Tensor for a constant that all samples share"
+            )
+        tensor = as_tensor(value)
+        array = np.array(tensor)
+        array.flags.writeable = False
+        return self._builder.add(
+            constant, (), {"layout": tensor.layout, "value": array}, (tensor.type,)
+        )
+
+    def _key(self, common: dict[str, Any]) -> Node:
+        seed, rng = common.get("seed"), common.get("rng")
+        if rng is not None and not isinstance(rng, RNG):
+            raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
+        attributes: dict[str, Any] = {"number": 0}
+        if seed is not None and int(seed) >= 0:
+            attributes["seed"] = int(seed)
+        else:
+            attributes["number"] = self._random_calls.get(rng, 0)
+            self._random_calls[rng] = attributes["number"] + 1
+            if rng is not None:
+                attributes["seed"] = rng.seed
+        return self._builder.add(random_key, (), attributes, (SampleType(None, 0, ""),))
+
+    def _shared(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Any, ...],
+        edges: list[Edge],
+        common: dict[str, Any],
+    ) -> bool:
+        """Whether the call makes one value for all samples, as it would in dynamic mode without a
+        batch size."""
+        asked = common.get("batch_size")
+        if asked is None:
+            return not inputs and len(edges) == 1
+        if not isinstance(asked, BatchSize | WholeBatch):
+            raise OperatorValueError(
+                "the batch size of a graph is that of its sources",
+                argument="batch_size",
+                expected="the batch_size of another batch (such as images.batch_size)",
+                got=describe(asked),
+            )
+        return False
+
+    def locations_of(self, node: Node) -> tuple[Location, ...]:
+        return tuple(self._builder._locations.get(node, ()))
+
+    def name_of(self, node: Node) -> str:
+        return self._builder._names.get(node) or node.operator.name
+
+    def finish(self, outputs: tuple[DataNode, ...]) -> Graph:
+        return self._builder.finish(tuple(output.edge for output in outputs))
+
+    def symbol(self, value: Any, index: int) -> DataNode:
+        """An output of the traced function as a symbol; constants become nodes."""
+        if isinstance(value, DataNode):
+            if value.recorder is not self:
+                raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
+            return value
+        try:
+            return DataNode(Edge(self._constant(value), 0), self)
+        except GradivaError as error:
+            raise error.complete(expected="an output of an operator", got=describe(value)) from None
+
+
+class WholeBatch:
+    """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
+
+
+def _attribute(argument: Argument, value: Any) -> Any:
+    converted = argument.static(value)
+    try:
+        hash(converted)
+    except TypeError:
+        return Opaque(converted)
+    return Opaque(converted) if callable(converted) else converted
+
+
+def infer(
+    operator: OperatorBase, edges: tuple[Edge, ...], attributes: dict[str, Any]
+) -> tuple[SampleType, ...]:
+    """The types of the outputs, from the types of the inputs as far as they are known."""
+    inputs = [edge.node.type[edge.output] for edge in edges if edge.argument is None]
+    given = {name: value for name, value in attributes.items() if name in operator.arguments}
+    for edge in edges:
+        if edge.argument is not None and edge.argument in operator.arguments:
+            given[edge.argument] = edge.node.type[edge.output]
+    types = operator.infer(*inputs, **given)
+    return types if isinstance(types, tuple) else (types,)

@@ -1,0 +1,274 @@
+"""Arguments of operators: which kinds there are, and how what a user wrote becomes a value.
+
+The kind of an argument is the name of its annotation in the operator's signature. Kinds that end
+in `Arg` may be given per sample: as a batch, a symbol of a graph, or a list or array with one row
+per sample. Kernels always see one row per sample and never know the difference.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import operator as python
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+
+import numpy as np
+
+from .dtypes import DType, DTypeLike, ImageType, InterpType
+from .errors import OperatorTypeError, OperatorValueError, describe
+from .layouts import check_layout
+from .value import Value
+
+if TYPE_CHECKING:
+    from .device import DeviceLike
+    from .rng import RNG
+
+__all__ = [
+    "Argument",
+    "Common",
+    "DTypeLike",
+    "FloatArg",
+    "Floats",
+    "FloatsArg",
+    "ImageType",
+    "IntArg",
+    "InterpArg",
+    "Ints",
+    "IntsArg",
+    "Strings",
+    "is_edge",
+    "parse_signature",
+]
+
+IntArg: TypeAlias = "int | Value | Sequence[int] | np.ndarray[Any, Any]"
+FloatArg: TypeAlias = "float | Value | Sequence[float] | np.ndarray[Any, Any]"
+IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np.ndarray[Any, Any]"
+FloatsArg: TypeAlias = (
+    "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
+)
+InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
+Ints: TypeAlias = "int | Sequence[int]"
+Floats: TypeAlias = "float | Sequence[float]"
+Strings: TypeAlias = "str | Sequence[str]"
+
+
+class Common(TypedDict, total=False):
+    """Arguments that every operator takes.
+
+    device: where to run; only "cpu" in this version. name: of the node in a graph. preserve: keep
+    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: expected size of
+    a sample, for sizing buffers. seed: of random operators and readers. batch_size: number of
+    samples in dynamic mode, if no input is a batch.
+    """
+
+    batch_size: Any
+
+    device: DeviceLike
+    name: str
+    preserve: bool
+    bytes_per_sample_hint: Ints
+    seed: int
+
+
+class Sampled(Common, total=False):
+    """Arguments of random operators. rng: the generator to use instead of the default one.
+
+    Without an input and without `batch_size`, one Tensor is made in dynamic mode.
+    """
+
+    rng: RNG | None
+
+
+COMMON = frozenset(Common.__annotations__)
+SAMPLED = frozenset(Sampled.__annotations__)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return python.index(value)
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, str | bytes):
+        raise TypeError
+    return float(value)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _vector(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def convert_all(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str) or np.ndim(value) == 0:
+            return (convert(value),)
+        return tuple(convert(item) for item in value)
+
+    return convert_all
+
+
+def _enumeration(kind: type[ImageType] | type[InterpType]) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        if isinstance(value, bool | float):
+            raise TypeError
+        return kind(python.index(value))
+
+    return convert
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of argument is written, checked and stored.
+
+    expected: for error messages; convert: from what the user wrote to a hashable value;
+    element: dtype of the rows if it may be given per sample; vector: a row holds several values.
+    """
+
+    expected: str
+    convert: Callable[[Any], Any]
+    element: type | None = None
+    vector: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "int": Kind("an integer", _integer),
+    "float": Kind("a number", _real),
+    "bool": Kind("True or False", _boolean),
+    "str": Kind("a string", _text),
+    "Ints": Kind("an integer or several", _vector(_integer)),
+    "Floats": Kind("a number or several", _vector(_real)),
+    "Strings": Kind("a string or several", _vector(_text)),
+    "Layout": Kind("a layout such as 'HWC'", check_layout),
+    "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
+    "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
+    "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
+    "FloatArg": Kind("a number, or one per sample", _real, np.float32),
+    "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
+    "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "InterpArg": Kind(
+        "an interpolation such as types.INTERP_LINEAR, or one per sample",
+        _enumeration(InterpType),
+        np.int64,
+    ),
+}
+
+Layout: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A declared argument. `default` is None where "not given" has a meaning of its own."""
+
+    name: str
+    kind: Kind
+    default: Any
+    required: bool
+
+    @property
+    def per_sample(self) -> bool:
+        return self.kind.element is not None
+
+    def static(self, value: Any) -> Any:
+        """The value for all samples, checked and hashable. Raises OperatorTypeError/ValueError."""
+        try:
+            return self.kind.convert(value)
+        except TypeError:
+            raise OperatorTypeError(
+                argument=self.name, expected=self.kind.expected, got=describe(value)
+            ) from None
+        except (ValueError, OverflowError):
+            raise OperatorValueError(
+                argument=self.name, expected=self.kind.expected, got=describe(value)
+            ) from None
+
+    def rows(self, value: Any, count: int) -> np.ndarray[Any, Any]:
+        """One row per sample for a value that holds for all samples."""
+        element = self.kind.element
+        if not self.kind.vector:
+            return np.full(count, value, element)
+        result = np.empty((count, len(value)), element)
+        result[:] = value
+        return result
+
+    def given_rows(self, value: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+        """Check an array that holds one row per sample, and give it the declared dtype."""
+        kind = self.kind
+        if kind.element is np.int64 and value.dtype.kind not in "biu":
+            raise OperatorTypeError(
+                argument=self.name, expected="integers", got=f"values of dtype {value.dtype}"
+            )
+        if len(value) != count:
+            raise OperatorValueError(
+                argument=self.name,
+                expected=f"one value per sample, {count} in all",
+                got=f"{len(value)}",
+            )
+        wanted = 2 if kind.vector else 1
+        if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
+            value = value.reshape(count, -1) if kind.vector else value.reshape(count)
+        elif kind.vector and value.ndim == 1:
+            value = value.reshape(count, 1)
+        if value.ndim != wanted:
+            raise OperatorValueError(
+                argument=self.name,
+                expected="a vector per sample" if kind.vector else "a scalar per sample",
+                got=f"values of shape {value.shape[1:]}",
+            )
+        return np.ascontiguousarray(value, kind.element)
+
+
+def is_edge(argument: Argument, value: Any) -> bool:
+    """Whether a value is given per sample: an edge of the graph, not an attribute."""
+    if isinstance(value, Value):
+        return True
+    if argument.kind.element is None or isinstance(value, str | bytes):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim > int(argument.kind.vector)
+    if isinstance(value, list | tuple):
+        return not argument.kind.vector or bool(value and np.ndim(value[0]))
+    return False
+
+
+def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], frozenset[str]]:
+    """The declared arguments of an operator, and the names of the common ones it takes."""
+    found: dict[str, Argument] = {}
+    common = frozenset[str]()
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = str(parameter.annotation)
+        if parameter.kind is parameter.VAR_KEYWORD:
+            common = SAMPLED if "Sampled" in annotation else COMMON
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            kind = KINDS[annotation.removesuffix(" | None")]
+            required = parameter.default is parameter.empty
+            draft = Argument(parameter.name, kind, None, required)
+            default = None if required else parameter.default
+            if default is not None:
+                default = draft.static(default)
+            found[parameter.name] = Argument(parameter.name, kind, default, required)
+    return found, common
+
+
+def check_names(
+    names: Mapping[str, Any], known: Mapping[str, Argument], common: frozenset[str]
+) -> None:
+    """Raise OperatorTypeError for an argument that the operator does not have, or that it lacks."""
+    for name in names:
+        if name not in known and name not in common:
+            close = difflib.get_close_matches(name, [*known, *common], 1)
+            hint = f"; did you mean `{close[0]}`?" if close else ""
+            raise OperatorTypeError(f"there is no argument `{name}`{hint}")
+    for argument in known.values():
+        if argument.required and names.get(argument.name) is None:
+            raise OperatorTypeError(f"argument `{argument.name}` is required and was not given")

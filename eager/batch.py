@@ -1,0 +1,339 @@
+"""A batch: N samples of one type in one slab of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, SupportsInt
+
+import numpy as np
+
+from . import display
+from .device import CPU, Device, DeviceLike, require_cpu
+from .device import device as to_device
+from .dtypes import DType, DTypeLike
+from .errors import GradivaError, OperatorTypeError, OperatorValueError
+from .geometry import Geometry
+from .memory import allocate
+from .provenance import Provenance
+from .tensor import ArrayLike, Tensor, prepare, to_array
+from .value import SampleType, Value
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Batch", "as_batch", "batch"]
+
+
+class Batch(Value):
+    """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
+
+    data: 1-D array, the slab with all samples; geometry: shapes and places in it; type: dtype,
+    rank and layout; provenance: files and positions of the samples, where known.
+    Make one with `batch` (copies) or `as_batch` (does not, where it can).
+    """
+
+    __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
+
+    def __init__(
+        self,
+        data: np.ndarray[Any, Any],
+        geometry: Geometry,
+        type: SampleType,
+        provenance: Provenance | None = None,
+    ) -> None:
+        self.data = data
+        self.geometry = geometry
+        self.type = type
+        self.provenance = provenance
+
+    @staticmethod
+    def empty(
+        geometry: Geometry, type: SampleType, provenance: Provenance | None = None
+    ) -> Batch:
+        """A batch whose samples are not initialised."""
+        assert type.dtype is not None
+        return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
+
+    @staticmethod
+    def broadcast(
+        sample: ArrayLike,
+        batch_size: int,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Batch:
+        """`batch_size` samples that all are `sample`, without copies."""
+        require_cpu(to_device(device or CPU))
+        layout = sample.layout if isinstance(sample, Tensor) else ""
+        array, layout = prepare(to_array(sample), dtype, layout)
+        geometry = Geometry.repeated(batch_size, array.shape)
+        return Batch(array.reshape(-1), geometry, _type(array, array.ndim, layout))
+
+    @property
+    def batch_size(self) -> int:
+        return len(self.geometry)
+
+    def __len__(self) -> int:
+        return len(self.geometry)
+
+    @property
+    def dtype(self) -> DType:
+        assert self.type.dtype is not None
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.geometry.ndim
+
+    @property
+    def layout(self) -> str:
+        return self.type.layout or ""
+
+    @property
+    def device(self) -> Device:
+        return CPU
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """The shape of each sample."""
+        return [tuple(shape) for shape in self.geometry.shapes.tolist()]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all samples, without padding between them."""
+        return int(self.geometry.volumes.sum()) * self.dtype.itemsize
+
+    @property
+    def positions(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """The place of each sample in its source's endless stream, or None."""
+        return self.provenance.positions if self.provenance else None
+
+    def source_info(self) -> list[str]:
+        """The file or key of each sample (the empty string where there is none)."""
+        where = self.provenance
+        return [(where.name(i) if where else None) or "" for i in range(len(self))]
+
+    def array(self, sample: int) -> np.ndarray[Any, Any]:
+        """A view on one sample."""
+        offset = int(self.geometry.offsets[sample])
+        shape = self.geometry.shape(sample)
+        volume = 1
+        for extent in shape:
+            volume *= extent
+        return self.data[offset : offset + volume].reshape(shape)
+
+    def at(self, sample: int) -> np.ndarray[Any, Any]:
+        """One sample as a NumPy array, without a copy. Raises IndexError."""
+        count = len(self)
+        if not -count <= sample < count:
+            raise IndexError(f"expected a sample from 0 to {count - 1}, got {sample}")
+        return self.array(sample % count)
+
+    def select(self, sample_range: Any) -> Batch | Tensor:
+        """One sample (an integer) as a Tensor, or several (a slice or a list) as a Batch."""
+        if isinstance(sample_range, int | np.integer):
+            index = int(sample_range)
+            array = self.at(index)
+            where = self.provenance.select([index]) if self.provenance else None
+            return Tensor(array, self.layout, where)
+        if isinstance(sample_range, slice):
+            chosen = list(range(len(self)))[sample_range]
+        else:
+            chosen = np.arange(len(self))[np.asarray(sample_range, np.intp)].tolist()
+        where = self.provenance.select(chosen) if self.provenance else None
+        return Batch(self.data, self.geometry.select(chosen), self.type, where)
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """The samples, as a sequence of Tensors on the batch's memory."""
+        return [self._tensor(index) for index in range(len(self))]
+
+    def _tensor(self, index: int) -> Tensor:
+        where = self.provenance.select([index]) if self.provenance else None
+        return Tensor(self.array(index), self.layout, where)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self._tensor(index) for index in range(len(self)))
+
+    def evaluate(self) -> Batch:
+        """Return the batch itself: a batch made in eager mode is there already."""
+        return self
+
+    def cpu(self) -> Batch:
+        return self
+
+    as_cpu = cpu
+
+    def gpu(self, index: int | None = None) -> Batch:
+        return self.to_device(Device("gpu", index or 0))
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
+        """The batch on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
+        require_cpu(to_device(device))
+        if not force_copy:
+            return self
+        return Batch(self.data.copy(), self.geometry, self.type, self.provenance)
+
+    def as_array(self) -> np.ndarray[Any, Any]:
+        """All samples as one array with a leading batch axis: a view if the batch is dense.
+
+        Raises OperatorValueError if the shapes differ: use `tensors`, or `padded()`.
+        """
+        shapes = self.geometry.shapes
+        count = len(self)
+        if not self.geometry.uniform:
+            raise OperatorValueError(
+                "the samples of this batch have different shapes, so they are not one array; "
+                "use batch.tensors, batch.at(i) or batch.padded()"
+            )
+        shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
+        if self.geometry.dense:
+            return self.data[: self.geometry.size].reshape(shape)
+        result = np.empty(shape, self.data.dtype)
+        for index in range(count):
+            result[index] = self.array(index)
+        return result
+
+    def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
+        """One array that holds every sample in its low corner, the rest being `fill`."""
+        if self.geometry.uniform:
+            return self.as_array()
+        result = np.full((len(self), *self.geometry.shapes.max(axis=0)), fill, self.data.dtype)
+        for index in range(len(self)):
+            sample = self.array(index)
+            result[(index, *(slice(extent) for extent in sample.shape))] = sample
+        return result
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
+        """One torch tensor with a leading batch axis, on the same memory if the batch is dense."""
+        import torch
+
+        array = self.padded() if pad else self.as_array()
+        return torch.from_dlpack(array.copy() if copy else array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.as_array()
+        if copy or (dtype is not None and np.dtype(dtype) != array.dtype):
+            return array.astype(dtype or array.dtype)
+        return array
+
+    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
+        return self.as_array().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
+
+    def __repr__(self) -> str:
+        return display.batch_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html(self.tensors[: display.MOST], batch=self)
+
+
+def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
+    return SampleType(DType.from_numpy(array.dtype), ndim, layout, "cpu")
+
+
+def batch(
+    tensors: Iterable[ArrayLike],
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """A Batch with a copy of the samples.
+
+    tensors: an iterable of arrays, one per sample, of equal dtype and rank; or one array whose
+    first axis is the batch. dtype: element type to convert to. layout: of a sample, such as "HWC".
+    Raises OperatorTypeError or OperatorValueError, naming the sample.
+    """
+    result = as_batch(tensors, dtype, device, layout)
+    if isinstance(tensors, Batch) or hasattr(tensors, "__dlpack__"):
+        result = result.to_device(CPU, force_copy=True)
+    return result
+
+
+def as_batch(
+    tensors: Iterable[ArrayLike],
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """Like `batch`, but one array, tensor or batch is used where it is, without a copy."""
+    require_cpu(to_device(device or CPU))
+    if isinstance(tensors, Batch):
+        return _convert(tensors, dtype, layout)
+    if hasattr(tensors, "__dlpack__") or hasattr(tensors, "__array__"):
+        return _from_array(to_array(tensors), dtype, layout)
+    try:
+        samples = list(tensors)
+    except TypeError:
+        raise OperatorTypeError(
+            argument="tensors", expected="an iterable of arrays", got=repr(tensors)
+        ) from None
+    return _from_samples(samples, dtype, layout)
+
+
+def _convert(source: Batch, dtype: DTypeLike | None, layout: str | None) -> Batch:
+    wanted = source.dtype if dtype is None else DType.of(dtype)
+    type = source.type.with_(dtype=wanted, layout=source.layout if layout is None else layout)
+    data = source.data.astype(wanted.numpy, copy=False)
+    return Batch(data, source.geometry, type, source.provenance)
+
+
+def _from_array(
+    array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None
+) -> Batch:
+    if array.ndim == 0:
+        raise OperatorValueError(
+            argument="tensors", expected="at least one axis, the batch", got="a scalar"
+        )
+    array, _ = prepare(array, dtype, "")
+    if layout and len(layout) == array.ndim and layout[0] == "N":
+        layout = layout[1:]
+    _, layout = prepare(array[:1].reshape(array.shape[1:]) if len(array) else array[..., 0], None,
+                        layout if len(array) else "")
+    geometry = Geometry.equal(len(array), array.shape[1:])
+    return Batch(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
+
+
+def _from_samples(
+    samples: list[ArrayLike], dtype: DTypeLike | None, layout: str | None
+) -> Batch:
+    if layout is None:
+        layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
+    arrays: list[np.ndarray[Any, Any]] = []
+    for index, sample in enumerate(samples):
+        try:
+            array, _ = prepare(to_array(sample), dtype, layout)
+        except GradivaError as error:
+            raise error.complete(sample=index) from None
+        first = arrays[0] if arrays else array
+        if array.dtype != first.dtype or array.ndim != first.ndim:
+            raise OperatorTypeError(
+                "the samples of a batch have one dtype and one rank",
+                expected=f"{first.ndim}-D {first.dtype} as in sample 0",
+                got=f"{array.ndim}-D {array.dtype}",
+                sample=index,
+            )
+        arrays.append(array)
+    if not arrays:
+        empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
+        wanted = DType.of("uint8" if dtype is None else dtype)
+        type = SampleType(wanted, empty.shape[1], layout, "cpu")
+        return Batch(np.empty(0, wanted.numpy), Geometry.of(empty), type)
+    first = arrays[0]
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(
+        len(arrays), first.ndim
+    )
+    tensors = [sample for sample in samples if isinstance(sample, Tensor) and sample.provenance]
+    where = None
+    if len(tensors) == len(samples):
+        parts = [tensor.provenance for tensor in tensors if tensor.provenance]
+        names = [part.name(0) or "" for part in parts]
+        where = Provenance(np.concatenate([part.positions for part in parts]), names)
+    result = Batch.empty(Geometry.of(shapes), _type(first, first.ndim, layout), where)
+    for index, array in enumerate(arrays):
+        result.array(index)[...] = array
+    return result

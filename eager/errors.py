@@ -1,0 +1,138 @@
+"""Errors that name the operator, the argument, the sample, its file and the user's own line.
+
+Code inside an operator raises one of the three classes with the facts it knows; the engine adds
+what only it knows (operator, sample, file, line) with `complete` while the error passes through.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+__all__ = [
+    "GradivaError",
+    "Location",
+    "OperatorRuntimeError",
+    "OperatorTypeError",
+    "OperatorValueError",
+    "describe",
+    "user_location",
+]
+
+_OWN_MODULES = ("gradiva.eager", "gradiva.ops", "gradiva.capture", "gradiva.fn", "gradiva.random")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A line of the user's code, kept as code object and line number, never as a frame."""
+
+    code: CodeType
+    line: int
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.code.co_filename, self.line).strip()
+
+    def __str__(self) -> str:
+        text = self.text
+        where = f"{self.code.co_filename}:{self.line}, in {self.code.co_name}"
+        return f"{where}: {text}" if text else where
+
+
+def user_location() -> Location | None:
+    """The innermost frame of the calling stack that is not gradiva's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(_OWN_MODULES):
+            return Location(frame.f_code, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def describe(value: Any, limit: int = 80) -> str:
+    """A short text for a value the user passed: its type and, if it fits, the value."""
+    text = repr(value).replace("\n", " ")
+    if len(text) > limit:
+        text = text[: limit - 3] + "..."
+    return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
+
+
+class GradivaError(Exception):
+    """Base of all errors that gradiva raises on purpose.
+
+    Attributes: `problem` (what is wrong), `operator`, `argument`, `expected`, `got`, `sample`
+    (index in the batch), `file` and `location` (the user's line), each None where not known.
+    """
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        operator: str | None = None,
+        argument: str | None = None,
+        expected: str | None = None,
+        got: Any = None,
+        sample: int | None = None,
+        file: str | None = None,
+        location: Location | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.operator = operator
+        self.argument = argument
+        self.expected = expected
+        self.got = got
+        self.sample = sample
+        self.file = file
+        self.location = location
+
+    def complete(self, **facts: Any) -> GradivaError:
+        """Fill in the facts that are still unknown and return the error itself."""
+        for name, value in facts.items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
+        return self
+
+    def __str__(self) -> str:
+        head = []
+        if self.operator:
+            head.append(self.operator)
+        if self.argument:
+            head.append(f"argument `{self.argument}`")
+        parts = [self.problem] if self.problem else []
+        if self.expected is not None:
+            parts.append(f"expected {self.expected}, got {self.got}")
+        lines = [": ".join([*head, "; ".join(parts)])]
+        if self.sample is not None or self.file is not None:
+            sample = f"sample {self.sample}" if self.sample is not None else ""
+            file = f"file {self.file}" if self.file is not None else ""
+            lines.append("  in " + ", ".join(part for part in (sample, file) if part))
+        if self.location is not None:
+            lines.append(f"  at {self.location}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        facts = {name: value for name, value in vars(self).items() if name != "location"}
+        where = f"\n  at {self.location}" if self.location is not None else ""
+        facts["problem"] = self.problem + where
+        return (_rebuild, (type(self), facts))
+
+
+def _rebuild(kind: type[GradivaError], facts: dict[str, Any]) -> GradivaError:
+    return kind(facts.pop("problem"), **facts)
+
+
+class OperatorTypeError(GradivaError, TypeError):
+    """A wrong argument name, or a value, dtype, layout or rank of the wrong kind."""
+
+
+class OperatorValueError(GradivaError, ValueError):
+    """A value of the right kind that is not possible."""
+
+
+class OperatorRuntimeError(GradivaError, RuntimeError):
+    """A failure while running: a damaged file, a callable that raised."""

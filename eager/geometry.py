@@ -1,0 +1,107 @@
+"""Where the samples of a batch lie in its slab, and their shapes. Immutable, shared by batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+__all__ = ["Geometry", "Int64Array"]
+
+Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+
+_STEP = 64
+"""Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
+
+
+class Geometry:
+    """Shapes and places of N samples of the same rank.
+
+    shapes: int64 (N, ndim); offsets: int64 (N,), in elements from the start of the slab;
+    volumes: int64 (N,), elements of each sample; size: elements the slab must hold;
+    uniform: whether all shapes are equal; dense: whether they also follow each other without gaps;
+    packed: whether the slab holds nothing else, so that a new batch can be laid out like this.
+    """
+
+    __slots__ = ("_volumes", "dense", "offsets", "packed", "shapes", "size", "uniform")
+
+    def __init__(
+        self,
+        shapes: Int64Array,
+        offsets: Int64Array,
+        size: int,
+        uniform: bool,
+        dense: bool,
+        packed: bool = True,
+    ) -> None:
+        self.shapes = shapes
+        self.offsets = offsets
+        self.size = size
+        self.uniform = uniform
+        self.dense = dense
+        self.packed = packed
+        self._volumes: Int64Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def ndim(self) -> int:
+        return int(self.shapes.shape[1])
+
+    @property
+    def volumes(self) -> Int64Array:
+        if self._volumes is None:
+            self._volumes = self.shapes.prod(axis=1)
+        return self._volumes
+
+    def shape(self, sample: int) -> tuple[int, ...]:
+        return tuple(self.shapes[sample].tolist())
+
+    @staticmethod
+    def of(shapes: Int64Array) -> Geometry:
+        """Lay out samples of the given shapes: dense if they are equal, else padded to 64."""
+        count = len(shapes)
+        if count == 0:
+            return Geometry(shapes, np.empty(0, np.int64), 0, True, True)
+        if count == 1 or (shapes == shapes[0]).all():
+            return Geometry.equal(count, tuple(shapes[0].tolist()))
+        volumes = shapes.prod(axis=1)
+        padded = -(-volumes // _STEP) * _STEP
+        ends = padded.cumsum()
+        result = Geometry(shapes, ends - padded, int(ends[-1]), False, False)
+        result._volumes = volumes
+        return result
+
+    @staticmethod
+    def equal(count: int, shape: tuple[int, ...]) -> Geometry:
+        """`count` samples of one shape, one after the other."""
+        return _equal(count, shape)
+
+    @staticmethod
+    def repeated(count: int, shape: tuple[int, ...]) -> Geometry:
+        """`count` samples that are all the same memory."""
+        base = Geometry.equal(count, shape)
+        size = int(np.prod(shape, dtype=np.int64))
+        return Geometry(base.shapes, np.zeros(count, np.int64), size, True, count <= 1, count == 1)
+
+    def select(self, samples: Sequence[int]) -> Geometry:
+        """Some of the samples, where they are."""
+        index = list(samples)
+        shapes = self.shapes[index]
+        uniform = self.uniform or bool(len(shapes) and (shapes == shapes[0]).all())
+        return Geometry(shapes, self.offsets[index], self.size, uniform, False, False)
+
+
+@lru_cache(maxsize=256)
+def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
+    volume = 1
+    for extent in shape:
+        volume *= extent
+    shapes = np.empty((count, len(shape)), np.int64)
+    shapes[:] = shape
+    offsets = np.arange(count, dtype=np.int64) * volume
+    shapes.flags.writeable = offsets.flags.writeable = False
+    return Geometry(shapes, offsets, count * volume, True, True)

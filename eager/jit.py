@@ -1,0 +1,178 @@
+"""Numba, loaded on first need: `@jit` marks a kernel that is compiled when it is first called.
+
+Kernels are compiled without fastmath and without parallel loops, release the GIL, and are cached
+on disk, in a folder of the user's own. `docs/design.md` says which rules keep bits equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, cast
+
+__all__ = ["cache_folder", "compiled_kernels", "jit", "when_loaded"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_lock = threading.RLock()
+_announced = False
+_extensions: list[Callable[[Any], None]] = []
+compiled_kernels: list[tuple[str, float]] = []
+"""Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
+
+
+class Kernel:
+    """A Python function that turns into compiled code when it is first called."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self._compiled: Any = None
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self.dispatcher()
+        known = len(compiled.overloads)
+        started = time.perf_counter()
+        result = compiled(*args)
+        if len(compiled.overloads) != known:
+            _report(self, compiled, time.perf_counter() - started)
+        return result
+
+    def dispatcher(self) -> Any:
+        """The Numba dispatcher; imports Numba on first use."""
+        with _lock:
+            if self._compiled is None:
+                self._compiled = _compile(self)
+            return self._compiled
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
+
+
+def jit(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark `function` as a kernel: nopython, no GIL, no fast math, cached on disk.
+
+    Kernels may call other kernels of any module; scalars and NumPy arrays are their only values.
+    """
+    return cast("Callable[P, R]", Kernel(cast(FunctionType, function)))
+
+
+def _compile(kernel: Kernel) -> Any:
+    numba = _numba()
+    # Numba resolves global names when it compiles: hand it a copy of the function whose globals
+    # hold dispatchers in place of our lazy kernels.
+    function = kernel.function
+    scope = dict(function.__globals__)
+    for name in _names(function):
+        if isinstance(scope.get(name), Kernel):
+            scope[name] = scope[name].dispatcher()
+    copy = FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__ = function.__module__
+    copy.__qualname__ = function.__qualname__
+    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(copy)
+    folder = cache_folder()
+    if folder is not None:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder)
+        try:
+            dispatcher.enable_caching()
+        finally:
+            numba.config.CACHE_DIR = before
+    return dispatcher
+
+
+def _names(function: FunctionType) -> set[str]:
+    names: set[str] = set()
+    pending = [function.__code__]
+    while pending:
+        code = pending.pop()
+        names.update(code.co_names)
+        pending += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+    return names
+
+
+def when_loaded(extend: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Decorator: `extend(numba)` is called once, before the first kernel is compiled."""
+    _extensions.append(extend)
+    return extend
+
+
+def _numba() -> Any:
+    if "numba" not in sys.modules:
+        # SVML's functions differ in the last bit from the scalar ones used at the ends of loops.
+        os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
+    import numba
+    import numba.extending
+
+    while _extensions:
+        _extensions.pop(0)(numba)
+    return numba
+
+
+def _report(kernel: Kernel, compiled: Any, seconds: float) -> None:
+    """Say once that compiling takes a moment; keep count of what was compiled."""
+    global _announced
+    if not sum(compiled.stats.cache_misses.values()) and cache_folder() is not None:
+        return
+    compiled_kernels.append((kernel.__name__, seconds))
+    if not _announced and os.environ.get("GRADIVA_QUIET", "") != "1" and sys.stderr.isatty():
+        _announced = True
+        print("gradiva: compiling kernels (once per machine) ...", file=sys.stderr)
+
+
+_folder: Path | None = None
+_folder_known = False
+
+
+def cache_folder() -> Path | None:
+    """Where compiled kernels are kept, or None if no private folder can be had.
+
+    Numba's cache is a pickle, so the folder must belong to the user and be closed to others. Its
+    name holds a digest of all kernel sources: Numba itself notices a change of the kernel's own
+    file only, not of a helper in another file.
+    """
+    global _folder, _folder_known
+    if not _folder_known:
+        _folder_known = True
+        root = os.environ.get("GRADIVA_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        try:
+            base = _private_folder(Path(root).expanduser() / "gradiva")
+            _folder = _private_folder(base / f"kernels-{_source_digest()}") if base else None
+        except (OSError, RuntimeError):
+            _folder = None
+    return _folder
+
+
+def _private_folder(path: Path) -> Path | None:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = path.lstat()
+    if not stat.S_ISDIR(facts.st_mode):
+        return None
+    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
+        return None
+    if stat.S_IMODE(facts.st_mode) & 0o077:
+        path.chmod(0o700)
+    return path
+
+
+def _source_digest() -> str:
+    digest = hashlib.sha256(sys.version.encode())
+    package = Path(__file__).parent.parent
+    for room in ("eager", "ops", "capture"):
+        for file in sorted((package / room).rglob("*.py")):
+            facts = file.stat()
+            digest.update(f"{file.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]

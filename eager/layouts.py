@@ -1,0 +1,28 @@
+"""Layouts: one letter per axis of a sample, such as "HWC". The empty string means none given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["channel_axis", "check_layout", "spatial_axes"]
+
+
+def check_layout(layout: Any, ndim: int | None = None) -> str:
+    """Return `layout` if it is a layout for `ndim` axes; raises TypeError or ValueError."""
+    if not isinstance(layout, str):
+        raise TypeError(f"expected a layout string such as 'HWC', got {layout!r}")
+    if len(set(layout)) != len(layout):
+        raise ValueError(f"expected a layout with distinct letters, got {layout!r}")
+    if layout and ndim is not None and len(layout) != ndim:
+        raise ValueError(f"expected a layout of {ndim} letters, one per axis, got {layout!r}")
+    return layout
+
+
+def channel_axis(layout: str) -> int:
+    """Index of the channel axis, or -1."""
+    return layout.find("C")
+
+
+def spatial_axes(layout: str) -> tuple[int, ...]:
+    """Indices of the axes D, H, W, in the order in which they stand in the layout."""
+    return tuple(axis for axis, letter in enumerate(layout) if letter in "DHW")

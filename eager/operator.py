@@ -1,0 +1,181 @@
+"""`@operator`: one declaration of an operator; and the interpreter that runs its calls.
+
+An operator is a Python function over types. Who runs a call is decided by the interpreter in
+force in the calling context: eager by default, recording inside a pipeline definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+import numpy as np
+
+from .arguments import check_names, parse_signature
+from .errors import GradivaError, OperatorTypeError, user_location
+from .tensor import Tensor
+from .value import SampleType, Value
+
+if TYPE_CHECKING:
+    from .run import Call
+
+__all__ = ["Interpreter", "Maker", "Operator", "interpreter", "maker", "operator", "operators"]
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=Value)
+F = TypeVar("F", bound=Callable[..., Any])
+
+operators: dict[str, OperatorBase] = {}
+"""All operators by name: "flip", "decoders.image", ..."""
+
+
+class Interpreter(Protocol):
+    """Runs, or records, one call of an operator."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any: ...
+
+
+_interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
+_eager: list[Interpreter] = []
+
+
+def set_eager(eager: Interpreter) -> None:
+    """Called once by `run`, which stands on this module."""
+    _eager[:] = [eager]
+
+
+@contextmanager
+def interpreter(chosen: Interpreter) -> Iterator[None]:
+    """Let `chosen` bind the calls made in this block, in this context."""
+    token = _interpreter.set(chosen)
+    try:
+        yield
+    finally:
+        _interpreter.reset(token)
+
+
+def current_interpreter() -> Interpreter | None:
+    """The interpreter in force, or None for the eager one."""
+    return _interpreter.get()
+
+
+class OperatorBase:
+    """An operator: its arguments, its type rule, shape rule, kernels and cases.
+
+    min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
+    returns a tuple); random: its values come from a key; effects: it does more than make outputs.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        inputs: tuple[int, int],
+        random: bool = False,
+        effects: bool = False,
+    ) -> None:
+        self.name = name
+        self.infer = function
+        self.min_inputs, self.max_inputs = inputs
+        self.random = random
+        self.effects = effects
+        self.arguments, self.common = parse_signature(function)
+        self.shape_rule: Callable[[Call], Any] | None = None
+        self.kernels: dict[str, Callable[[Call], None]] = {}
+        self.case_maker: Callable[[], list[Any]] | None = None
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__qualname__ = function.__qualname__
+        self.__wrapped__ = function
+        operators[name] = self
+
+    def shapes(self, rule: F) -> F:
+        """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, or a tuple of those."""
+        self.shape_rule = rule
+        return rule
+
+    def cpu(self, kernel: F) -> F:
+        """Decorator: the CPU kernel, `Call -> None`, which fills `call.outputs`."""
+        self.kernels["cpu"] = kernel
+        return kernel
+
+    def cases(self, make: F) -> F:
+        """Decorator: a function that returns a list of `Case`s, for the generic operator test."""
+        self.case_maker = make
+        return make
+
+    def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Hand a call to the interpreter in force; errors leave with the user's line."""
+        try:
+            return (_interpreter.get() or _eager[0]).bind(self, inputs, keywords)
+        except GradivaError as error:
+            error.complete(operator=self.name, location=user_location())
+            raise error.with_traceback(None) from error.__cause__
+
+    def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Refuse a wrong number of inputs and wrong argument names."""
+        check_names(keywords, self.arguments, self.common)
+        fewest, most = self.min_inputs, self.max_inputs
+        if not fewest <= len(inputs) <= most:
+            wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
+            plural = "" if wanted == "1" else "s"
+            raise OperatorTypeError(f"expected {wanted} input{plural}, got {len(inputs)}")
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return (operators.__getitem__, (self.name,))
+
+
+class Operator(OperatorBase, Generic[P]):
+    """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns."""
+
+    @overload
+    def __call__(self, input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
+    @overload
+    def __call__(
+        self, input: np.ndarray[Any, Any] | bytes, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Tensor: ...
+    def __call__(self, input: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.bind((input, *args), kwargs)
+
+
+class Maker(OperatorBase, Generic[P]):
+    """An operator that can make samples out of nothing, such as the random ones."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.bind(args, kwargs)
+
+
+def operator(
+    name: str, *, inputs: int | tuple[int, int] = 1, random: bool = False, effects: bool = False
+) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
+    """Declare an operator: decorates its type rule, whose signature is the public one.
+
+    name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
+    gets a `SampleType` per input and the arguments as given, and returns the type of the output,
+    or a tuple of types. It must let unknown (None) fields pass.
+    """
+    bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
+
+    def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
+        return Operator[P](function, name, bounds, random, effects)
+
+    return declare
+
+
+def maker(
+    name: str, *, inputs: tuple[int, int] = (0, 0), random: bool = False
+) -> Callable[[Callable[P, Any]], Maker[P]]:
+    """Like `operator`, for operators that need no input and take `batch_size`."""
+
+    def declare(function: Callable[P, Any]) -> Maker[P]:
+        return Maker[P](function, name, inputs, random)
+
+    return declare

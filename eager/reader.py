@@ -1,0 +1,160 @@
+"""Readers in dynamic mode: objects with a place in their data, looped over epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, cast
+
+import numpy as np
+
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe, user_location
+from .lazy import lazy_module
+from .operator import current_interpreter
+from .rng import enter_step, get_default_rng, leave_step
+from .run import check_common
+from .source import Source, SourceOperator
+from .tensor import Tensor
+from .threads import default_pool
+
+__all__ = ["Epoch", "Reader", "reader_class"]
+
+P = ParamSpec("P")
+
+tqdm = lazy_module("tqdm.auto", "tqdm")
+
+
+class Epoch(Iterator[Any]):
+    """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
+
+    def __init__(self, source: Source, batch_size: int | None, name: str) -> None:
+        self._source = source
+        self._batch_size = batch_size
+        self._name = name
+        self._token = object()
+        self._ended = False
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        try:
+            batches = self._source.read_epoch(self._batch_size or 1, default_pool())
+        except StopIteration:
+            self.close()
+            raise
+        except GradivaError as error:
+            error.complete(operator=self._name, location=user_location())
+            raise error.with_traceback(None) from error.__cause__
+        positions = batches[0].positions
+        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
+        if self._batch_size is None:
+            return _unpack([cast(Tensor, batch.select(0)) for batch in batches])
+        return _unpack(batches)
+
+    def close(self) -> None:
+        """End the loop here; the reader keeps its place."""
+        self._ended = True
+        leave_step(self._token)
+
+    def __del__(self) -> None:
+        leave_step(self._token)
+
+
+def _unpack(values: Any) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+class Reader:
+    """Base of the readers of dynamic mode.
+
+    It is made with the arguments of the pipeline operator of the same name. Loop over
+    `next_epoch(batch_size=...)`; `get_state` and `set_state` save and restore its place.
+    """
+
+    operator: SourceOperator[Any]
+
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, **arguments: Any
+    ) -> None:
+        self.name = name or self.operator.name
+        self.max_batch_size = max_batch_size
+        arguments.pop("enable_checkpointing", None)
+        try:
+            self.operator.check((), arguments)
+            common = {
+                key: value
+                for key, value in arguments.items()
+                if key not in self.operator.arguments and key != "seed" and value is not None
+            }
+            check_common(self.operator, common)
+            seed = arguments.get("seed")
+            seed = get_default_rng().seed if seed is None or int(seed) < 0 else int(seed)
+            self._source = self.operator.open(self.operator.attributes(arguments), seed)
+        except GradivaError as error:
+            error.complete(operator=self.operator.name, location=user_location())
+            raise error.with_traceback(None) from error.__cause__
+
+    def next_epoch(
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        capture: bool = False,
+        progress: bool = False,
+    ) -> Iterator[Any]:
+        """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
+
+        The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
+        filled up with its last sample). A loop that was left early goes on where it was left.
+        progress: show a progress bar. Raises OperatorRuntimeError for a file that cannot be read.
+        """
+        if current_interpreter() is not None:
+            raise OperatorTypeError(
+                "a reader object is read in dynamic mode; inside a pipeline definition use "
+                f"fn.{self.operator.name}(...)",
+                operator=self.operator.name,
+            )
+        if capture:
+            raise OperatorValueError(
+                argument="capture", operator=self.operator.name, expected="False: captured loops "
+                "are not there yet, use pipeline_def", got="True", location=user_location()
+            )
+        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+            raise OperatorValueError(
+                argument="batch_size",
+                operator=self.operator.name,
+                expected="a positive number",
+                got=describe(batch_size),
+                location=user_location(),
+            )
+        epoch = Epoch(self._source, batch_size, self.operator.name)
+        if not progress:
+            return epoch
+        meta = self._source.meta() or {}
+        total = meta.get("epoch_size", 0)
+        bar = tqdm.tqdm(epoch, total=-(-total // (batch_size or 1)) or None, desc=self.name)
+        return cast("Iterator[Any]", iter(bar))
+
+    def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
+        """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
+        stick_to_shard."""
+        return self._source.meta() or {}
+
+    def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
+        """The reader's place, as plain data."""
+        return self._source.get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned. Raises OperatorValueError."""
+        self._source.set_state(state)
+
+    def __repr__(self) -> str:
+        return f"<{self.operator.name} reader, {self.get_metadata()}>"
+
+
+def reader_class(name: str, operator: SourceOperator[P]) -> Callable[P, Reader]:
+    """The dynamic-mode class `name` of a source operator, typed with its arguments."""
+    made = type(name, (Reader,), {"operator": operator, "__doc__": operator.__doc__})
+    made.__module__ = operator.__module__
+    return cast("Callable[P, Reader]", made)

@@ -1,0 +1,264 @@
+"""Randomness as a function of (seed, number of the call, position of the sample).
+
+The generator is Philox-4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
+1, 2, 3", SC 2011). A value does not depend on batch size, threads, prefetching or shards, because
+nothing is consumed: it is computed from its key. A *step* is one turn of a loop over a reader or
+source: in it, calls are numbered anew, and samples have the positions the source gave them.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+
+from .jit import jit
+
+__all__ = [
+    "RNG",
+    "RandomKey",
+    "Step",
+    "current_step",
+    "enter_step",
+    "get_default_rng",
+    "leave_step",
+    "normal_from_word",
+    "philox",
+    "set_seed",
+    "step",
+]
+
+_OUTSIDE = 1 << 31
+
+
+class RandomKey(NamedTuple):
+    """All that the values of one random call depend on, beside the positions of its samples."""
+
+    seed: int
+    number: int
+
+
+@dataclass(slots=True)
+class Step:
+    """One turn of a loop: the positions of its samples and the calls counted so far."""
+
+    positions: np.ndarray[Any, np.dtype[np.int64]]
+    leader: object = None
+    calls: dict[RNG, int] = field(default_factory=dict)
+
+    def take(self, generator: RNG) -> int:
+        """The number of the next call that uses `generator` in this step."""
+        number = self.calls.get(generator, 0)
+        self.calls[generator] = number + 1
+        return number
+
+
+_step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
+
+
+def current_step() -> Step | None:
+    """The step in force in this context, or None outside of any loop over a source."""
+    return _step.get()
+
+
+def enter_step(leader: object, positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """A source delivers a batch: open a step, unless another source already leads this loop.
+
+    The source that is read first in a loop leads; others that are read in the same turn join it.
+    """
+    running = _step.get()
+    if running is None or running.leader is leader:
+        _step.set(Step(positions, leader))
+
+
+def leave_step(leader: object) -> None:
+    """The source `leader` has ended or was dropped: close its step, if it leads one."""
+    running = _step.get()
+    if running is not None and running.leader is leader:
+        _step.set(None)
+
+
+@contextmanager
+def step(first_position: int = 0, batch_size: int = 1) -> Iterator[Step]:
+    """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
+
+    Random calls in the block are numbered from 0, so the block's values can be computed again.
+    """
+    opened = Step(np.arange(first_position, first_position + batch_size, dtype=np.int64))
+    token = _step.set(opened)
+    try:
+        yield opened
+    finally:
+        _step.reset(token)
+
+
+class RNG:
+    """A source of random values for `gradiva.random`, given as `rng=`.
+
+    seed: any integer (its low 64 bits count); drawn from the operating system if not given.
+
+    Inside a loop over a reader the values depend on the seed, the number of the call in the step
+    and the sample. Outside, the generator numbers its own calls. Safe from several threads.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._seed = (secrets.randbits(63) if seed is None else int(seed)) & 0xFFFFFFFFFFFFFFFF
+        self._calls = 0
+        self._lock = threading.Lock()
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """(seed, number of calls made outside of steps)."""
+        return self._seed, self._calls
+
+    def get_state(self, *, cuda_stream: object = None) -> tuple[int, int]:
+        """The state as two integers, for `set_state`."""
+        return self.state
+
+    def set_state(self, value: tuple[int, int]) -> None:
+        """Continue from a state that `get_state` returned. Raises ValueError."""
+        try:
+            seed, calls = (int(number) for number in value)
+        except (TypeError, ValueError):
+            raise ValueError(f"expected the state of an RNG: (seed, calls), got {value!r}") from None
+        with self._lock:
+            self._seed, self._calls = seed & 0xFFFFFFFFFFFFFFFF, calls
+
+    def advance(self, n: SupportsIndex) -> None:
+        """Skip `n` calls."""
+        with self._lock:
+            self._calls += n.__index__()
+
+    def clone(self) -> RNG:
+        """An independent generator in the same state."""
+        twin = RNG(self._seed)
+        twin._calls = self._calls
+        return twin
+
+    def draw(self) -> RandomKey:
+        """The key of the next call made in this context."""
+        running = _step.get()
+        if running is not None:
+            return RandomKey(self._seed, running.take(self))
+        with self._lock:
+            number = self._calls
+            self._calls += 1
+        return RandomKey(self._seed, _OUTSIDE + number)
+
+    def __repr__(self) -> str:
+        return f"RNG(seed={self._seed})"
+
+
+_default = RNG()
+
+
+def get_default_rng() -> RNG:
+    """The generator that random operators use when no `rng` and no `seed` is given."""
+    return _default
+
+
+def set_seed(seed: int) -> None:
+    """Start the default generator again, from `seed`."""
+    _default.set_state((int(seed), 0))
+
+
+@jit
+def philox(
+    block: np.uint32, number: np.uint32, position: np.uint64, seed: np.uint64
+) -> tuple[np.uint32, np.uint32, np.uint32, np.uint32]:
+    """Four random 32-bit words for one counter (Philox-4x32, 10 rounds)."""
+    mask = np.uint64(0xFFFFFFFF)
+    shift = np.uint64(32)
+    c0 = np.uint64(block)
+    c1 = np.uint64(number)
+    c2 = np.uint64(position) & mask
+    c3 = np.uint64(position) >> shift
+    k0 = np.uint64(seed) & mask
+    k1 = np.uint64(seed) >> shift
+    for _ in range(10):
+        p0 = np.uint64(0xD2511F53) * c0
+        p1 = np.uint64(0xCD9E8D57) * c2
+        c0, c1, c2, c3 = (
+            (p1 >> shift) ^ c1 ^ k0,
+            p1 & mask,
+            (p0 >> shift) ^ c3 ^ k1,
+            p0 & mask,
+        )
+        k0 = (k0 + np.uint64(0x9E3779B9)) & mask
+        k1 = (k1 + np.uint64(0xBB67AE85)) & mask
+    return np.uint32(c0), np.uint32(c1), np.uint32(c2), np.uint32(c3)
+
+
+@jit
+def _log(x: float) -> float:
+    """Natural logarithm in plain multiplications and additions (series of atanh), so that every
+    machine computes the same bits. Error below 1e-15 relative."""
+    mantissa, exponent = math.frexp(x)
+    if mantissa < 0.7071067811865476:
+        mantissa *= 2.0
+        exponent -= 1
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    z = s * s
+    series = 0.0
+    for k in range(12, -1, -1):
+        series = series * z + 1.0 / (2.0 * k + 1.0)
+    return exponent * 0.6931471805599453 + 2.0 * s * series
+
+
+@jit
+def normal_from_word(word: np.uint32) -> float:
+    """The standard normal quantile of (word + 1/2) / 2**32.
+
+    Wichura: "Algorithm AS 241: the percentage points of the normal distribution", Applied
+    Statistics 37 (1988), routine PPND16; relative accuracy about 1e-16. Reaches +-6.3 sigma.
+    """
+    p = (np.float64(word) + 0.5) * 2.3283064365386963e-10
+    q = p - 0.5
+    # fmt: off
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
+                   + 67265.770927008700853) * r + 45921.953931549871457) * r
+                 + 13731.693765509461125) * r + 1971.5909503065514427) * r
+               + 133.14166789178437745) * r + 3.387132872796366608
+        den = ((((((5226.495278852545925 * r + 28729.085735721942674) * r
+                   + 39307.89580009271061) * r + 21213.794301586595867) * r
+                 + 5394.1960214247511077) * r + 687.1870074920579083) * r
+               + 42.313330701600911252) * r + 1.0
+        return q * num / den
+    # fmt: on
+    r = math.sqrt(-_log(p if q < 0.0 else 1.0 - p))
+    # fmt: off
+    if r <= 5.0:
+        r = r - 1.6
+        num = ((((((7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r
+                   + 0.24178072517745061177) * r + 1.27045825245236838258) * r
+                 + 3.64784832476320460504) * r + 5.7694972214606914055) * r
+               + 4.6303378461565452959) * r + 1.42343711074968357734
+        den = ((((((1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r
+                   + 0.0151986665636164571966) * r + 0.14810397642748007459) * r
+                 + 0.68976733498510000455) * r + 1.6763848301838038494) * r
+               + 2.05319162663775882187) * r + 1.0
+    else:
+        r = r - 5.0
+        num = ((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r
+                   + 0.0012426609473880784386) * r + 0.026532189526576123093) * r
+                 + 0.29656057182850489123) * r + 1.7848265399172913358) * r
+               + 5.4637849111641143699) * r + 6.6579046435011037772
+        den = ((((((2.04426310338993978564e-15 * r + 1.4215117583164458887e-7) * r
+                   + 1.8463183175100546818e-5) * r + 7.868691311456132591e-4) * r
+                 + 0.0148753612908506148525) * r + 0.13692988092273580531) * r
+               + 0.59983220655588793769) * r + 1.0
+    # fmt: on
+    return -num / den if q < 0.0 else num / den

@@ -1,0 +1,68 @@
+"""Checks that type rules share. A field that is not known yet passes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .dtypes import DType
+from .errors import OperatorTypeError
+from .value import SampleType
+
+__all__ = ["require_dtype", "require_layout", "require_ndim", "with_layout"]
+
+
+def require_dtype(
+    input: SampleType, allowed: Collection[DType], what: str = "the input"
+) -> DType | None:
+    """The dtype, if it is one of `allowed`. Raises OperatorTypeError."""
+    if input.dtype is not None and input.dtype not in allowed:
+        names = ", ".join(dtype.name for dtype in allowed)
+        raise OperatorTypeError(
+            f"{what} has a dtype this operator does not take", expected=names, got=str(input.dtype)
+        )
+    return input.dtype
+
+
+def require_ndim(input: SampleType, allowed: Collection[int], what: str = "the input") -> None:
+    """Refuse a rank that is not one of `allowed`. Raises OperatorTypeError."""
+    if input.ndim is not None and input.ndim not in allowed:
+        ranks = " or ".join(f"{ndim}-D" for ndim in allowed)
+        layout = f" with layout {input.layout!r}" if input.layout else ""
+        raise OperatorTypeError(
+            f"{what} has the wrong number of axes",
+            expected=f"{ranks} samples",
+            got=f"{input.ndim}-D samples{layout}",
+        )
+
+
+def require_layout(
+    input: SampleType,
+    allowed: Collection[str],
+    assumed: dict[int, str] | None = None,
+    what: str = "the input",
+) -> str | None:
+    """The layout, if it is one of `allowed`; for input without a layout, the one that `assumed`
+    gives for its rank. None if nothing is known. Raises OperatorTypeError."""
+    layout = input.layout
+    if not layout:
+        if layout is None and input.ndim is None:
+            return None
+        if input.ndim is not None:
+            found = (assumed or {}).get(input.ndim)
+            if found is not None:
+                # An unknown layout may yet turn out to be another one.
+                return found if layout == "" else None
+            require_ndim(input, sorted({len(name) for name in allowed}), what)
+        return None if layout is None else ""
+    if layout not in allowed:
+        raise OperatorTypeError(
+            f"{what} has a layout this operator does not take",
+            expected=f"one of {', '.join(allowed)}",
+            got=repr(layout),
+        )
+    return layout
+
+
+def with_layout(input: SampleType, layout: str | None) -> SampleType:
+    """The type with its layout filled in, if it had none."""
+    return input if input.layout or not layout else input.with_(layout=layout)

@@ -1,0 +1,356 @@
+"""Running one operator now: types -> shapes -> allocate -> kernel.
+
+`execute` is the engine that every interpreter uses in the end, so that a call gives the same bits
+whether it was made eagerly or taken from a graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arguments import Argument, is_edge
+from .batch import Batch
+from .device import device, require_cpu
+from .errors import GradivaError, OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from .geometry import Geometry
+from .operator import OperatorBase, set_eager
+from .rng import RNG, RandomKey, current_step, get_default_rng
+from .tensor import Tensor, as_tensor, to_array
+from .threads import WorkerPool, default_pool
+from .value import SampleType, Value
+
+__all__ = ["Call", "Eager", "execute"]
+
+_INLINE_BYTES = 1 << 16
+"""Work on fewer bytes than this is not worth waking another thread for."""
+
+
+class Call:
+    """One call while it runs: what shape rules and kernels see.
+
+    `call["name"]` is the value of an argument: an array with one row per sample if the argument
+    may be given per sample, else the value; None if it was not given and has no default.
+    """
+
+    __slots__ = (
+        "_given",
+        "inputs",
+        "key",
+        "notes",
+        "operator",
+        "outputs",
+        "pool",
+        "positions",
+        "size",
+        "types",
+    )
+
+    def __init__(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Batch, ...],
+        given: dict[str, Any],
+        size: int,
+        pool: WorkerPool,
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self._given = given
+        self.size = size
+        self.pool = pool
+        self.types: tuple[SampleType, ...] = ()
+        self.outputs: tuple[Batch, ...] = ()
+        self.key: RandomKey | None = None
+        self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
+        self.notes: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._given[name]
+        except KeyError:
+            argument = self.operator.arguments[name]
+            value = argument.default
+            if value is not None and argument.per_sample:
+                value = argument.rows(value, self.size)
+            self._given[name] = value
+            return value
+
+    def for_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples."""
+        output = self.outputs[0]
+        if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
+            kernel(*arrays, 0, self.size)
+            return
+        ranges = _ranges(output.geometry, self.size, self.pool.num_threads)
+        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def each_sample(
+        self, function: Callable[[int], None], costs: Sequence[float] | None = None
+    ) -> None:
+        """Run `function(sample)` for each sample, the costly ones first.
+
+        An exception that is not a GradivaError becomes one; both are given the sample's index.
+        """
+
+        def run(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                try:
+                    function(sample)
+                except GradivaError as error:
+                    raise error.complete(sample=sample) from error.__cause__
+                except Exception as error:
+                    raise OperatorRuntimeError(str(error), sample=sample) from error
+
+        order = list(range(self.size))
+        if costs is not None:
+            order.sort(key=lambda sample: -costs[sample])
+        if self.size:
+            self.pool.run(run, [(sample, sample + 1) for sample in order])
+
+
+def _ranges(geometry: Geometry, count: int, threads: int) -> list[tuple[int, int]]:
+    """Cut the samples into about four ranges per thread, of about equal volume."""
+    parts = min(count, 4 * threads)
+    if geometry.uniform:
+        cuts = [count * part // parts for part in range(parts + 1)]
+    else:
+        ends = geometry.volumes.cumsum()
+        goals = ends[-1] * np.arange(1, parts) / parts
+        cuts = sorted({0, *(np.searchsorted(ends, goals) + 1).tolist(), count})
+    return [(begin, end) for begin, end in zip(cuts, cuts[1:], strict=False) if begin < end]
+
+
+def execute(
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    key: RandomKey | None = None,
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+) -> tuple[Batch, ...]:
+    """Run `operator` on batches of `size` samples and return its outputs.
+
+    given: the arguments that were given; static ones converted by `Argument.static`, per-sample
+    ones as a Batch or an array with one row per sample. key, positions: of random operators.
+    Raises GradivaError without the user's line.
+    """
+    rows: dict[str, Any] = {}
+    static: dict[str, Any] = {}
+    for name, value in given.items():
+        argument = operator.arguments[name]
+        if isinstance(value, Batch):
+            static[name] = value.type
+            rows[name] = argument.given_rows(_parameter_rows(argument, value), size)
+        elif isinstance(value, np.ndarray):
+            static[name] = SampleType(None, value.ndim - 1, "")
+            rows[name] = argument.given_rows(value, size)
+        elif argument.per_sample:
+            static[name] = value
+            rows[name] = argument.rows(value, size)
+        else:
+            static[name] = rows[name] = value
+    where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    try:
+        types = operator.infer(*[batch.type for batch in inputs], **static)
+        call = Call(operator, inputs, rows, size, pool)
+        call.types = types if isinstance(types, tuple) else (types,)
+        call.key, call.positions = key, positions
+        assert operator.shape_rule is not None
+        shapes = operator.shape_rule(call)
+        if not isinstance(shapes, tuple):
+            shapes = (shapes,)
+        outputs = []
+        for shape, type in zip(shapes, call.types, strict=True):
+            if isinstance(shape, Geometry):
+                geometry = shape if shape.packed else Geometry.of(shape.shapes)
+            else:
+                geometry = Geometry.of(shape)
+            if type.ndim is None or type.layout is None:
+                layout = type.layout if type.layout is not None else ""
+                type = type.with_(ndim=geometry.ndim, layout=layout)
+            outputs.append(Batch.empty(geometry, type, where))
+        call.outputs = tuple(outputs)
+        if size:
+            operator.kernels["cpu"](call)
+    except GradivaError as error:
+        if error.sample is not None and where is not None and error.file is None:
+            error.file = where.name(error.sample)
+        raise error.complete(operator=operator.name) from error.__cause__
+    except MemoryError as error:
+        raise OperatorRuntimeError(
+            f"not enough memory for the outputs ({error})", operator=operator.name
+        ) from error
+    return call.outputs
+
+
+def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
+    if not value.geometry.uniform:
+        raise OperatorValueError(
+            argument=argument.name,
+            expected="values of one shape for all samples",
+            got=f"the shapes {value.shape[:4]}",
+        )
+    return value.as_array()
+
+
+class Eager:
+    """The interpreter of dynamic mode: a call runs at once, over the worker pool."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        operator.check(inputs, keywords)
+        given, common = _split(operator, keywords)
+        size, single = _batch_size(operator, inputs, given, common)
+        batches = tuple(_as_input(value, size, index) for index, value in enumerate(inputs))
+        for name, value in given.items():
+            given[name] = _as_argument(operator.arguments[name], value, size)
+        key, positions = None, None
+        if operator.random:
+            key, positions = random_key(common), _positions(batches, size)
+        outputs = execute(operator, batches, given, size, default_pool(), key, positions)
+        if single:
+            tensors = tuple(batch.tensors[0] for batch in outputs)
+            return tensors[0] if len(tensors) == 1 else tensors
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _split(
+    operator: OperatorBase, keywords: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The operator's own arguments that were given, and the common ones, checked."""
+    given: dict[str, Any] = {}
+    common: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if value is not None:
+            (given if name in operator.arguments else common)[name] = value
+    if common:
+        check_common(operator, common)
+    return given, common
+
+
+def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
+    """Refuse devices that are not there; warn of a seed that nothing would use."""
+    if "device" in common:
+        try:
+            chosen = common["device"]
+            require_cpu(device("gpu" if chosen == "mixed" else chosen))
+        except (ValueError, AttributeError) as error:
+            raise OperatorValueError(str(error), argument="device") from None
+        except GradivaError as error:
+            raise error.complete(argument="device") from None
+    if "seed" in common and not operator.random:
+        warnings.warn(
+            f"{operator.name}: `seed` has no effect on an operator that is not random",
+            stacklevel=5,
+        )
+
+
+def random_key(common: Mapping[str, Any]) -> RandomKey:
+    """The key of a random call: an explicit seed makes the call the same wherever it stands."""
+    seed, rng = common.get("seed"), common.get("rng")
+    if rng is not None and not isinstance(rng, RNG):
+        raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
+    if seed is not None and int(seed) >= 0:
+        return RandomKey(int(seed) & 0xFFFFFFFFFFFFFFFF, 0)
+    return (rng or get_default_rng()).draw()
+
+
+def _positions(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    for batch in inputs:
+        if batch.positions is not None:
+            return batch.positions
+    step = current_step()
+    if step is not None and len(step.positions) == size:
+        return step.positions
+    first = int(step.positions[0]) if step is not None and len(step.positions) else 0
+    return np.arange(first, first + size, dtype=np.int64)
+
+
+def _batch_size(
+    operator: OperatorBase,
+    inputs: tuple[Any, ...],
+    given: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> tuple[int, bool]:
+    """The number of samples of a call, and whether it is about single tensors."""
+    size: int | None = None
+    for value in (*inputs, *given.values()):
+        if isinstance(value, Batch):
+            if size is not None and len(value) != size:
+                raise OperatorValueError(
+                    "all inputs and per-sample arguments have one batch size",
+                    expected=f"{size} samples",
+                    got=f"{len(value)}",
+                )
+            size = len(value)
+    if size is None:
+        size = _asked_size(common)
+    if size is None and operator.max_inputs == 0:
+        for name, value in given.items():
+            argument = operator.arguments[name]
+            if is_edge(argument, value) and not isinstance(value, Tensor):
+                return len(value), False
+    return (1, True) if size is None else (size, False)
+
+
+def _asked_size(common: Mapping[str, Any]) -> int | None:
+    asked = common.get("batch_size")
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or asked < 0:
+        raise OperatorValueError(
+            argument="batch_size", expected="a number of samples", got=repr(asked)
+        )
+    return int(asked)
+
+
+def _as_input(value: Any, size: int, index: int) -> Batch:
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Value) and not isinstance(value, Tensor):
+        raise OperatorTypeError(
+            f"input {index} is a symbol of a graph: it has no data outside of the pipeline "
+            "definition that made it"
+        )
+    if isinstance(value, list | tuple):
+        raise OperatorTypeError(
+            f"input {index}",
+            expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
+            got=type(value).__name__,
+        )
+    try:
+        tensor = as_tensor(value)
+    except GradivaError as error:
+        error.problem = f"input {index}"
+        raise
+    array = np.asarray(tensor)
+    geometry = Geometry.repeated(size, array.shape)
+    return Batch(array.reshape(-1), geometry, tensor.type, tensor.provenance)
+
+
+def _as_argument(argument: Argument, value: Any, size: int) -> Any:
+    """A static value, or a Batch or array with one row per sample."""
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Tensor):
+        array = np.asarray(value)
+        return np.broadcast_to(array, (size, *array.shape)) if argument.per_sample else value.item()
+    if isinstance(value, Value):
+        raise OperatorTypeError(
+            argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
+        )
+    if is_edge(argument, value):
+        try:
+            return to_array(value)
+        except GradivaError as error:
+            raise error.complete(argument=argument.name) from None
+    return argument.static(value)
+
+
+set_eager(Eager())

@@ -1,0 +1,78 @@
+"""Sources: where samples enter. The state of a reader or of an external source lives here.
+
+A source is read in batches, in one thread at a time. Its place is a *position* in an endless
+stream of samples; the same position always is the same sample, whatever the batch size.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from .batch import Batch
+from .operator import OperatorBase
+from .threads import WorkerPool
+
+__all__ = ["Source", "SourceOperator", "source_operator"]
+
+P = ParamSpec("P")
+S = TypeVar("S", bound="type[Source]")
+
+
+class Source(ABC):
+    """The state behind one reader or external source."""
+
+    @abstractmethod
+    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """The next samples, at most `batch_size`. Raises StopIteration at the end of the data."""
+
+    def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """Like `read`, but stops at the end of the epoch, and does not read across it."""
+        return self.read(batch_size, pool)
+
+    def reset(self) -> None:
+        """Go to the start of the next epoch, for a source that has one and has reached its end."""
+
+    @abstractmethod
+    def get_state(self) -> dict[str, Any]:
+        """The place in the stream as plain data, for `set_state`."""
+
+    @abstractmethod
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned. Raises ValueError."""
+
+    def meta(self) -> dict[str, int] | None:
+        """Sizes of the epoch and its shards, or None if the source does not know them."""
+        return None
+
+
+class SourceOperator(OperatorBase, Generic[P]):
+    """An operator that stands for a source in a graph. `open` makes the state behind it."""
+
+    open: Callable[[dict[str, Any], int], Source]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        return self.bind(args, kwargs)
+
+    def opens(self, kind: S) -> S:
+        """Decorator: the Source class; called with all arguments (converted) and a seed."""
+        self.open = kind
+        return kind
+
+    def attributes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """All declared arguments: the given ones checked and converted, the others' defaults."""
+        values = {name: argument.default for name, argument in self.arguments.items()}
+        for name, value in given.items():
+            if name in self.arguments and value is not None:
+                values[name] = self.arguments[name].static(value)
+        return values
+
+
+def source_operator(name: str) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
+    """Declare a source: decorates its type rule, whose signature is the public one."""
+
+    def declare(function: Callable[P, Any]) -> SourceOperator[P]:
+        return SourceOperator[P](function, name, (0, 0), random=False, effects=True)
+
+    return declare

@@ -1,0 +1,249 @@
+"""One sample: an n-dimensional array with a layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
+
+import numpy as np
+
+from . import display
+from .device import CPU, Device, DeviceLike, require_cpu
+from .device import device as to_device
+from .dtypes import DType, DTypeLike
+from .errors import OperatorTypeError, OperatorValueError, describe
+from .layouts import check_layout
+from .provenance import Provenance
+from .value import SampleType, Value
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["ArrayLike", "Tensor", "as_tensor", "tensor", "to_array"]
+
+ArrayLike: TypeAlias = Any
+"""A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, or an object with
+`__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
+
+
+class Tensor(Value):
+    """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
+
+    Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not
+    modified by operators.
+    """
+
+    __slots__ = ("__weakref__", "_array", "layout", "provenance")
+
+    def __init__(
+        self,
+        array: np.ndarray[Any, Any],
+        layout: str = "",
+        provenance: Provenance | None = None,
+    ) -> None:
+        self._array = array
+        self.layout = layout
+        self.provenance = provenance
+
+    @property
+    def dtype(self) -> DType:
+        return DType.from_numpy(self._array.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._array.shape
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        return self._array.size
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    @property
+    def device(self) -> Device:
+        return CPU
+
+    @property
+    def type(self) -> SampleType:
+        """dtype, rank, layout and device, as operators see them."""
+        return SampleType(self.dtype, self.ndim, self.layout, "cpu")
+
+    def source_info(self) -> str:
+        """The file or key the sample came from, or the empty string."""
+        return (self.provenance.name(0) if self.provenance else None) or ""
+
+    def evaluate(self) -> Tensor:
+        """Return the tensor itself: a tensor made in eager mode is there already."""
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def gpu(self, index: int | None = None) -> Tensor:
+        return self.to_device(Device("gpu", index or 0))
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
+        """The tensor on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
+        require_cpu(to_device(device))
+        return Tensor(self._array.copy(), self.layout, self.provenance) if force_copy else self
+
+    def torch(self, copy: bool = False) -> torch.Tensor:
+        """A torch tensor on the same memory, or on a copy of it."""
+        import torch
+
+        return torch.from_dlpack(self._array.copy() if copy else self._array)
+
+    def item(self) -> Any:
+        """The only element as a Python value. Raises ValueError if there is not exactly one."""
+        return self._array.item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy or (dtype is not None and np.dtype(dtype) != self._array.dtype):
+            return self._array.astype(dtype or self._array.dtype)
+        return self._array
+
+    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __getitem__(self, ranges: Any) -> Tensor:
+        """A view: integers, slices, `...` and None as in NumPy. The layout loses taken axes."""
+        if isinstance(ranges, Value):
+            raise OperatorTypeError(
+                argument="ranges", expected="integers or slices", got=describe(ranges)
+            )
+        array = np.asarray(self._array[ranges])
+        layout = self.layout if array.ndim == self.ndim else _kept_layout(self.layout, ranges)
+        return Tensor(array, layout if len(layout) == array.ndim else "", self.provenance)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __int__(self) -> int:
+        return int(self._array)
+
+    def __index__(self) -> int:
+        return self._array.__index__()
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+    def __repr__(self) -> str:
+        return display.tensor_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.html([self])
+
+
+def _kept_layout(layout: str, ranges: Any) -> str:
+    """The letters of the axes that plain integers did not take away."""
+    items = ranges if isinstance(ranges, tuple) else (ranges,)
+    if any(item is None or not isinstance(item, int | slice | type(...)) for item in items):
+        return ""
+    if ... in items:
+        at = items.index(...)
+        missing = len(layout) - (len(items) - 1)
+        items = (*items[:at], *([slice(None)] * missing), *items[at + 1 :])
+    taken = {axis for axis, item in enumerate(items) if isinstance(item, int)}
+    return "".join(letter for axis, letter in enumerate(layout) if axis not in taken)
+
+
+def to_array(data: ArrayLike) -> np.ndarray[Any, Any]:
+    """A NumPy array on the same memory where possible. Python ints become int32 (int64 if they do
+    not fit), floats float32. Raises OperatorTypeError."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, Tensor):
+        return data._array
+    if isinstance(data, str):
+        data = data.encode()
+    if isinstance(data, bytes | bytearray | memoryview):
+        return np.frombuffer(data, np.uint8)
+    if hasattr(data, "__cuda_array_interface__"):
+        raise OperatorTypeError(
+            expected="data in host memory (this version of gradiva has no GPU backend yet)",
+            got=describe(data),
+        )
+    try:
+        if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
+            return np.from_dlpack(data)
+        array = np.asarray(data)
+    except Exception as error:
+        raise OperatorTypeError(expected="an array", got=f"{describe(data)}: {error}") from error
+    if not isinstance(data, np.generic) and not hasattr(data, "__array__"):
+        array = _from_python(array)
+    if array.dtype.kind not in "biuf":
+        raise OperatorTypeError(expected="an array of numbers or booleans", got=describe(data))
+    return array
+
+
+def _from_python(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype == np.int64 and (not array.size or np.abs(array).max() < 2**31):
+        return array.astype(np.int32)
+    return array
+
+
+def prepare(
+    array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None
+) -> tuple[np.ndarray[Any, Any], str]:
+    """The array C-contiguous, in native byte order and in the wanted dtype; the layout checked."""
+    try:
+        wanted = DType.of(array.dtype if dtype is None else dtype).numpy
+        array = np.asarray(array, wanted, order="C")
+        return array, check_layout(layout or "", array.ndim)
+    except (TypeError, ValueError) as error:
+        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
+        raise kind(str(error)) from None
+
+
+def tensor(
+    data: ArrayLike,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """A Tensor with a copy of `data`.
+
+    data: see `ArrayLike`; a Batch of equal shapes, or of any shapes with `pad=True`, becomes one
+    tensor with a leading axis. dtype: element type to convert to. layout: such as "HWC".
+    Raises OperatorTypeError or OperatorValueError.
+    """
+    view = as_tensor(data, dtype, device, layout, pad)
+    return Tensor(view._array.copy(), view.layout, view.provenance)
+
+
+def as_tensor(
+    data: ArrayLike,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """Like `tensor`, but on the same memory if `data` is contiguous and has the right dtype."""
+    require_cpu(to_device(device or CPU))
+    if layout is None and isinstance(data, Value):
+        layout = getattr(data, "layout", "")
+        if hasattr(data, "batch_size"):
+            layout = ""
+    if pad and hasattr(data, "padded"):
+        data = data.padded()
+    provenance = data.provenance if isinstance(data, Tensor) else None
+    array, layout = prepare(to_array(data), dtype, layout)
+    return Tensor(array, layout, provenance)

@@ -1,0 +1,174 @@
+"""The worker pool: runs a function over ranges of samples, in several threads.
+
+Which range goes to which thread never matters for results: ranges are fixed before they are
+handed out, and each range writes only its own samples.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+__all__ = ["WorkerPool", "default_num_threads", "default_pool", "set_num_threads"]
+
+Task: TypeAlias = Callable[[int, int], None]
+
+
+class _Job:
+    """One parallel call: its ranges, and what went wrong."""
+
+    def __init__(
+        self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool
+    ) -> None:
+        self.task = task
+        self.pool = pool
+        self.waiting: Iterator[tuple[int, int]] = iter(ranges)
+        self.unfinished = len(ranges)
+        self.errors: list[tuple[int, BaseException]] = []
+        self.lock = threading.Lock()
+        self.finished = threading.Event()
+
+    def work(self) -> None:
+        for begin, end in self.waiting:
+            try:
+                if not self.pool.cancelled:
+                    self.task(begin, end)
+            except BaseException as error:
+                self.errors.append((begin, error))
+            with self.lock:
+                self.unfinished -= 1
+                if not self.unfinished:
+                    self.finished.set()
+
+
+class WorkerPool:
+    """`num_threads` threads, the calling one included: one fewer is started, on first use."""
+
+    def __init__(self, num_threads: int) -> None:
+        if num_threads < 1:
+            raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
+        self.num_threads = num_threads
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self.cancelled = False
+        """Set from any thread to make running and later calls return early, work undone."""
+        _pools.add(self)
+
+    def run(self, task: Task, ranges: Sequence[tuple[int, int]]) -> None:
+        """Call `task(begin, end)` for each range; return when all are done.
+
+        If some raise, the error of the range that begins first is raised, whatever the timing.
+        """
+        if len(ranges) == 1 or self.num_threads == 1 or self._closed:
+            for begin, end in ranges:
+                if not self.cancelled:
+                    task(begin, end)
+            return
+        if not self._threads:
+            self._start()
+        job = _Job(task, ranges, self)
+        for _ in range(min(self.num_threads, len(ranges)) - 1):
+            self._jobs.put(job)
+        job.work()
+        job.finished.wait()
+        if job.errors:
+            raise min(job.errors, key=lambda entry: entry[0])[1]
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._threads or self._closed:
+                return
+            for index in range(self.num_threads - 1):
+                # Daemons, so that an undisposed pool cannot hold up the exit of the interpreter;
+                # the exit hook below stops them while the interpreter is still whole.
+                thread = threading.Thread(
+                    target=_serve, args=(self._jobs,), name=f"gradiva-{index}", daemon=True
+                )
+                thread.start()
+                self._threads.append(thread)
+
+    def close(self) -> None:
+        """Stop the threads. A closed pool still runs what it is given, in the caller's thread."""
+        with self._lock:
+            self._closed = True
+            threads, self._threads = self._threads, []
+        for _ in threads:
+            self._jobs.put(None)
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=5)
+
+    def __del__(self) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+
+
+def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job.work()
+        job = None  # a waiting thread must not keep the last batch's buffers alive
+
+
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_default: WorkerPool | None = None
+_default_lock = threading.Lock()
+
+
+def default_num_threads() -> int:
+    """Threads of dynamic mode if the user says nothing: the cores this process may use."""
+    text = os.environ.get("GRADIVA_NUM_THREADS") or os.environ.get("DALI_NUM_THREADS")
+    if text:
+        if not text.isdigit() or int(text) < 1:
+            raise ValueError(f"GRADIVA_NUM_THREADS: expected a positive number, got {text!r}")
+        return int(text)
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def default_pool() -> WorkerPool:
+    """The pool of dynamic mode."""
+    global _default
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = WorkerPool(default_num_threads())
+    return _default
+
+
+def set_num_threads(n: int | None) -> None:
+    """Set the number of threads of dynamic mode; None restores the default. Raises ValueError."""
+    global _default
+    fresh = WorkerPool(default_num_threads() if n is None else n)
+    with _default_lock:
+        old, _default = _default, fresh
+    if old is not None:
+        old.close()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for pool in list(_pools):
+        pool.close()
+
+
+def _forget_after_fork() -> None:
+    """Threads do not survive a fork: the child starts its own on first use."""
+    global _default
+    _default = None
+    for pool in list(_pools):
+        pool._threads = []
+        pool._jobs = queue.SimpleQueue()
+        pool._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,160 @@
+"""What concrete and symbolic values share: arithmetic, written once.
+
+`Batch`, `Tensor` and the symbols of a graph are `Value`s. Their operators are looked up by name in
+the registry, because operators live in a higher room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .dtypes import DType
+
+__all__ = ["SampleType", "Value", "arithmetic"]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleType:
+    """The type of the samples of a batch. None means not known yet; a layout "" means none given.
+
+    dtype: element type; ndim: number of axes of a sample; layout: one letter per axis;
+    device: "cpu" or "gpu".
+    """
+
+    dtype: DType | None = None
+    ndim: int | None = None
+    layout: str | None = None
+    device: str = "cpu"
+
+    def with_(self, **changes: Any) -> SampleType:
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def __str__(self) -> str:
+        dtype = "?" if self.dtype is None else self.dtype.name
+        shape = self.layout or ("?" if self.ndim is None else f"{self.ndim}-D")
+        return f"{dtype} {shape} {self.device}"
+
+
+arithmetic: dict[str, Any] = {}
+"""Functions (left, right) or (operand) by name, put here by `ops.generic.arithmetic`."""
+
+
+def _apply(name: str, *operands: Any) -> Any:
+    try:
+        function = arithmetic[name]
+    except KeyError:
+        raise TypeError(f"gradiva has no operator {name!r} on batches") from None
+    return function(*operands)
+
+
+class Value:
+    """Base of Batch, Tensor and DataNode: the Python operators on them."""
+
+    __slots__ = ()
+    __array_priority__ = 1000
+    # NumPy must hand `array + batch` to us instead of looping over the batch.
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Any:
+        return _apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _apply("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _apply("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _apply("fdiv", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _apply("fdiv", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _apply("div", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _apply("div", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _apply("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _apply("mod", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _apply("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _apply("pow", other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _apply("bitand", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _apply("bitand", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _apply("bitor", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _apply("bitor", other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _apply("bitxor", self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _apply("bitxor", other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _apply("shl", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _apply("shl", other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _apply("shr", self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _apply("shr", other, self)
+
+    def __eq__(self, other: Any) -> Any:
+        return _apply("eq", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _apply("neq", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _apply("lt", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _apply("leq", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _apply("gt", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _apply("geq", self, other)
+
+    def __neg__(self) -> Any:
+        return _apply("minus", self)
+
+    def __pos__(self) -> Any:
+        return _apply("plus", self)
+
+    def __abs__(self) -> Any:
+        return _apply("abs", self)
+
+    # Equality makes a new batch, so values are hashed, where a dict needs it, by identity.
+    __hash__ = object.__hash__

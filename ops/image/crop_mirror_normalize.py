@@ -1,0 +1,326 @@
+"""`crop_mirror_normalize`: window, mirror, normalise, permute axes, pad channels; in one pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array, convert_sat
+from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .crop import window_of
+from .crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
+from .normalize_plan import fold, plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["crop_mirror_normalize"]
+
+_INPUTS = (uint8, uint16, int8, int16, int32, float16, float32)
+_OUTPUTS = (float32, float16, uint8, int8)
+
+
+@operator("crop_mirror_normalize")
+def crop_mirror_normalize(
+    input: SampleType,
+    /,
+    *,
+    crop: FloatsArg | None = None,
+    crop_h: FloatArg | None = None,
+    crop_w: FloatArg | None = None,
+    crop_d: FloatArg | None = None,
+    crop_pos_x: FloatArg = 0.5,
+    crop_pos_y: FloatArg = 0.5,
+    crop_pos_z: FloatArg = 0.5,
+    rounding: str = "round",
+    out_of_bounds_policy: str = "error",
+    fill_values: Floats = 0.0,
+    mirror: IntArg = 0,
+    mean: FloatsArg = 0.0,
+    std: FloatsArg = 1.0,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    pad_output: bool = False,
+    dtype: DTypeLike = float32,
+    output_layout: Layout = "CHW",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Cut a window, mirror it, normalise it and lay it out anew, in one pass over the pixels.
+
+    out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
+    f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.
+
+    input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with D,
+        sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
+    crop, crop_h, crop_w, crop_d, crop_pos_*, rounding, out_of_bounds_policy, fill_values: see
+        `crop`; fill values are written as they are, not normalised.
+    mirror: nonzero to flip along W; may differ per sample.
+    mean, std: one value or one per channel; may differ per sample.
+    scale, shift: applied last, to use more of the range of an integer `dtype`.
+    pad_output: pad the channels to the next power of two.
+    dtype: float32 (default), float16, uint8 or int8. output_layout: any order of the input's axes;
+        the empty string keeps it.
+
+    Raises OperatorValueError for a window that leaves its sample and for the wrong number of means;
+    OperatorTypeError for dtypes and layouts it does not take.
+    """
+    require_dtype(input, _INPUTS)
+    layout = require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)
+    if dtype not in _OUTPUTS:
+        expected = "float32, float16, uint8 or int8"
+        raise OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+    if layout and output_layout and sorted(layout) != sorted(output_layout):
+        raise OperatorValueError(
+            argument="output_layout",
+            expected=f"the axes of {layout!r} in some order",
+            got=repr(output_layout),
+        )
+    return input.with_(dtype=dtype, layout=output_layout or layout)
+
+
+def _layout(call: Call) -> str:
+    own = call.inputs[0].type
+    return own.layout or DEFAULT_LAYOUTS[own.ndim or 3]
+
+
+@crop_mirror_normalize.shapes
+def _shapes(call: Call) -> Int64Array:
+    layout = _layout(call)
+    anchors, windows = window_of(call, layout)
+    call.notes["plan"] = plan(
+        call.inputs[0].geometry.shapes, anchors, windows, call["mirror"], layout,
+        call["output_layout"], call["pad_output"],
+    )  # fmt: skip
+    shapes: Int64Array = call.notes["plan"].shapes
+    return shapes
+
+
+@jit
+def normalize_kernel(
+    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, extents: Int64s,
+    steps: Int64s, starts: Int64s, lows: Int64s, highs: Int64s, mean: Float32s, factor: Float32s,
+    fill: Array, channel_axis: int, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Tables from `plan` and `fold`; `mean` and `factor` are (N, channels), broadcast already.
+
+    `fill` (in dst's dtype, one per output channel) is written as it is, not normalised.
+    """
+    for i in range(begin, end):
+        d = dst_offsets[i]
+        n3, n4 = extents[i, 3], extents[i, 4]
+        p3, p4 = steps[i, 3], steps[i, 4]
+        lo, hi = lows[i, 4], highs[i, 4]
+        for a in range(extents[i, 0]):
+            for b in range(extents[i, 1]):
+                for c in range(extents[i, 2]):
+                    outer = lows[i, 0] <= a < highs[i, 0] and lows[i, 1] <= b < highs[i, 1]
+                    outer = outer and lows[i, 2] <= c < highs[i, 2]
+                    s2 = src_offsets[i] + starts[i] + a * steps[i, 0] + b * steps[i, 1]
+                    s2 += c * steps[i, 2]
+                    if channel_axis == 4:
+                        row = dst[d : d + n3 * n4]
+                        d += n3 * n4
+                        first = lows[i, 3] if outer else n3
+                        last = max(highs[i, 3], first) if outer else n3
+                        for e in range(first):
+                            for k in range(n4):
+                                row[e * n4 + k] = fill[k]
+                        for e in range(last, n3):
+                            for k in range(n4):
+                                row[e * n4 + k] = fill[k]
+                        n = last - first
+                        s = s2 + first * p3
+                        if n > 0 and n4 == 3 and hi == 3 and p4 == 1 and abs(p3) == 3:
+                            m0, m1, m2 = mean[i, 0], mean[i, 1], mean[i, 2]
+                            f0, f1, f2 = factor[i, 0], factor[i, 1], factor[i, 2]
+                            row = row[first * 3 : last * 3]
+                            part = src[min(s, s + (n - 1) * p3) : max(s, s + (n - 1) * p3) + 3]
+                            if p3 > 0:
+                                for e in range(n):
+                                    q = e * 3
+                                    x0 = np.float32(part[q])
+                                    x1 = np.float32(part[q + 1])
+                                    x2 = np.float32(part[q + 2])
+                                    row[q] = convert_sat((x0 - m0) * f0, dst)
+                                    row[q + 1] = convert_sat((x1 - m1) * f1, dst)
+                                    row[q + 2] = convert_sat((x2 - m2) * f2, dst)
+                            else:
+                                for e in range(n):
+                                    q = (n - 1 - e) * 3
+                                    x0 = np.float32(part[e * 3])
+                                    x1 = np.float32(part[e * 3 + 1])
+                                    x2 = np.float32(part[e * 3 + 2])
+                                    row[q] = convert_sat((x0 - m0) * f0, dst)
+                                    row[q + 1] = convert_sat((x1 - m1) * f1, dst)
+                                    row[q + 2] = convert_sat((x2 - m2) * f2, dst)
+                            continue
+                        for k in range(n4):
+                            if lo <= k < hi:
+                                m = mean[i, k]
+                                f = factor[i, k]
+                                for e in range(n):
+                                    x = np.float32(src[s + e * p3 + k * p4])
+                                    row[(first + e) * n4 + k] = convert_sat((x - m) * f, dst)
+                            else:
+                                for e in range(n):
+                                    row[(first + e) * n4 + k] = fill[k]
+                        continue
+                    for e in range(n3):
+                        s = s2 + e * p3
+                        inside = outer and lows[i, 3] <= e < highs[i, 3]
+                        first = lo if inside else n4
+                        last = hi if inside else n4
+                        # Slices, not offsets: an index that cannot be negative vectorises.
+                        row = dst[d : d + n4]
+                        d += n4
+                        at = (a, b, c, e)
+                        channel = at[channel_axis]
+                        for k in range(first):
+                            row[k] = fill[channel]
+                        for k in range(last, n4):
+                            row[k] = fill[channel]
+                        if last <= first:
+                            continue
+                        m = mean[i, channel]
+                        f = factor[i, channel]
+                        n = last - first
+                        row = row[first:last]
+                        s += first * p4
+                        # Constant steps let LLVM load strided elements in blocks.
+                        if p4 == 3:
+                            part = src[s : s + n * 3 - 2]
+                            for k in range(n):
+                                row[k] = convert_sat((np.float32(part[k * 3]) - m) * f, dst)
+                        elif p4 == -3:
+                            part = src[s - (n - 1) * 3 : s + 1]
+                            for k in range(n):
+                                x = np.float32(part[k * 3])
+                                row[n - 1 - k] = convert_sat((x - m) * f, dst)
+                        elif p4 == 1:
+                            part = src[s : s + n]
+                            for k in range(n):
+                                row[k] = convert_sat((np.float32(part[k]) - m) * f, dst)
+                        else:
+                            for k in range(n):
+                                x = np.float32(src[s + k * p4])
+                                row[k] = convert_sat((x - m) * f, dst)
+
+
+@crop_mirror_normalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    layout = _layout(call)
+    channels = source.geometry.shapes[:, layout.index("C")]
+    most = int(channels.max())
+    mean, factor = fold(
+        _per_channel(call, "mean", most), _per_channel(call, "std", most), call["scale"],
+        call["shift"],
+    )  # fmt: skip
+    mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
+    p = call.notes["plan"]
+    data = convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
+    half = target.dtype is float16
+    result = np.zeros(target.data.shape, np.float32) if half else target.data
+    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
+    call.for_samples(
+        normalize_kernel, data, source.geometry.offsets, result, target.geometry.offsets,
+        p.extents, p.steps, p.starts, p.lows, p.highs, mean, factor, fill, p.channel_axis,
+    )  # fmt: skip
+    if half:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+def _per_channel(call: Call, name: str, channels: int) -> Any:
+    rows = call[name]
+    given = rows.shape[1]
+    if given == 1:
+        return np.repeat(rows, channels, axis=1)
+    if given != channels or (call.inputs[0].geometry.shapes.size and not _same_channels(call)):
+        raise OperatorValueError(
+            argument=name,
+            expected=f"1 value, or one for each of {channels} channels",
+            got=str(given),
+        )
+    return rows
+
+
+def _same_channels(call: Call) -> bool:
+    counts = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
+    return bool((counts == counts[0]).all())
+
+
+def _fill(call: Call, channels: Int64Array, dtype: np.dtype[Any]) -> Any:
+    """One value per output channel; 0 unless the policy is to pad."""
+    most = int(channels.max())
+    if call["out_of_bounds_policy"] != "pad":
+        return np.zeros(most, dtype)
+    fill = fill_array(call["fill_values"], dtype)
+    if len(fill) not in (1, most):
+        raise OperatorValueError(
+            argument="fill_values",
+            expected=f"1 value, or one for each of {most} output channels",
+            got=str(len(fill)),
+        )
+    return np.broadcast_to(fill, (most,)).copy()
+
+
+@crop_mirror_normalize.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (5, 7, 3), (9, 6, 3))
+    gray = samples((4, 4, 1), (3, 5, 1), dtype=int16)
+    planes = samples((3, 5, 4), (3, 4, 6), dtype=float32, layout="CHW")
+    mean, std = [120.0, 110.0, 100.0], [60.0, 59.0, 58.0]
+
+    def normal(window: Any, mirrored: bool = False) -> Any:
+        window = window[:, ::-1] if mirrored else window
+        factor = np.float32(1) / np.float32(std)
+        return ((window.astype(np.float32) - np.float32(mean)) * factor).transpose(2, 0, 1)
+
+    centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
+    given = {"crop": (4, 4), "mean": mean, "std": std}
+    return [
+        Case("default", (images,), expect=[images.at(i).transpose(2, 0, 1) for i in range(3)]),
+        Case(
+            "normalise, mirror some",
+            (images,),
+            {**given, "mirror": [0, 1, 0]},
+            [normal(centre[0]), normal(centre[1], True), normal(centre[2])],
+        ),
+        Case("HWC to uint8", (images,), {**given, "output_layout": "HWC", "dtype": uint8,
+                                         "scale": 50.0, "shift": 128.0}),
+        Case("pad channels", (images,), {**given, "pad_output": True, "mirror": 1}),
+        Case("float16", (images,), {**given, "dtype": float16}),
+        Case("gray int16 to int8", (gray,), {"mean": 100, "std": 250.0, "dtype": int8}),
+        Case("planes", (planes,), {"crop": (3, 3), "mirror": 1, "mean": [0.1, 0.2, 0.3]}),
+        Case(
+            "pad window",
+            (images,),
+            {**given, "crop": (10, 10), "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
+        ),
+        Case("per sample mean", (images,), {"mean": np.float32([mean, std, mean]), "std": [50.0]}),
+        Case("empty", (samples(),), given, []),
+        Case(
+            "too many means", (images,), {"mean": [1.0, 2.0]}, raises=OperatorValueError, match="`mean`"
+        ),
+        Case(
+            "bad layout",
+            (images,),
+            {"output_layout": "FHW"},
+            raises=OperatorValueError,
+            match="`output_layout`",
+        ),
+        Case("bad dtype", (images,), {"dtype": int32}, raises=OperatorTypeError, match="`dtype`"),
+    ]

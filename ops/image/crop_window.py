@@ -1,0 +1,152 @@
+"""Where a crop lies: integer anchors and shapes for a whole batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.errors import OperatorValueError
+
+__all__ = ["LAYOUTS", "POLICIES", "apply_policy", "crop_window", "fill_array"]
+
+Int64s = NDArray[np.int64]
+# A scalar for all samples, or one value per sample.
+Scalar = float | Sequence[float] | NDArray[Any]
+
+LAYOUTS: Final = (
+    "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
+)  # fmt: skip
+DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
+POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
+POLICIES: Final = ("error", "pad", "trim_to_shape")
+
+
+def crop_window(
+    shapes: Int64s,
+    layout: str,
+    *,
+    crop: Sequence[float] | NDArray[Any] | None = None,
+    crop_h: Scalar | None = None,
+    crop_w: Scalar | None = None,
+    crop_d: Scalar | None = None,
+    crop_pos_x: Scalar = 0.5,
+    crop_pos_y: Scalar = 0.5,
+    crop_pos_z: Scalar = 0.5,
+    rounding: str = "round",
+) -> tuple[Int64s, Int64s]:
+    """Anchors and shapes of the windows, both (N, ndim) like `shapes`.
+
+    `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
+    integers; one that is 0, negative or not given means the full extent. The anchor is
+    pos * (extent - size) in float64, rounded half away from zero ("round") or toward zero
+    ("truncate"); it is negative where the window is larger than the sample. The depth is the D
+    axis or, without one, the F axis; in layouts with neither it is ignored.
+    """
+    if layout not in LAYOUTS:
+        raise OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
+    if rounding not in ("round", "truncate"):
+        raise OperatorValueError(
+            argument="rounding", expected="'round' or 'truncate'", got=repr(rounding)
+        )
+    count = len(shapes)
+    sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
+    positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
+    anchors = np.zeros_like(shapes)
+    windows = shapes.copy()
+    for letter, size in sizes.items():
+        axis = layout.find("F" if letter == "D" and "D" not in layout else letter)
+        if axis < 0:
+            continue
+        position = _per_sample(f"crop_pos_{POSITIONS[letter]}", positions[letter], count)
+        outside = ~((position >= 0) & (position <= 1))
+        if outside.any():
+            sample = int(np.flatnonzero(outside)[0])
+            raise OperatorValueError(
+                argument=f"crop_pos_{POSITIONS[letter]}",
+                expected="a position from 0 to 1",
+                got=str(position[sample]),
+                sample=sample,
+            )
+        windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
+        # The product is exact in float64; in float32 it would move anchors of long extents.
+        exact = position.astype(np.float64) * (shapes[:, axis] - windows[:, axis])
+        whole = np.trunc(exact)
+        if rounding == "round":
+            whole += np.copysign((np.abs(exact - whole) >= 0.5).astype(np.float64), exact)
+        anchors[:, axis] = whole.astype(np.int64)
+    return anchors, windows
+
+
+def apply_policy(
+    shapes: Int64s, anchors: Int64s, windows: Int64s, policy: str
+) -> tuple[Int64s, Int64s]:
+    """Anchors and shapes after `out_of_bounds_policy`: "error", "pad" or "trim_to_shape"."""
+    if policy not in POLICIES:
+        raise OperatorValueError(
+            argument="out_of_bounds_policy",
+            expected=f"one of {', '.join(POLICIES)}",
+            got=repr(policy),
+        )
+    if policy == "trim_to_shape":
+        begin = np.clip(anchors, 0, shapes)
+        end = np.clip(anchors + windows, 0, shapes)
+        return begin, end - begin
+    outside = (anchors < 0) | (anchors + windows > shapes)
+    if policy == "error" and outside.any():
+        i = int(np.flatnonzero(outside.any(axis=1))[0])
+        raise OperatorValueError(
+            f"The window at {tuple(anchors[i].tolist())} of shape {tuple(windows[i].tolist())} "
+            f"leaves the sample of shape {tuple(shapes[i].tolist())}; "
+            'out_of_bounds_policy="pad" or "trim_to_shape" would accept it',
+            sample=i,
+        )
+    return anchors, windows
+
+
+def fill_array(fill_values: float | Sequence[float], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
+    values = np.atleast_1d(np.asarray(fill_values, np.float32))
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    return values.astype(np.int64).astype(dtype)
+
+
+def _sizes(
+    count: int,
+    crop: Sequence[float] | NDArray[Any] | None,
+    crop_h: Scalar | None,
+    crop_w: Scalar | None,
+    crop_d: Scalar | None,
+) -> dict[str, Int64s]:
+    if crop is not None:
+        if crop_h is not None or crop_w is not None or crop_d is not None:
+            raise OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
+        table = np.asarray(crop, np.float32)
+        if table.ndim == 0 or table.shape[-1] not in (2, 3):
+            raise OperatorValueError(
+                argument="crop", expected="(h, w) or (d, h, w)", got=str(table.tolist())
+            )
+        table = np.broadcast_to(table, (count, table.shape[-1]))
+        letters = "DHW"[-table.shape[1] :]
+        return {letter: table[:, k].astype(np.int64) for k, letter in enumerate(letters)}
+    if (crop_h is None) != (crop_w is None):
+        raise OperatorValueError("`crop_w` and `crop_h` must be given together")
+    if crop_d is not None and crop_w is None:
+        raise OperatorValueError("`crop_d` must be given together with `crop_w` and `crop_h`")
+    given = {"D": crop_d, "H": crop_h, "W": crop_w}
+    return {
+        letter: _per_sample(f"crop_{letter.lower()}", value, count).astype(np.int64)
+        for letter, value in given.items()
+        if value is not None
+    }
+
+
+def _per_sample(name: str, value: Scalar, count: int) -> NDArray[np.float32]:
+    # Arguments are float32 at the interface, and both truncation and rounding must see that.
+    values = np.asarray(value, np.float32)
+    if values.ndim > 1 or (values.ndim == 1 and len(values) != count):
+        raise OperatorValueError(f"`{name}` must be a scalar or have {count} values.")
+    return np.broadcast_to(values, (count,))

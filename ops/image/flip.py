@@ -1,0 +1,178 @@
+"""`flip`: mirror samples along their width, height or depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import IntArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float16, float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["flip"]
+
+_LAYOUTS = (
+    "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
+    "FDHWC", "FCDHW", "CFDHW",
+)  # fmt: skip
+_ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
+
+
+@operator("flip")
+def flip(
+    input: SampleType,
+    /,
+    *,
+    horizontal: IntArg = 1,
+    vertical: IntArg = 0,
+    depthwise: IntArg = 0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Mirror each sample along the chosen axes.
+
+    input: any dtype; layouts HWC, CHW, HW, volumes with D and sequences with F. Without a layout,
+        HW, HWC, DHWC or FDHWC by rank, and the output has that layout.
+    horizontal, vertical, depthwise: nonzero to flip along W, H, D; may differ per sample.
+
+    Returns samples of the same shapes and dtype. Raises OperatorTypeError for other layouts.
+    """
+    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+
+
+@flip.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _flip_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, flips: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
+        width, channels = extents[i, 3], extents[i, 4]
+        row = width * channels
+        if row == 0:
+            continue
+        for p in range(planes):
+            for z in range(depth):
+                zs = depth - 1 - z if flips[i, 0] else z
+                for y in range(height):
+                    ys = height - 1 - y if flips[i, 1] else y
+                    s = src_offsets[i] + ((p * depth + zs) * height + ys) * row
+                    d = dst_offsets[i] + ((p * depth + z) * height + y) * row
+                    source = src[s : s + row]
+                    target = dst[d : d + row]
+                    if not flips[i, 2]:
+                        target[:] = source
+                    elif channels == 1:
+                        target[:] = source[::-1]
+                    elif channels == 3:
+                        for x in range(width):
+                            a = x * 3
+                            b = row - 3 - a
+                            target[a] = source[b]
+                            target[a + 1] = source[b + 1]
+                            target[a + 2] = source[b + 2]
+                    else:
+                        for x in range(width):
+                            a = x * channels
+                            b = row - channels - a
+                            for c in range(channels):
+                                target[a + c] = source[b + c]
+
+
+def _canonical(shapes: Int64Array, layout: str) -> Int64Array:
+    """Extents as (planes, D, H, W, C), (N, 5)."""
+    width = layout.index("W")
+    first = layout.index("D") if "D" in layout else layout.index("H")
+    extents = np.ones((len(shapes), 5), np.int64)
+    extents[:, 0] = shapes[:, :first].prod(axis=1)
+    extents[:, 3 - (width - first) : 4] = shapes[:, first : width + 1]
+    if layout[-1] == "C":
+        extents[:, 4] = shapes[:, -1]
+    return extents
+
+
+@flip.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    layout = target.layout
+    flips = np.empty((call.size, 3), np.int64)
+    flips[:, 0] = call["depthwise"]
+    flips[:, 1] = call["vertical"]
+    flips[:, 2] = call["horizontal"]
+    if flips[:, 0].any() and "D" not in layout:
+        raise OperatorValueError(
+            argument="depthwise", expected="0 for samples without a D axis", got=f"1 for {layout!r}"
+        )
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{source.dtype.itemsize}"
+    call.for_samples(
+        _flip_samples,
+        source.data.view(unsigned),
+        source.geometry.offsets,
+        target.data.view(unsigned),
+        target.geometry.offsets,
+        _canonical(source.geometry.shapes, layout),
+        flips,
+    )
+
+
+@flip.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), dtype=float32, layout="CHW")
+    volumes = samples((2, 3, 4, 1), (3, 3, 2, 1), dtype=float16, layout="DHWC")
+    frames = samples((2, 3, 4, 3), layout="FHWC")
+
+    def mirrored(batch: Any, *axes: int) -> list[np.ndarray[Any, Any]]:
+        return [np.flip(batch.at(i), axes) for i in range(len(batch))]
+
+    return [
+        Case("default", (images,), expect=mirrored(images, 1)),
+        Case("vertical", (images,), {"horizontal": 0, "vertical": 1}, mirrored(images, 0)),
+        Case(
+            "per sample",
+            (images,),
+            {"horizontal": [1, 0, 1]},
+            [images.at(0)[:, ::-1], images.at(1), images.at(2)[:, ::-1]],
+        ),
+        Case("both, CHW", (planes,), {"vertical": 1}, mirrored(planes, 1, 2)),
+        Case(
+            "depth",
+            (volumes,),
+            {"depthwise": 1, "vertical": 1},
+            mirrored(volumes, 0, 1, 2),
+            oracle=False,
+        ),
+        Case("sequence", (frames,), {"vertical": 1}, mirrored(frames, 1, 2)),
+        Case("empty", (samples(),), expect=[]),
+        Case(
+            "wrong layout",
+            (samples((2, 2, 2), layout="WHC"),),
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"horizontal": [1, 0]},
+            raises=OperatorValueError,
+            match="`horizontal`",
+        ),
+    ]

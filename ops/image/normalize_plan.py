@@ -1,0 +1,93 @@
+"""The plan of `crop_mirror_normalize`: any layout turned into five output axes with source steps."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.errors import OperatorValueError
+
+__all__ = ["Plan", "fold", "plan"]
+
+Array = NDArray[Any]
+Int64s = NDArray[np.int64]
+Float32s = NDArray[np.float32]
+
+AXES: Final = 5
+
+
+class Plan(NamedTuple):
+    """One row per sample; the axes are the output's, with leading extents of 1."""
+
+    shapes: Int64s  # (N, ndim): the output's shapes
+    extents: Int64s  # (N, 5)
+    steps: Int64s  # (N, 5): source elements per step, negative along a mirrored axis
+    starts: Int64s  # (N,): source element of output coordinate 0, which may lie outside
+    lows: Int64s  # (N, 5): the output coordinates that have a source
+    highs: Int64s  # (N, 5)
+    channel_axis: int
+
+
+def plan(
+    shapes: Int64s, anchors: Int64s, windows: Int64s, mirror: NDArray[Any], layout: str,
+    output_layout: str = "CHW", pad_output: bool = False,
+) -> Plan:  # fmt: skip
+    """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
+    output_layout = output_layout or layout
+    if sorted(output_layout) != sorted(layout):
+        raise OperatorValueError(f"Output layout {output_layout!r} is not a permutation of {layout!r}.")
+    count, ndim = shapes.shape
+    strides = np.ones_like(shapes)
+    for axis in range(ndim - 2, -1, -1):
+        strides[:, axis] = strides[:, axis + 1] * shapes[:, axis + 1]
+    order = [layout.index(letter) for letter in output_layout]
+    channel, width = layout.index("C"), layout.index("W")
+
+    starts = (anchors * strides).sum(axis=1)
+    lows = np.clip(-anchors, 0, windows)
+    highs = np.maximum(np.minimum(shapes - anchors, windows), lows)
+    steps = strides.copy()
+    flipped = np.broadcast_to(np.asarray(mirror) != 0, (count,))
+    last = windows[:, width] - 1
+    starts = np.where(flipped, starts + last * strides[:, width], starts)
+    steps[:, width] = np.where(flipped, -steps[:, width], steps[:, width])
+    low, high = lows[:, width].copy(), highs[:, width].copy()
+    lows[:, width] = np.where(flipped, windows[:, width] - high, low)
+    highs[:, width] = np.where(flipped, windows[:, width] - low, high)
+
+    extents = windows.copy()
+    if pad_output:
+        extents[:, channel] = [1 << max(int(c) - 1, 0).bit_length() for c in windows[:, channel]]
+
+    shapes_out = extents[:, order]
+    if (extents[:, channel] == 1).all():
+        # One channel may stand anywhere; in front, the rows are long.
+        order.remove(channel)
+        order.insert(0, channel)
+
+    def wide(table: Int64s, rest: int) -> Int64s:
+        result = np.full((count, AXES), rest, np.int64)
+        result[:, AXES - ndim :] = table[:, order]
+        return result
+
+    return Plan(
+        shapes_out, wide(extents, 1), wide(steps, 0), starts, wide(lows, 0),
+        wide(highs, 1), AXES - ndim + order.index(channel),
+    )  # fmt: skip
+
+
+def fold(
+    mean: Array, std: Array, scale: float = 1.0, shift: float = 0.0
+) -> tuple[Float32s, Float32s]:
+    """(mean', factor) with out = (x - mean') * factor, both float32.
+
+    The shift moves into the mean, in float64; the scale into the factor, in float32. Both are
+    (channels,) or (N, channels), and broadcast against each other.
+    """
+    m, s = np.asarray(mean, np.float32), np.asarray(std, np.float32)
+    factor, offset = np.float32(scale), np.float32(shift)
+    with np.errstate(all="ignore"):
+        moved = m.astype(np.float64) - np.float64(offset) * s.astype(np.float64) / factor
+        return moved.astype(np.float32), factor / s

@@ -1,0 +1,1 @@
+"""Readers: sources of files and records."""

@@ -1,0 +1,243 @@
+"""`readers.file`: whole files as they are, with labels."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import Ints, Strings
+from gradiva.eager.batch import Batch
+from gradiva.eager.dtypes import int32, uint8
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.provenance import Provenance
+from gradiva.eager.reader import reader_class
+from gradiva.eager.source import Source, source_operator
+from gradiva.eager.threads import WorkerPool
+from gradiva.eager.value import SampleType
+
+from .listing import list_files
+from .order import Order
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["File", "file"]
+
+_FILTERS = (
+    "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
+    "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",
+)  # fmt: skip
+
+
+@source_operator("readers.file")
+def file(
+    *,
+    file_root: str | None = None,
+    file_list: str | None = None,
+    files: Strings | None = None,
+    labels: Ints | None = None,
+    dir_filters: Strings | None = None,
+    file_filters: Strings = _FILTERS,
+    case_sensitive_filter: bool = False,
+    random_shuffle: bool = False,
+    shuffle_after_epoch: bool = False,
+    shuffle_after_epoch_seed: int | None = None,
+    initial_fill: int = 1024,
+    num_shards: int = 1,
+    shard_id: int = 0,
+    stick_to_shard: bool = False,
+    pad_last_batch: bool = False,
+    lazy_init: bool = False,
+    read_ahead: bool = False,
+    prefetch_queue_depth: int = 1,
+    dont_use_mmap: bool = False,
+    skip_cached_images: bool = False,
+    tensor_init_bytes: int = 1048576,
+    **common: Unpack[Common],
+) -> tuple[SampleType, SampleType]:
+    """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
+
+    file_root: a folder with one folder per label, in alphabetical order; or the folder that paths
+        in `file_list` and `files` are relative to.
+    file_list: a text file with lines `path label`. files, labels: the same as Python lists; without
+        labels, files are numbered.
+    dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
+        counting only with `case_sensitive_filter`.
+    random_shuffle: read each epoch in an order of its own, a permutation of the whole data set that
+        depends on the seed and the epoch only. `shuffle_after_epoch` means the same here, and
+        `shuffle_after_epoch_seed` sets the seed of it. `initial_fill`, the size of the shuffling
+        buffer elsewhere, is accepted and not needed: the whole data set is the buffer.
+    num_shards, shard_id: read one part of the data set; the parts are equal up to one sample.
+        stick_to_shard: keep to this part, instead of moving to the next one at each epoch.
+    pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
+        last batch is full.
+    lazy_init: look for the files at the first read. read_ahead: ask the system to fetch the files
+        of the next `prefetch_queue_depth` batches.
+    dont_use_mmap: files are always read and never mapped, because a mapped file that shrinks kills
+        the process. skip_cached_images: there is no decoder cache on the CPU.
+        tensor_init_bytes: buffers are sized from the files.
+
+    Raises OperatorValueError for a missing folder or list, and for one that names no files;
+    OperatorRuntimeError, with the file, for a file that cannot be read.
+    """
+    return SampleType(uint8, 1, "", "cpu"), SampleType(int32, 1, "", "cpu")
+
+
+@file.opens
+class FileSource(Source):
+    """The files, and the place in their stream."""
+
+    def __init__(self, arguments: dict[str, Any], seed: int) -> None:
+        if arguments["random_shuffle"] and arguments["shuffle_after_epoch"]:
+            raise OperatorValueError(
+                "`random_shuffle` and `shuffle_after_epoch` cannot be used together"
+            )
+        if arguments["stick_to_shard"] and arguments["shuffle_after_epoch"]:
+            raise OperatorValueError(
+                "`stick_to_shard` and `shuffle_after_epoch` cannot be used together: the shards "
+                "of a shuffled data set are other files in each epoch"
+            )
+        chosen = arguments["shuffle_after_epoch_seed"]
+        self._seed = seed if chosen is None else chosen
+        self._arguments = arguments
+        self._order: Order | None = None
+        self._paths: list[str] = []
+        self._labels = np.empty((0, 1), np.int32)
+        if not arguments["lazy_init"]:
+            self._look()
+
+    def _look(self) -> Order:
+        if self._order is not None:
+            return self._order
+        given = self._arguments
+        self._paths, labels = list_files(
+            given["file_root"],
+            given["file_list"],
+            given["files"],
+            given["labels"],
+            given["dir_filters"] or (),
+            given["file_filters"],
+            given["case_sensitive_filter"],
+        )
+        self._labels = np.array(labels, np.int32).reshape(-1, 1)
+        self._order = Order(
+            len(self._paths),
+            self._seed,
+            given["random_shuffle"] or given["shuffle_after_epoch"],
+            given["num_shards"],
+            given["shard_id"],
+            given["stick_to_shard"],
+            given["pad_last_batch"],
+        )
+        return self._order
+
+    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        return self._load(*self._look().take(batch_size), pool)
+
+    def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        return self._load(*self._look().take_in_epoch(batch_size), pool)
+
+    def _load(
+        self, samples: Int64Array, positions: Int64Array, pool: WorkerPool
+    ) -> tuple[Batch, ...]:
+        paths = [self._paths[sample] for sample in samples.tolist()]
+        where = Provenance(positions, paths)
+        labels = Batch(
+            self._labels[samples].reshape(-1),
+            Geometry.equal(len(paths), (1,)),
+            SampleType(int32, 1, "", "cpu"),
+            where,
+        )
+        if self._arguments["read_ahead"]:
+            self._advise(len(paths) * self._arguments["prefetch_queue_depth"])
+        return read_files(paths, where, pool), labels
+
+    def _advise(self, count: int) -> None:
+        """Ask the system to fetch what comes next; where it cannot be asked, nothing is lost."""
+        order = self._look()
+        state = order.get_state()
+        coming, _ = order.take(count)
+        order.set_state(state)
+        for sample in coming.tolist() if hasattr(os, "posix_fadvise") else ():
+            try:
+                handle = os.open(self._paths[sample], os.O_RDONLY)
+            except OSError:
+                continue  # the read that follows will say so
+            try:
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(handle)
+
+    def meta(self) -> dict[str, int]:
+        return self._look().meta()
+
+    def get_state(self) -> dict[str, Any]:
+        return self._look().get_state()
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        self._look().set_state(state)
+
+
+def read_files(paths: list[str], where: Provenance, pool: WorkerPool) -> Batch:
+    """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError."""
+    handles = [-1] * len(paths)
+    sizes = np.zeros((len(paths), 1), np.int64)
+
+    def open_files(begin: int, end: int) -> None:
+        for index in range(begin, end):
+            with _failing(index, paths[index]):
+                handles[index] = os.open(paths[index], os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                sizes[index] = os.fstat(handles[index]).st_size
+
+    def read(begin: int, end: int) -> None:
+        for index in range(begin, end):
+            with _failing(index, paths[index]):
+                _fill(handles[index], batch.array(index))
+
+    step = 8
+    ranges = [(first, min(first + step, len(paths))) for first in range(0, len(paths), step)]
+    try:
+        pool.run(open_files, ranges)
+        batch = Batch.empty(Geometry.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
+        pool.run(read, ranges)
+    finally:
+        for handle in handles:
+            if handle >= 0:
+                os.close(handle)
+    return batch
+
+
+class _failing:
+    """Turns a failure of the system into an error that names the sample and the file."""
+
+    def __init__(self, sample: int, path: str) -> None:
+        self.sample = sample
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError) and not isinstance(error, GradivaError):
+            reason = error.strerror or str(error)
+            raise OperatorRuntimeError(
+                f"the file cannot be read: {reason}", sample=self.sample, file=self.path
+            ) from error
+
+
+def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
+    view = memoryview(target)
+    done = 0
+    while done < len(view):
+        count = os.preadv(handle, [view[done:]], done)
+        if count == 0:
+            raise OSError(f"it shrank to {done} bytes while it was being read")
+        done += count
+
+
+File = reader_class("File", file)

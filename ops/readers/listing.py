@@ -1,0 +1,123 @@
+"""Which files a reader reads, and their labels: a folder of folders, a list file, or a list."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Sequence
+
+from gradiva.eager.errors import OperatorValueError
+
+__all__ = ["list_files"]
+
+
+def list_files(
+    file_root: str | None,
+    file_list: str | None,
+    files: Sequence[str] | None,
+    labels: Sequence[int] | None,
+    dir_filters: Sequence[str],
+    file_filters: Sequence[str],
+    case_sensitive: bool,
+) -> tuple[list[str], list[int]]:
+    """Paths and labels, in the order of the data set. Raises OperatorValueError."""
+    if file_list is not None and files is not None:
+        raise OperatorValueError("give either `file_list` or `files`, not both")
+    if labels is not None and files is None:
+        raise OperatorValueError("`labels` belong to `files`, which were not given")
+    if files is not None:
+        return _from_files(file_root, files, labels)
+    if file_list is not None:
+        return _from_list(file_root, file_list)
+    if file_root is None:
+        raise OperatorValueError("give one of `file_root`, `file_list` and `files`")
+    return _from_folder(file_root, dir_filters, file_filters, case_sensitive)
+
+
+def _from_files(
+    root: str | None, files: Sequence[str], labels: Sequence[int] | None
+) -> tuple[list[str], list[int]]:
+    if not files:
+        raise OperatorValueError(argument="files", expected="at least one file", got="none")
+    if labels is not None and len(labels) != len(files):
+        raise OperatorValueError(
+            argument="labels", expected=f"one per file, {len(files)}", got=str(len(labels))
+        )
+    paths = [os.path.join(root or "", file) for file in files]
+    return paths, list(range(len(files)) if labels is None else labels)
+
+
+def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
+    try:
+        with open(file_list, encoding="utf-8") as stream:
+            lines = stream.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorValueError(
+            argument="file_list", expected="a text file that can be read", got=str(error)
+        ) from error
+    folder = root if root is not None else os.path.dirname(file_list)
+    paths, labels = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        name, _, label = line.rstrip().rpartition(" ")
+        try:
+            labels.append(int(label))
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise OperatorValueError(
+                argument="file_list",
+                expected="lines of the form 'path label'",
+                got=f"line {number}: {line!r}",
+                file=file_list,
+            )
+        paths.append(os.path.join(folder, name.rstrip()))
+    if not paths:
+        raise OperatorValueError(
+            argument="file_list", expected="at least one line", got="an empty file", file=file_list
+        )
+    return paths, labels
+
+
+def _from_folder(
+    root: str, dir_filters: Sequence[str], file_filters: Sequence[str], case_sensitive: bool
+) -> tuple[list[str], list[int]]:
+    try:
+        folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    except OSError as error:
+        raise OperatorValueError(
+            argument="file_root", expected="a folder that can be read", got=str(error)
+        ) from error
+    if dir_filters:
+        folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
+    paths, labels = [], []
+    for label, folder in enumerate(folders):
+        path = os.path.join(root, folder)
+        for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+            if _matches(entry.name, file_filters, case_sensitive) and entry.is_file():
+                paths.append(entry.path)
+                labels.append(label)
+    if not paths:
+        raise OperatorValueError(
+            argument="file_root",
+            expected=f"a folder with one folder per label, holding files like "
+            f"{', '.join(file_filters[:4])} ...",
+            got=f"{root!r}, with {len(folders)} folders and no such file in them"
+            + _hint(root, file_filters, case_sensitive),
+        )
+    return paths, labels
+
+
+def _hint(root: str, filters: Sequence[str], case_sensitive: bool) -> str:
+    loose = sum(_matches(entry.name, filters, case_sensitive) for entry in os.scandir(root))
+    if not loose:
+        return ""
+    return f" ({loose} files lie in {root!r} itself: pass them as `files`)"
+
+
+def _matches(name: str, filters: Sequence[str], case_sensitive: bool) -> bool:
+    if not case_sensitive:
+        name = name.lower()
+        filters = [pattern.lower() for pattern in filters]
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in filters)
