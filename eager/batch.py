@@ -13,6 +13,7 @@ from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import GradivaError, OperatorTypeError, OperatorValueError
 from .geometry import Geometry
+from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
 from .tensor import ArrayLike, Tensor, prepare, to_array
@@ -292,8 +293,10 @@ def _from_array(
     array, _ = prepare(array, dtype, "")
     if layout and len(layout) == array.ndim and layout[0] == "N":
         layout = layout[1:]
-    _, layout = prepare(array[:1].reshape(array.shape[1:]) if len(array) else array[..., 0], None,
-                        layout if len(array) else "")
+    try:
+        layout = check_layout(layout or "", array.ndim - 1)
+    except (TypeError, ValueError) as error:
+        raise OperatorValueError(str(error), argument="layout") from None
     geometry = Geometry.equal(len(array), array.shape[1:])
     return Batch(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
 

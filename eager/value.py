@@ -156,5 +156,8 @@ class Value:
     def __abs__(self) -> Any:
         return _apply("abs", self)
 
+    def __invert__(self) -> Any:
+        return _apply("bitnot", self)
+
     # Equality makes a new batch, so values are hashed, where a dict needs it, by identity.
     __hash__ = object.__hash__

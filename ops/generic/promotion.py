@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
+__all__ = ["broadcast_shape", "promote", "result_dtype", "result_layout", "scalar_dtype"]
+
 DType = np.dtype[Any]
 
 ARITHMETIC: Final = frozenset({"+", "-", "*", "//", "%", "**", "min", "max", "clamp"})

@@ -28,7 +28,7 @@ _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
     "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
-_ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
+_ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
 @operator("flip")
@@ -44,8 +44,9 @@ def flip(
     """Mirror each sample along the chosen axes.
 
     input: any dtype; layouts HWC, CHW, HW, volumes with D and sequences with F. Without a layout,
-        HW, HWC, DHWC or FDHWC by rank, and the output has that layout.
+        HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
     horizontal, vertical, depthwise: nonzero to flip along W, H, D; may differ per sample.
+        Samples without a D axis ignore `depthwise`.
 
     Returns samples of the same shapes and dtype. Raises OperatorTypeError for other layouts.
     """
@@ -116,10 +117,6 @@ def _cpu(call: Call) -> None:
     flips[:, 0] = call["depthwise"]
     flips[:, 1] = call["vertical"]
     flips[:, 2] = call["horizontal"]
-    if flips[:, 0].any() and "D" not in layout:
-        raise OperatorValueError(
-            argument="depthwise", expected="0 for samples without a D axis", got=f"1 for {layout!r}"
-        )
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{source.dtype.itemsize}"
     call.for_samples(

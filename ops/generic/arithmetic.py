@@ -1,0 +1,207 @@
+"""Arithmetic, comparison and bitwise operators of Python on batches, tensors and symbols.
+
+The table below declares one operator for each; `eager.value` finds them under these names. The
+rules of types, values and broadcasting are in `promotion` and `evaluate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import DType, bool_, float32, int16, int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value, arithmetic
+
+from .evaluate import evaluate, evaluate_unary
+from .promotion import result_dtype, result_layout, scalar_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["BINARY", "UNARY"]
+
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div": "//", "mod": "%", "pow": "**",
+    "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",
+    "eq": "==", "neq": "!=", "lt": "<", "leq": "<=", "gt": ">", "geq": ">=",
+}  # fmt: skip
+UNARY = {"minus": "neg", "plus": "pos", "abs": "abs", "bitnot": "~"}
+
+
+def _dtype(symbol: str, *types: SampleType) -> DType | None:
+    known = [type.dtype.numpy for type in types if type.dtype is not None]
+    if len(known) < len(types):
+        return bool_ if symbol in ("==", "!=", "<", "<=", ">", ">=") else None
+    try:
+        return DType.from_numpy(result_dtype(symbol, *known, half=True))
+    except TypeError as error:
+        raise OperatorTypeError(str(error).rstrip(".")) from None
+
+
+def _binary_type(symbol: str) -> Callable[..., SampleType]:
+    def infer(
+        left: SampleType, right: SampleType, /, **common: Unpack[Common]
+    ) -> SampleType:
+        dtype = _dtype(symbol, left, right)
+        if left.ndim is None or right.ndim is None:
+            return SampleType(dtype, None, None, left.device)
+        ndim = max(left.ndim, right.ndim)
+        if left.layout is None or right.layout is None:
+            return SampleType(dtype, ndim, None, left.device)
+        try:
+            layout = result_layout(ndim, left.layout, right.layout)
+        except ValueError as error:
+            raise OperatorTypeError(str(error).rstrip(".")) from None
+        return SampleType(dtype, ndim, layout, left.device)
+
+    infer.__doc__ = f"`left {symbol} right`, element by element, with broadcasting per sample."
+    return infer
+
+
+def _unary_type(symbol: str) -> Callable[..., SampleType]:
+    def infer(operand: SampleType, /, **common: Unpack[Common]) -> SampleType:
+        return operand.with_(dtype=_dtype(symbol, operand))
+
+    infer.__doc__ = f"`{symbol}` of each element."
+    return infer
+
+
+def _binary_shapes(call: Call) -> Any:
+    left, right = (batch.geometry for batch in call.inputs)
+    if right.ndim == 0 or left is right:
+        return left
+    if left.ndim == 0:
+        return right
+    ndim = max(left.ndim, right.ndim)
+    a, b = (
+        np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
+        for geometry in (left, right)
+    )
+    bad = ((a != b) & (a != 1) & (b != 1)).any(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            "the shapes of the operands do not broadcast",
+            expected="equal extents, or 1, from the last axis on",
+            got=f"{left.shape(sample)} and {right.shape(sample)}",
+            sample=sample,
+        )
+    return np.where(a == 1, b, a)
+
+
+def _run(call: Call, compute: Callable[..., Any]) -> None:
+    """Whole ranges of samples at once where memory allows, else sample by sample."""
+    target = call.outputs[0]
+    batches = (*call.inputs, target)
+    flat = all(
+        batch.geometry.dense and batch.geometry.shapes is target.geometry.shapes
+        or (batch.geometry.ndim == 0 and not batch.geometry.offsets.any())
+        for batch in batches
+    )
+
+    def ranges(begin: int, end: int) -> None:
+        if flat:
+            volume = target.geometry.size // max(1, call.size)
+            compute(*[_part(batch, begin, end, volume) for batch in batches])
+            return
+        for sample in range(begin, end):
+            try:
+                compute(*[batch.array(sample) for batch in batches])
+            except ValueError as error:
+                raise OperatorValueError(str(error), sample=sample) from None
+
+    try:
+        call.for_samples(ranges)
+    except OperatorValueError:
+        raise
+    except ValueError as error:
+        raise OperatorValueError(str(error)) from None
+
+
+def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]:
+    data: np.ndarray[Any, Any] = batch.data
+    if batch.geometry.ndim == 0 and not batch.geometry.offsets.any():
+        return data[:1].reshape(())
+    return data[begin * volume : end * volume]
+
+
+def _constant(value: Any) -> Any:
+    """A Python scalar or list as an array of its fixed type: bool, int32 or float32."""
+    if isinstance(value, Value | np.ndarray):
+        return value
+    if isinstance(value, list | tuple):
+        array = np.asarray(value)
+        return array.astype(scalar_dtype(array.flat[0].item()) if array.size else np.int32)
+    try:
+        return np.asarray(value, scalar_dtype(value))
+    except OverflowError as error:
+        raise OperatorValueError(str(error).rstrip(".")) from None
+    except TypeError:
+        raise OperatorTypeError(
+            "an operand is neither a batch, a tensor, an array nor a number", got=repr(value),
+            expected="a number",
+        ) from None
+
+
+class Arithmetic(OperatorBase):
+    """An operator that is called by Python's own operators."""
+
+    symbol: str
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.bind(tuple(_constant(operand) for operand in operands), {})
+
+
+def _declare() -> None:
+    for name, symbol in BINARY.items():
+        made = Arithmetic(_binary_type(symbol), name, (2, 2))
+        made.shapes(_binary_shapes)
+        made.cpu(lambda call, s=symbol: _run(call, lambda a, b, out: evaluate(s, a, b, out)))
+        arithmetic[name] = made
+    for name, symbol in UNARY.items():
+        made = Arithmetic(_unary_type(symbol), name, (1, 1))
+        made.shapes(_same_geometry)
+        made.cpu(lambda call, s=symbol: _run(call, lambda a, out: evaluate_unary(s, a, out)))
+        arithmetic[name] = made
+
+
+def _same_geometry(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+_declare()
+
+
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    other = samples((4, 5, 3), (1, 7, 3), (6, 1, 3), seed=1)
+    signed = samples((4, 5, 3), (1, 7, 3), (6, 1, 3), dtype=int16, seed=2)
+    channel = samples((3,), (3,), (3,), dtype=float32, layout="C")
+    whole = samples((2, 2), (2, 2), dtype=int32, layout="")
+    return [
+        Case("wraps", (images, other), expect=[images.at(i) + other.at(i) for i in range(3)]),
+        Case("promotes", (images, signed),
+             expect=[images.at(i).astype(np.int16) + signed.at(i) for i in range(3)]),
+        Case("scalar", (images, np.int32(1)),
+             expect=[images.at(i).astype(np.int32) + 1 for i in range(3)]),
+        Case("channels", (images, channel),
+             expect=[images.at(i).astype(np.float32) + channel.at(i) for i in range(3)]),
+        Case("uniform", (whole, whole), expect=[whole.at(i) * 2 for i in range(2)]),
+        Case("empty", (samples(), samples()), expect=[]),
+        Case("no broadcast", (images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))),
+             raises=OperatorValueError, match="sample 0"),
+        Case("layouts", (images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")),
+             raises=OperatorTypeError, match="CHW"),
+    ]
+
+
+arithmetic["add"].cases(_cases)

@@ -1,0 +1,101 @@
+"""`cast`: convert samples to another dtype."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array, convert_sat
+from gradiva.eager.dtypes import DType, bool_, float16, float32, int8, int64, uint8
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["cast"]
+
+
+@operator("cast")
+def cast(input: SampleType, /, *, dtype: DTypeLike, **common: Unpack[Common]) -> SampleType:
+    """Convert each element to `dtype`; shapes and layout stay.
+
+    input: any dtype and rank. Floats that become integers are rounded half away from zero and
+    saturate, NaN becomes 0; integers saturate. A number is true if it does not round to 0. float16
+    is rounded half away from zero too.
+    """
+    chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
+    return input.with_(dtype=chosen)
+
+
+@cast.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _cast_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, begin: int, end: int
+) -> None:
+    for i in range(begin, end):
+        source = src[src_offsets[i] : src_offsets[i] + counts[i]]
+        target = dst[dst_offsets[i] : dst_offsets[i] + counts[i]]
+        for k in range(counts[i]):
+            target[k] = convert_sat(source[k], target)
+
+
+def _cast_half(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, begin: int, end: int
+) -> None:
+    """In NumPy: Numba has no float16 on the CPU."""
+    for i in range(begin, end):
+        part = src[src_offsets[i] : src_offsets[i] + counts[i]]
+        dst[dst_offsets[i] : dst_offsets[i] + counts[i]] = convert_array(part, dst.dtype)
+
+
+@cast.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    half = float16 in (source.dtype, target.dtype)
+    call.for_samples(
+        _cast_half if half or source.dtype is target.dtype else _cast_samples,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        target.geometry.volumes,
+    )
+
+
+@cast.cases
+def _cases() -> list[Case]:
+    halves = samples((3,), layout="", dtype=float32)
+    halves.at(0)[:] = [0.5, 2.5, -0.5]
+    extremes = samples((4,), layout="", dtype=float32)
+    extremes.at(0)[:] = [np.nan, 1e9, -1e9, 254.5]
+    images = samples((3, 4, 3), (2, 2, 3))
+    wide = samples((5,), (3,), dtype=int64, layout="")
+    return [
+        Case("halves", (halves,), {"dtype": int8}, [np.int8([1, 3, -1])]),
+        Case("saturate", (extremes,), {"dtype": uint8}, [np.uint8([0, 255, 0, 255])]),
+        Case("to float", (images,), {"dtype": float32},
+             [images.at(i).astype(np.float32) for i in range(2)]),
+        Case("to half", (images,), {"dtype": float16},
+             [images.at(i).astype(np.float16) for i in range(2)]),
+        Case("integers saturate", (wide,), {"dtype": "int8"},
+             [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)]),
+        Case("to bool", (images,), {"dtype": bool_}, [images.at(i) != 0 for i in range(2)]),
+        Case("same", (images,), {"dtype": uint8}, [images.at(i) for i in range(2)]),
+        Case("empty", (samples(),), {"dtype": float32}, []),
+        Case("no dtype", (images,), raises=OperatorTypeError, match="`dtype`"),
+        Case("unknown", (images,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+    ]

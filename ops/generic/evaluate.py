@@ -1,0 +1,151 @@
+"""The values of arithmetic operators on NumPy arrays: C semantics with wrap-around.
+
+NumPy's ufuncs release the GIL and work in strips, so no kernel of our own is needed. Where the
+semantics differ from Python's: integer `//` and `%` truncate toward zero, floating `//` is plain
+division (no floor), floating `%` is C's fmod, and an integer to a negative power is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .promotion import COMPARISON, promote, result_dtype
+
+__all__ = ["clamp", "evaluate", "evaluate_unary"]
+
+Array = NDArray[Any]
+
+_PLAIN: Final[dict[str, np.ufunc]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod,
+    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "fpow": np.power,
+    "atan2": np.arctan2,
+}  # fmt: skip
+_COMPARE: Final[dict[str, np.ufunc]] = {
+    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+    ">=": np.greater_equal,
+}  # fmt: skip
+_UNARY: Final[dict[str, np.ufunc]] = {
+    "neg": np.negative, "abs": np.absolute, "~": np.invert, "pos": np.positive,
+    "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp,
+    "log": np.log, "log2": np.log2, "log10": np.log10, "fabs": np.fabs, "sin": np.sin,
+    "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}  # fmt: skip
+
+
+def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
+    """`a op b` for one sample; scalars come as 0-D arrays of their `scalar_dtype`.
+
+    `out`, where given, has the result's dtype and broadcast shape. Raises ValueError for an
+    integer division by zero.
+    """
+    dtype = result_dtype(op, a.dtype, b.dtype, half=True)
+    if out is None:
+        out = np.empty(np.broadcast_shapes(a.shape, b.shape), dtype)
+    with np.errstate(all="ignore"):
+        if op in COMPARISON:
+            _compare(op, a, b, out)
+        elif op in ("//", "%") and dtype.kind != "f":
+            _integer_division(op, a, b, out)
+        elif op == "%" and a.dtype.kind != b.dtype.kind:
+            # C++'s fmod of an integer and a float works in double, rounding once at the end.
+            np.copyto(out, np.fmod(a, b, dtype=np.float64), casting="unsafe")
+        elif op == "//":
+            np.divide(a, b, out=out, dtype=dtype, casting="unsafe")
+        elif op == "**":
+            _power(a, b, out)
+        elif op in ("<<", ">>"):
+            _shift(op, a, b, out)
+        elif op in ("min", "max"):
+            _extremum(op, a, b, out)
+        else:
+            _PLAIN[op](a, b, out=out, dtype=dtype, casting="unsafe")
+    return out
+
+
+def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
+    """`op a` for one sample; "pos" copies any type."""
+    dtype = result_dtype(op, a.dtype, half=True)
+    if out is None:
+        out = np.empty(a.shape, dtype)
+    with np.errstate(all="ignore"):
+        if op == "pos" or (op == "abs" and dtype.kind == "u"):
+            np.copyto(out, a)
+        elif op == "rsqrt":
+            np.sqrt(a, out=out, dtype=dtype, casting="unsafe")
+            np.divide(dtype.type(1), out, out=out)
+        else:
+            _UNARY[op](a, out=out, dtype=dtype, casting="unsafe")
+    return out
+
+
+def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Array:
+    """min(max(value, low), high) in the common type; NaN passes, `high` wins if low > high."""
+    dtype = result_dtype("clamp", value.dtype, low.dtype, high.dtype, half=True)
+    x, lo, hi = (v.astype(dtype, copy=False) for v in (value, low, high))
+    raised = np.where(x < lo, lo, x)
+    result = np.where(raised > hi, hi, raised)
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def _compare(op: str, a: Array, b: Array, out: Array) -> None:
+    # Integers compare by value whatever their signs (NumPy does so too); an integer and a
+    # float compare after conversion to the float's type, so 2**24 + 1 == float32(2**24).
+    # The reference has a defect that is not kept: there, a negative integer is less than every
+    # float (-5.0 > -1 gives True).
+    if a.dtype.kind == "f" or b.dtype.kind == "f":
+        common = promote(a.dtype, b.dtype)
+        a = a.astype(common, copy=False)
+        b = b.astype(common, copy=False)
+    _COMPARE[op](a, b, out=out)
+
+
+def _integer_division(op: str, a: Array, b: Array, out: Array) -> None:
+    dtype = out.dtype
+    if out.size and not b.astype(dtype, copy=False).all():
+        raise ValueError("integer division by zero")
+    if op == "%":
+        np.fmod(a, b, out=out, dtype=dtype, casting="unsafe")
+    elif dtype.kind == "u":
+        np.floor_divide(a, b, out=out, dtype=dtype, casting="unsafe")
+    else:
+        # Taking the C remainder off first leaves an exact quotient, where floor == truncate.
+        remainder = np.fmod(a, b, dtype=dtype, casting="unsafe")
+        np.subtract(a, remainder, out=out, dtype=dtype, casting="unsafe")
+        np.floor_divide(out, b, out=out, dtype=dtype, casting="unsafe")
+
+
+def _power(a: Array, b: Array, out: Array) -> None:
+    dtype = out.dtype
+    exponent = b.astype(dtype, copy=False)
+    if dtype.kind != "i":
+        np.power(a, exponent, out=out, dtype=dtype, casting="unsafe")
+        return
+    # NumPy refuses negative integer powers; the reference gives 0, for bases 1 and -1 too.
+    np.power(a, np.maximum(exponent, 0), out=out, dtype=dtype, casting="unsafe")
+    np.copyto(out, dtype.type(0), where=exponent < 0)
+
+
+def _shift(op: str, a: Array, b: Array, out: Array) -> None:
+    # C shifts narrow types as int32 and the hardware masks the count; NumPy would give 0.
+    wide = out.dtype if out.dtype.itemsize >= 4 else np.dtype(np.int32)
+    count = b.astype(out.dtype, copy=False).astype(wide, copy=False)
+    count = np.bitwise_and(count, wide.type(wide.itemsize * 8 - 1))
+    value = a.astype(out.dtype, copy=False).astype(wide, copy=False)
+    shifted = np.left_shift(value, count) if op == "<<" else np.right_shift(value, count)
+    np.copyto(out, shifted, casting="unsafe")
+
+
+def _extremum(op: str, a: Array, b: Array, out: Array) -> None:
+    # Not np.minimum: where the operands do not compare (NaN) or are equal (0.0 and -0.0), the
+    # second one is the result.
+    x = a.astype(out.dtype, copy=False)
+    y = b.astype(out.dtype, copy=False)
+    np.copyto(out, np.where(x < y if op == "min" else x > y, x, y))

@@ -1,0 +1,232 @@
+"""`transpose`: permute the axes of each sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.arguments import Ints, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float16, float32, int32
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["transpose"]
+
+Array = NDArray[Any]
+Int64s = NDArray[np.int64]
+
+
+@operator("transpose")
+def transpose(
+    input: SampleType,
+    /,
+    *,
+    perm: Ints | None = None,
+    transpose_layout: bool = True,
+    output_layout: Layout | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Permute the axes of each sample: axis i of the output is axis perm[i] of the input.
+
+    input: any dtype, rank and layout. perm: all axes, in the new order; reversed by default.
+    transpose_layout: permute the layout along with the data; False keeps its letters.
+    output_layout: the layout of the output, whatever `perm` does; it does not choose the order.
+
+    Raises OperatorValueError if `perm` is not a permutation of the axes.
+    """
+    if input.ndim is None:
+        return input.with_(layout=output_layout)
+    order = resolve_perm(input.ndim, perm)  # type: ignore[arg-type]
+    if input.layout is None and not output_layout:
+        return input
+    return input.with_(layout=result_layout(input.layout or "", order, transpose_layout, output_layout))
+
+
+@transpose.shapes
+def _shapes(call: Call) -> Int64s:
+    shapes = call.inputs[0].geometry.shapes
+    return shapes[:, list(resolve_perm(shapes.shape[1], call["perm"]))]
+
+
+AXES: Final = 5
+
+
+def resolve_perm(ndim: int, perm: Sequence[int] | None) -> tuple[int, ...]:
+    """The permutation in force: the axes reversed, if none is given."""
+    if perm is None:
+        return tuple(range(ndim - 1, -1, -1))
+    if len(perm) != ndim:
+        raise OperatorValueError(
+            argument="perm", expected=f"{ndim} axes, as the input has", got=str(tuple(perm))
+        )
+    if sorted(perm) != list(range(ndim)):
+        raise OperatorValueError(
+            argument="perm", expected=f"the axes 0..{ndim - 1} in some order", got=str(tuple(perm))
+        )
+    return tuple(perm)
+
+
+def result_layout(
+    layout: str,
+    perm: Sequence[int],
+    transpose_layout: bool = True,
+    output_layout: str | None = None,
+) -> str:
+    """The output's layout; `output_layout` only relabels, it never chooses the permutation."""
+    if output_layout is not None:
+        if len(output_layout) != len(perm):
+            raise OperatorValueError(
+                argument="output_layout", expected=f"{len(perm)} letters", got=repr(output_layout)
+            )
+        return output_layout
+    if not layout or not transpose_layout:
+        return layout
+    return "".join(layout[axis] for axis in perm)
+
+
+def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
+    """(N, 5) extents and source steps in the output's order, adjacent axes merged.
+
+    None where more than five axes remain: then NumPy does the work (`transpose_numpy`).
+    """
+    count, ndim = shapes.shape
+    strides = np.ones_like(shapes)
+    for axis in range(ndim - 2, -1, -1):
+        strides[:, axis] = strides[:, axis + 1] * shapes[:, axis + 1]
+    groups: list[list[int]] = []
+    for axis in perm:
+        if groups and groups[-1][-1] == axis - 1:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    if len(groups) > AXES:
+        return None
+    extents = np.ones((count, AXES), np.int64)
+    steps = np.ones((count, AXES), np.int64)
+    for position, group in enumerate(groups, AXES - len(groups)):
+        extents[:, position] = shapes[:, group].prod(axis=1)
+        steps[:, position] = strides[:, group[-1]]
+    return extents, steps
+
+
+@jit
+def transpose_kernel(
+    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, extents: Int64s,
+    steps: Int64s, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Transpose a range of samples, tile by tile over the two innermost axes of the output."""
+    tile = 64
+    for i in range(begin, end):
+        n3, n4 = extents[i, 3], extents[i, 4]
+        p3, p4 = steps[i, 3], steps[i, 4]
+        size = n3 * n4
+        d = dst_offsets[i]
+        for a in range(extents[i, 0]):
+            for b in range(extents[i, 1]):
+                for c in range(extents[i, 2]):
+                    s = src_offsets[i] + a * steps[i, 0] + b * steps[i, 1] + c * steps[i, 2]
+                    plane = dst[d : d + size]
+                    d += size
+                    if size == 0:
+                        continue
+                    part = src[s : s + (n3 - 1) * p3 + (n4 - 1) * p4 + 1]
+                    if p4 == 1:
+                        for e in range(n3):
+                            line = part[e * p3 : e * p3 + n4]
+                            row = plane[e * n4 : e * n4 + n4]
+                            for k in range(n4):
+                                row[k] = line[k]
+                    elif p4 == 3 and n3 == 3 and p3 == 1:
+                        # Interleaved to planar, three channels: the case of images.
+                        for e in range(n3):
+                            row = plane[e * n4 : e * n4 + n4]
+                            line = part[e : e + n4 * 3 - 2]
+                            for k in range(n4):
+                                row[k] = line[k * 3]
+                    elif p3 == 1 and n4 == 3:
+                        # Planar to interleaved.
+                        one = part[p4 : p4 + n3]
+                        two = part[2 * p4 : 2 * p4 + n3]
+                        for e in range(n3):
+                            plane[e * 3] = part[e]
+                            plane[e * 3 + 1] = one[e]
+                            plane[e * 3 + 2] = two[e]
+                    else:
+                        for e0 in range(0, n3, tile):
+                            e1 = min(e0 + tile, n3)
+                            for k0 in range(0, n4, tile):
+                                k1 = min(k0 + tile, n4)
+                                for e in range(e0, e1):
+                                    row = plane[e * n4 + k0 : e * n4 + k1]
+                                    line = part[e * p3 + k0 * p4 :]
+                                    for k in range(k1 - k0):
+                                        row[k] = line[k * p4]
+
+
+def transpose_numpy(
+    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
+    perm: Sequence[int], begin: int, end: int,
+) -> None:  # fmt: skip
+    """The same for any rank, not to be compiled."""
+    for i in range(begin, end):
+        shape = tuple(shapes[i].tolist())
+        size = int(np.prod(shape))
+        part = src[src_offsets[i] : src_offsets[i] + size].reshape(shape).transpose(tuple(perm))
+        out = dst[dst_offsets[i] : dst_offsets[i] + size]
+        np.copyto(out.reshape(part.shape), part)
+
+
+@transpose.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes = source.geometry.shapes
+    perm = resolve_perm(source.ndim, call["perm"])
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{source.dtype.itemsize}"
+    data = (source.data.view(unsigned), source.geometry.offsets)
+    data += (target.data.view(unsigned), target.geometry.offsets)
+    tables = plan(shapes, perm)
+    if tables is None:
+        call.for_samples(transpose_numpy, *data, shapes, perm)
+    else:
+        call.for_samples(transpose_kernel, *data, *tables)
+
+
+@transpose.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), dtype=float16, layout="CHW")
+    deep = samples((2, 3, 2, 1, 2, 3, 2), dtype=int32, layout="")
+    vectors = samples((5,), (3,), dtype=float32, layout="")
+    scalars = samples((), (), dtype=int32, layout="")
+
+    def permuted(batch: Any, perm: Sequence[int] | None) -> list[np.ndarray[Any, Any]]:
+        return [batch.at(i).transpose(perm) for i in range(len(batch))]
+
+    return [
+        Case("to CHW", (images,), {"perm": [2, 0, 1]}, permuted(images, [2, 0, 1])),
+        Case("reversed", (images,), expect=permuted(images, None)),
+        Case("to HWC", (planes,), {"perm": [1, 2, 0]}, permuted(planes, [1, 2, 0])),
+        Case("keep layout", (images,), {"perm": [1, 0, 2], "transpose_layout": False},
+             permuted(images, [1, 0, 2])),
+        Case("new layout", (images,), {"perm": [1, 0, 2], "output_layout": "ABC"}),
+        Case("seven axes", (deep,), {"perm": [6, 1, 4, 3, 0, 5, 2]},
+             permuted(deep, [6, 1, 4, 3, 0, 5, 2])),
+        Case("vectors", (vectors,), expect=permuted(vectors, None)),
+        Case("scalars", (scalars,), expect=permuted(scalars, None)),
+        Case("empty", (samples(),), {"perm": [2, 0, 1]}, []),
+        Case("short perm", (images,), {"perm": [1, 0]}, raises=OperatorValueError, match="`perm`"),
+        Case("not a perm", (images,), {"perm": [1, 1, 0]}, raises=OperatorValueError, match="`perm`"),
+    ]

@@ -1,0 +1,164 @@
+"""`brightness_contrast`: linear changes of brightness and contrast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_sat
+from gradiva.eager.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["brightness_contrast"]
+
+_DTYPES = (uint8, int8, uint16, int16, int32, float32)
+_LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
+
+
+@operator("brightness_contrast")
+def brightness_contrast(
+    input: SampleType,
+    /,
+    *,
+    brightness: FloatArg = 1.0,
+    brightness_shift: FloatArg = 0.0,
+    contrast: FloatArg = 1.0,
+    contrast_center: FloatArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Change brightness and contrast of each sample.
+
+    out = brightness_shift * range + brightness * (center + contrast * (in - center))
+
+    computed as one multiplication and one addition in float32, rounded to the output dtype. `range`
+    is the largest value of the output dtype, 1 for floats.
+
+    input: uint8, int8, uint16, int16, int32 or float32, of any image layout.
+    brightness, brightness_shift, contrast: may differ per sample.
+    contrast_center: the intensity that contrast leaves as it is; if not given, the middle of the
+        input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
+    dtype: of the output; the input's by default.
+    """
+    require_dtype(input, _DTYPES)
+    layout = require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
+    if dtype is None:
+        return with_layout(input, layout)
+    if dtype not in _DTYPES:
+        raise OperatorTypeError(
+            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
+        )
+    return with_layout(input, layout).with_(dtype=dtype)
+
+
+@brightness_contrast.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+def default_center(dtype: DType) -> float:
+    """The middle of the non-negative half of the dtype's range."""
+    if dtype.is_float:
+        return 0.5
+    return float(2 ** (dtype.bits - 1 - int(dtype.is_signed)))
+
+
+def output_range(dtype: DType) -> float:
+    """What a `brightness_shift` of 1 adds."""
+    return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
+
+
+def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(N, 2): multiplier and addend of each sample. The order of operations fixes the bits."""
+    brightness, contrast = call["brightness"], call["contrast"]
+    center = call["contrast_center"]
+    if center is None:
+        center = np.full(call.size, default_center(call.inputs[0].dtype), np.float32)
+    scale = np.float32(output_range(call.outputs[0].dtype))
+    rows = np.empty((call.size, 2), np.float32)
+    with np.errstate(all="ignore"):
+        rows[:, 0] = brightness * contrast
+        rows[:, 1] = call["brightness_shift"] * scale + brightness * (center - contrast * center)
+    return rows
+
+
+@jit
+def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
+    """One strip of pixels: multiply, add, convert."""
+    multiplier = row[0]
+    addend = row[1]
+    for k in range(source.size):
+        target[k] = convert_sat(np.float32(source[k]) * multiplier + addend, target)
+
+
+@jit
+def _samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, rows: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        source = src[src_offsets[i] : src_offsets[i] + counts[i]]
+        target = dst[dst_offsets[i] : dst_offsets[i] + counts[i]]
+        brightness_contrast_row(source, target, rows[i])
+
+
+@brightness_contrast.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    call.for_samples(
+        _samples,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        coefficients(call),
+    )
+
+
+@brightness_contrast.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    floats = samples((3, 4, 3), dtype=float32)
+    flat = samples((2, 2, 3), low=200, high=200)
+    return [
+        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("contrast about 128", (flat,), {"contrast": 0.5}, [np.full((2, 2, 3), 164, np.uint8)]),
+        Case(
+            "explicit center",
+            (flat,),
+            {"contrast": 0.5, "contrast_center": 0.5},
+            [np.full((2, 2, 3), 100, np.uint8)],
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {"brightness": np.float32([0.5, 1.5, 1.0]), "brightness_shift": [0.1, 0.0, -0.2]},
+        ),
+        Case("to float", (images,), {"brightness": 0.7, "contrast": 1.3, "dtype": float32}),
+        Case("floats", (floats,), {"brightness": 1.2, "contrast": 0.8, "brightness_shift": 0.1}),
+        Case("floats to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
+        Case("empty", (samples(),), {"brightness": 0.5}, []),
+        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError, match="dtype"),
+        Case(
+            "wrong length",
+            (images,),
+            {"contrast": [1.0]},
+            raises=OperatorValueError,
+            match="`contrast`",
+        ),
+    ]
