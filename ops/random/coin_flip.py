@@ -1,0 +1,98 @@
+"""`random.coin_flip`: 1 with a given probability, else 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import bool_, int32
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .shapes import drawn_shapes, drawn_type, fill
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["coin_flip"]
+
+
+@maker("random.coin_flip", inputs=(0, 1), random=True)
+def coin_flip(
+    shape_like: SampleType | Value | None = None,
+    /,
+    *,
+    probability: FloatArg = 0.5,
+    shape: IntsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw 1 with `probability`, else 0.
+
+    probability: from 0 to 1; may differ per sample.
+    shape_like, shape: as in `uniform`. dtype: int32 by default.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    A value is 1 if its random 32-bit word is below probability * 2**32. Raises OperatorValueError
+    for a probability outside 0..1.
+    """
+    return drawn_type(shape_like, shape, dtype, int32)
+
+
+coin_flip.shapes(drawn_shapes)
+
+
+@jit
+def _flip_coins(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    thresholds: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        for first in range(0, counts[i], 4):
+            words = philox(np.uint32(first // 4), number, position, seed)
+            for k in range(min(4, counts[i] - first)):
+                out[offsets[i] + first + k] = np.int32(np.uint64(words[k]) < thresholds[i])
+
+
+@coin_flip.cpu
+def _cpu(call: Call) -> None:
+    probability = call["probability"]
+    bad = ~((probability >= 0) & (probability <= 1))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="probability",
+            expected="a number from 0 to 1",
+            got=str(probability[sample]),
+            sample=sample,
+        )
+    thresholds = (probability.astype(np.float64) * 2.0**32).astype(np.uint64)
+    fill(call, _flip_coins, np.int32, thresholds)
+
+
+@coin_flip.cases
+def _cases() -> list[Case]:
+    like = samples((4, 5, 3), (1, 7, 3))
+    zeros = [np.zeros((), np.int32)] * 3
+    return [
+        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
+        Case("never", (), {"batch_size": 3, "probability": 0, "seed": 1}, zeros, oracle=False),
+        Case("always", (), {"batch_size": 3, "probability": 1, "seed": 1},
+             [np.ones((), np.int32)] * 3, oracle=False),
+        Case("per sample", (), {"batch_size": 2, "probability": [0.0, 1.0], "seed": 1},
+             [np.int32(0), np.int32(1)], oracle=False),
+        Case("like, bool", (like,), {"dtype": bool_, "seed": 2}, oracle=False),
+        Case("empty", (), {"batch_size": 0}, [], oracle=False),
+        Case("bad probability", (), {"batch_size": 2, "probability": 1.5},
+             raises=OperatorValueError, match="`probability`"),
+    ]  # fmt: skip

@@ -1,0 +1,86 @@
+"""`random.normal`: normally distributed values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import normal_from_word, philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .shapes import drawn_shapes, drawn_type, fill
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["normal"]
+
+
+@maker("random.normal", inputs=(0, 1), random=True)
+def normal(
+    shape_like: SampleType | Value | None = None,
+    /,
+    *,
+    mean: FloatArg = 0.0,
+    stddev: FloatArg = 1.0,
+    shape: IntsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw normally distributed values, mean + stddev * z.
+
+    mean, stddev: may differ per sample. shape_like, shape: as in `uniform`.
+    dtype: float32 by default; values are rounded half away from zero for integers, and saturate.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    z is the normal quantile of a random 32-bit word (`eager.rng.normal_from_word`), computed in
+    float64 by multiplications and additions only, so that every machine gets the same bits.
+    """
+    return drawn_type(shape_like, shape, dtype, float32)
+
+
+normal.shapes(drawn_shapes)
+
+
+@jit
+def _normal(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    mean: Any, stddev: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        for first in range(0, counts[i], 4):
+            words = philox(np.uint32(first // 4), number, position, seed)
+            for k in range(min(4, counts[i] - first)):
+                z = normal_from_word(words[k])
+                value = np.float64(mean[i]) + np.float64(stddev[i]) * z
+                out[offsets[i] + first + k] = np.float32(value)
+
+
+@normal.cpu
+def _cpu(call: Call) -> None:
+    fill(call, _normal, np.float32, call["mean"], call["stddev"])
+
+
+@normal.cases
+def _cases() -> list[Case]:
+    like = samples((4, 5, 3), (1, 7, 3))
+    return [
+        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
+        Case("per sample", (), {"batch_size": 2, "mean": [0, 5], "stddev": [1, 0], "shape": (7,),
+                                "seed": 2}, oracle=False),
+        Case("like, uint8", (like,), {"mean": 128, "stddev": 90, "dtype": uint8, "seed": 3},
+             oracle=False),
+        Case("empty", (), {"batch_size": 0}, [], oracle=False),
+        Case("not a number", (), {"mean": "high"}, raises=OperatorTypeError, match="`mean`"),
+    ]  # fmt: skip

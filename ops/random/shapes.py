@@ -1,0 +1,74 @@
+"""What the random operators share: shapes, dtypes, and the loop over samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import DType
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+__all__ = ["drawn_shapes", "drawn_type", "fill"]
+
+
+def drawn_type(like: Any, shape: Any, dtype: Any, default: DType) -> SampleType:
+    """The type of drawn samples: as many axes as `like` or `shape` says, none without them."""
+    chosen: DType = default if dtype is None else dtype
+    if like is not None:
+        if shape is not None:
+            raise OperatorValueError(
+                "give `shape` or an input whose shape is taken, not both", argument="shape"
+            )
+        return SampleType(chosen, like.ndim, "", like.device)
+    if isinstance(shape, SampleType | Value):
+        return SampleType(chosen, None, "")
+    if shape is not None and any(extent < 0 for extent in shape):
+        raise OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+    return SampleType(chosen, 0 if shape is None else len(shape), "")
+
+
+def drawn_shapes(call: Call) -> Any:
+    """The shape rule of all random operators."""
+    if call.inputs:
+        return call.inputs[0].geometry
+    rows = call["shape"]
+    if rows is None:
+        return Geometry.equal(call.size, ())
+    if (rows < 0).any():
+        sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
+        raise OperatorValueError(
+            argument="shape",
+            expected="extents from 0 on",
+            got=str(rows[sample].tolist()),
+            sample=sample,
+        )
+    return rows
+
+
+def fill(call: Call, kernel: Callable[..., Any], native: type, *parameters: Any) -> None:
+    """Draw into the output, through `native` elements if it has another dtype.
+
+    kernel(out, offsets, counts, positions, seed, number, *parameters, begin, end)
+    """
+    target = call.outputs[0]
+    assert call.key is not None
+    same = target.data.dtype == native
+    drawn = target.data if same else np.zeros(target.data.shape, native)
+    call.for_samples(
+        kernel,
+        drawn,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        *parameters,
+    )
+    if not same:
+        target.data[:] = convert_array(drawn, target.data.dtype)

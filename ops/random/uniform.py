@@ -1,0 +1,138 @@
+"""`random.uniform`: values from a range, or from a list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64, int32
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .shapes import drawn_shapes, drawn_type, fill
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["uniform"]
+
+
+@maker("random.uniform", inputs=(0, 1), random=True)
+def uniform(
+    shape_like: SampleType | Value | None = None,
+    /,
+    *,
+    range: FloatsArg | None = None,
+    values: FloatsArg | None = None,
+    shape: IntsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw uniformly distributed values.
+
+    shape_like: a batch whose samples' shapes are taken; shape: the shape of a sample, which may
+        differ per sample. Without both, a sample is a scalar.
+    range: (low, high), low included and high not; (-1, 1) by default. values: draw one of these
+        instead, all with the same probability. Both may differ per sample.
+    dtype: float32 by default; values are rounded half away from zero for integers.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    Values are multiples of (high - low) / 2**24, computed as low + u * (high - low) in float32.
+    Raises OperatorValueError for a range that is empty, or if both `range` and `values` are given.
+    """
+    if range is not None and values is not None:
+        raise OperatorValueError("`range` and `values` exclude each other")
+    return drawn_type(shape_like, shape, dtype, float32)
+
+
+uniform.shapes(drawn_shapes)
+
+
+@jit
+def _uniform(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    low: Any, extent: Any, top: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    unit = np.float32(2.0**-24)
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        for first in range(0, counts[i], 4):
+            words = philox(np.uint32(first // 4), number, position, seed)
+            for k in range(min(4, counts[i] - first)):
+                u = np.float32(words[k] >> np.uint32(8)) * unit
+                value = low[i] + u * extent[i]
+                out[offsets[i] + first + k] = min(value, top[i])
+
+
+@jit
+def _choose(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    values: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    size = np.uint64(values.shape[1])
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        for first in range(0, counts[i], 4):
+            words = philox(np.uint32(first // 4), number, position, seed)
+            for k in range(min(4, counts[i] - first)):
+                chosen = (np.uint64(words[k]) * size) >> np.uint64(32)
+                out[offsets[i] + first + k] = values[i, np.int64(chosen)]
+
+
+@uniform.cpu
+def _cpu(call: Call) -> None:
+    values = call["values"]
+    if values is not None:
+        if values.shape[1] == 0:
+            raise OperatorValueError(argument="values", expected="at least one", got="none")
+        fill(call, _choose, np.float32, values)
+        return
+    bounds = call["range"]
+    if bounds is None:
+        bounds = np.full((call.size, 2), (-1.0, 1.0), np.float32)
+    if bounds.shape[1] != 2:
+        raise OperatorValueError(
+            argument="range", expected="(low, high)", got=f"{bounds.shape[1]} values"
+        )
+    low, high = np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
+    bad = ~((low < high) & np.isfinite(low) & np.isfinite(high))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="range",
+            expected="(low, high) with low < high",
+            got=str(tuple(bounds[sample].tolist())),
+            sample=sample,
+        )
+    fill(call, _uniform, np.float32, low, high - low, np.nextafter(high, low))
+
+
+@uniform.cases
+def _cases() -> list[Case]:
+    like = samples((4, 5, 3), (1, 7, 3))
+    return [
+        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
+        Case("range", (), {"batch_size": 3, "range": (0, 10), "shape": (2, 3), "seed": 2},
+             oracle=False),
+        Case("like", (like,), {"range": [3.0, 4.0], "seed": 3}, oracle=False),
+        Case("values", (), {"batch_size": 4, "values": [1, 5, 9], "shape": 6, "dtype": int32,
+                            "seed": 4}, oracle=False),
+        Case("per sample", (), {"batch_size": 2, "range": [[0, 1], [10, 11]], "seed": 5,
+                                "dtype": float64}, oracle=False),
+        Case("empty", (), {"batch_size": 0, "seed": 1}, [], oracle=False),
+        Case("no range", (), {"batch_size": 2, "range": (1, 1)}, raises=OperatorValueError,
+             match="`range`"),
+        Case("both", (), {"range": (0, 1), "values": [1]}, raises=OperatorValueError,
+             match="`values`"),
+        Case("negative shape", (), {"batch_size": 2, "shape": (-1,)}, raises=OperatorValueError,
+             match="`shape`"),
+    ]  # fmt: skip
