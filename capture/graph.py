@@ -128,6 +128,8 @@ def _text(value: Any) -> str:
     if isinstance(value, DType):
         return value.name
     if isinstance(value, np.ndarray):
+        if value.size <= 4:
+            return f"{value.dtype}({value.tolist()})"
         return f"{value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -87,7 +87,8 @@ class Recorder:
             bool(common.get("preserve", False)),
         )
         symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
-        return symbols[0] if len(symbols) == 1 else tuple(symbols)
+        single = len(symbols) == 1 and attributes.get("num_outputs") is None
+        return symbols[0] if single else tuple(symbols)
 
     def _input(self, value: Any, index: int) -> Edge:
         if isinstance(value, DataNode):
@@ -200,7 +201,11 @@ def infer(
 ) -> tuple[SampleType, ...]:
     """The types of the outputs, from the types of the inputs as far as they are known."""
     inputs = [edge.node.type[edge.output] for edge in edges if edge.argument is None]
-    given = {name: value for name, value in attributes.items() if name in operator.arguments}
+    given = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in attributes.items()
+        if name in operator.arguments
+    }
     for edge in edges:
         if edge.argument is not None and edge.argument in operator.arguments:
             given[edge.argument] = edge.node.type[edge.output]

@@ -142,6 +142,7 @@ class Kind:
 
 
 KINDS: dict[str, Kind] = {
+    "Any": Kind("a value", lambda value: value),
     "int": Kind("an integer", _integer),
     "float": Kind("a number", _real),
     "bool": Kind("True or False", _boolean),
@@ -249,7 +250,7 @@ def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], 
         annotation = str(parameter.annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
             common = SAMPLED if "Sampled" in annotation else COMMON
-        elif parameter.kind is parameter.KEYWORD_ONLY:
+        elif parameter.kind is not parameter.POSITIONAL_ONLY:
             kind = KINDS[annotation.removesuffix(" | None")]
             required = parameter.default is parameter.empty
             draft = Argument(parameter.name, kind, None, required)

@@ -205,6 +205,11 @@ class Eager:
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         operator.check(inputs, keywords)
+        if operator.effects and not operator.kernels:
+            raise OperatorTypeError(
+                "this makes a source for a pipeline definition; in dynamic mode use its class "
+                "(readers.File, ExternalSource, ...)"
+            )
         given, common = _split(operator, keywords)
         size, single = _batch_size(operator, inputs, given, common)
         batches = tuple(_as_input(value, size, index) for index, value in enumerate(inputs))

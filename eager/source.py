@@ -53,7 +53,8 @@ class SourceOperator(OperatorBase, Generic[P]):
     open: Callable[[dict[str, Any], int], Source]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return self.bind(args, kwargs)
+        named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
+        return self.bind((), {**named, **kwargs})
 
     def opens(self, kind: S) -> S:
         """Decorator: the Source class; called with all arguments (converted) and a seed."""
