@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from gradiva.eager.errors import (
     describe,
     user_location,
 )
-from gradiva.eager.operator import OperatorBase
+from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
 from gradiva.eager.rng import RNG
 from gradiva.eager.run import check_common
 from gradiva.eager.source import SourceOperator
@@ -27,7 +29,9 @@ from .graph import Edge, Graph, GraphBuilder, Node, Opaque
 from .leaves import constant, random_key
 from .node import BatchSize, DataNode
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "per_sample"]
+
+P = ParamSpec("P")
 
 
 class Recorder:
@@ -185,6 +189,24 @@ class Recorder:
 
 class WholeBatch:
     """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
+
+    def __repr__(self) -> str:
+        return "the batch size of the pipeline"
+
+
+_WHOLE_BATCH = WholeBatch()
+
+
+def per_sample(maker: Maker[P]) -> Callable[P, Any]:
+    """The pipeline spelling of a random operator, which needs no `batch_size`."""
+
+    @functools.wraps(maker)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        if isinstance(current_interpreter(), Recorder):
+            kwargs.setdefault("batch_size", _WHOLE_BATCH)
+        return maker(*args, **kwargs)
+
+    return call
 
 
 def _attribute(argument: Argument, value: Any) -> Any:

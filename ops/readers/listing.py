@@ -60,10 +60,10 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        name, _, label = line.rstrip().rpartition(" ")
-        try:
+        name, _, label = line.rstrip().replace("\t", " ").rpartition(" ")
+        if label.isdecimal() and int(label) < 2**31:
             labels.append(int(label))
-        except ValueError:
+        else:
             name = ""
         if not name.strip():
             raise OperatorValueError(
@@ -72,7 +72,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
                 got=f"line {number}: {line!r}",
                 file=file_list,
             )
-        paths.append(os.path.join(folder, name.rstrip()))
+        paths.append(os.path.join(folder, line[: len(name.rstrip())]))
     if not paths:
         raise OperatorValueError(
             argument="file_list", expected="at least one line", got="an empty file", file=file_list

@@ -1,0 +1,5 @@
+"""Decoders in pipeline mode."""
+
+from gradiva.ops.decoders.image import image
+
+__all__ = ["image"]

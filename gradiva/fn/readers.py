@@ -1,0 +1,5 @@
+"""Readers in pipeline mode."""
+
+from gradiva.ops.readers.file import file
+
+__all__ = ["file"]

@@ -1,0 +1,6 @@
+"""`Pipeline` and `pipeline_def`, under the module name that scripts import."""
+
+from gradiva.capture.node import DataNode
+from gradiva.capture.pipeline import Pipeline, pipeline_def
+
+__all__ = ["DataNode", "Pipeline", "pipeline_def"]

@@ -1,0 +1,13 @@
+"""Random values.
+
+Inside a loop over a reader a value depends on the seed, the number of the call in the step and the
+sample; outside, the generator numbers its own calls. `batch_size` asks for one value per sample,
+`rng` for another generator than the default one; an explicit `seed` makes a call repeat its values.
+"""
+
+from gradiva.eager.rng import RNG, get_default_rng, set_seed
+from gradiva.ops.random.coin_flip import coin_flip
+from gradiva.ops.random.normal import normal
+from gradiva.ops.random.uniform import uniform
+
+__all__ = ["RNG", "coin_flip", "get_default_rng", "normal", "set_seed", "uniform"]

@@ -1,0 +1,1 @@
+"""Image files: their headers, and their pixels by the codec that fits."""

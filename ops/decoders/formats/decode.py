@@ -1,0 +1,132 @@
+"""Decode one encoded image into memory that the caller owns."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from .convert import OUTPUT_DTYPES, Array, write_oriented, write_range, write_ycbcr
+from .decode_jpeg import decode_jpeg
+from .decode_opencv import decode_opencv
+from .decode_png import decode_png
+from .decode_tiff import decode_tiff
+from .image_info import ImageInfo
+from .probe import encoded_bytes
+
+OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
+
+
+def output_shape(
+    info: ImageInfo, output_type: str = "RGB", adjust_orientation: bool = True
+) -> tuple[int, int, int]:
+    """(height, width, channels) of the decoded image."""
+    if output_type == "GRAY":
+        channels = 1
+    elif output_type == "ANY_DATA":
+        channels = info.channels
+    elif output_type in OUTPUT_TYPES:
+        channels = 3
+    else:
+        raise ValueError(
+            f"unknown output_type {output_type!r}: known are {', '.join(OUTPUT_TYPES)}"
+        )
+    if adjust_orientation and info.orientation >= 5:
+        return info.width, info.height, channels
+    return info.height, info.width, channels
+
+
+def decode_into(
+    data: Array,
+    info: ImageInfo,
+    out: Array,
+    *,
+    output_type: str = "RGB",
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+) -> None:
+    """Decode ``data``, whose header is ``info``, into ``out``.
+
+    ``out`` is a C-contiguous array of ``output_shape(...)``; its dtype is the one asked for (uint8,
+    int8, uint16, int16, uint32, int32 or float32) and values are rescaled to the range of that
+    type (0..1 for floating point). ``jpeg_fancy_upsampling`` is accepted and changes nothing:
+    smooth upsampling is always on, as in the reference on the CPU. Raises ``ValueError`` with the
+    reason if the data cannot be decoded; ``out`` then holds nothing of value.
+    """
+    data = encoded_bytes(data)
+    _check_out(out, output_shape(info, output_type, adjust_orientation))
+    orientation = info.orientation if adjust_orientation else 1
+    colour = _colour(info, output_type)
+    direct = orientation == 1 and out.dtype == np.uint8 and output_type != "YCbCr"
+    if info.format == "jpeg":
+        target = out if direct and info.channels != 4 else None
+        image = decode_jpeg(data, info, colour, target, use_fast_idct)
+        if image is out:
+            return
+    else:
+        image = _decode_other(data, info, colour)
+    _finish(image, out, orientation, output_type == "YCbCr", info.maximum)
+
+
+def _colour(info: ImageInfo, output_type: str) -> str:
+    """What to ask the codec for."""
+    if output_type == "YCbCr":
+        return "RGB"
+    if output_type != "ANY_DATA":
+        return output_type
+    if info.format == "jpeg":
+        return {1: "GRAY", 4: "CMYK"}.get(info.channels, "RGB")
+    return "ALL"
+
+
+def _decode_other(data: Array, info: ImageInfo, colour: str) -> Array:
+    if info.format == "png":
+        return decode_png(data, info, colour)
+    if info.format == "tiff":
+        return decode_tiff(data, info, colour)
+    if info.format == "bmp" and colour == "ALL" and info.channels == 4:
+        return _bmp_with_alpha(data, info)
+    if colour == "ALL" and info.channels in (1, 3):  # files may store them in other ways
+        colour = "GRAY" if info.channels == 1 else "RGB"
+    return decode_opencv(data, info, colour)
+
+
+def _bmp_with_alpha(data: Array, info: ImageInfo) -> Array:
+    """The fourth bytes of 32-bit pixels, which OpenCV ignores, stored with the colours it reads."""
+    rgb = decode_opencv(data, info, "RGB")
+    (offset,) = struct.unpack_from("<I", data.data, 10)
+    (height,) = struct.unpack_from("<i", data.data, 22)
+    size = 4 * info.height * info.width
+    if offset + size > data.size:
+        raise ValueError("BMP data ends early: the file is cut")
+    alpha = data[offset : offset + size].reshape(info.height, info.width, 4)[..., 3:]
+    return np.concatenate([rgb, alpha[::-1] if height > 0 else alpha], axis=2)
+
+
+def _finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:
+    """Orientation, colour space and value range, in that order, each only where needed."""
+    if orientation != 1:
+        upright = out
+        if ycbcr or image.dtype != out.dtype or maximum:
+            upright = np.empty((*out.shape[:2], image.shape[2]), image.dtype)
+        write_oriented(np.ascontiguousarray(image), upright, orientation)
+        image = upright
+    if image.shape[2] != out.shape[2]:
+        raise ValueError(
+            f"data decodes to {image.shape[2]} channels where its header gives {out.shape[2]}"
+        )
+    if ycbcr:
+        write_ycbcr(image, out, maximum)
+    elif image is not out:
+        write_range(image, out, maximum)
+
+
+def _check_out(out: Array, shape: tuple[int, int, int]) -> None:
+    if out.shape != shape or not out.flags.c_contiguous:
+        raise ValueError(f"out must be C-contiguous of shape {shape}; it has shape {out.shape}")
+    if out.dtype not in OUTPUT_DTYPES:
+        raise ValueError(
+            "images decode to uint8, int8, uint16, int16, uint32, int32 or float32, not "
+            f"{out.dtype}"
+        )

@@ -1,0 +1,101 @@
+"""JPEG through simplejpeg: straight into the caller's memory wherever the pixels can go there."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.lazy import lazy_module
+
+from .convert import Array, cmyk_to_rgb, weighted_gray
+from .image_info import ImageInfo
+
+if TYPE_CHECKING:
+    import cv2
+    import simplejpeg
+    from PIL import JpegImagePlugin
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
+    JpegImagePlugin = lazy_module("PIL.JpegImagePlugin", "pillow")
+
+_CUT = "Premature end of JPEG file"
+_NO_HEADER = "Could not determine subsampling"
+
+
+def decode_jpeg(
+    data: Array, info: ImageInfo, colour: str, out: Array | None, fast_idct: bool
+) -> Array:
+    """Pixels in stored orientation, in ``out`` if given (uint8, C-contiguous, of that shape).
+
+    ``colour`` is RGB, BGR, GRAY or CMYK (the file's own four channels, 0 is no ink).
+    """
+    if info.bits != 8 or "lossless" in info.coding:
+        raise ValueError(f"{info.coding} JPEG with {info.bits}-bit samples is not supported")
+    if info.channels == 4:
+        return _from_cmyk(data, info, colour, fast_idct)
+    return _decode(data, info, colour, out, fast_idct)
+
+
+def _from_cmyk(data: Array, info: ImageInfo, colour: str, fast_idct: bool) -> Array:
+    stored = _decode(data, info, "CMYK", None, fast_idct)
+    inverted = info.colour != "cmyk"  # nearly every file: Adobe stores 255 for no ink
+    if inverted == (colour == "CMYK"):
+        stored = cv2.bitwise_not(stored)
+    if colour == "CMYK":
+        return stored
+    rgb = cmyk_to_rgb(stored)
+    if colour == "GRAY":
+        return weighted_gray(rgb, truncate=True)
+    return rgb[..., ::-1] if colour == "BGR" else rgb
+
+
+def _decode(data: Array, info: ImageInfo, colour: str, out: Array | None, fast_idct: bool) -> Array:
+    if out is None:
+        channels = {"GRAY": 1, "CMYK": 4}.get(colour, 3)
+        out = np.empty((info.height, info.width, channels), np.uint8)
+    try:
+        simplejpeg.decode_jpeg(data, colour, fast_idct, buffer=out)
+    except ValueError as error:
+        _decode_tolerantly(data, info, colour, out, fast_idct, str(error))
+    return out
+
+
+def _decode_tolerantly(
+    data: Array, info: ImageInfo, colour: str, out: Array, fast_idct: bool, complaint: str
+) -> None:
+    """Take what the strict pass refused, if it is one of the flaws that the reference forgives.
+
+    Real data sets hold many files with stray bytes between segments or damaged blocks, which decode
+    to a usable image; a file that ends early does not, and is refused.
+    """
+    if _CUT in complaint:
+        raise ValueError("JPEG data ends early: the file is cut")
+    if _NO_HEADER in complaint:
+        _decode_by_pillow(data, info, colour, out)
+        return
+    out.fill(0)  # whatever stays undecoded must not show another sample's pixels
+    try:
+        simplejpeg.decode_jpeg(data, colour, fast_idct, buffer=out, strict=False)
+    except ValueError as error:
+        raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
+
+
+def _decode_by_pillow(data: Array, info: ImageInfo, colour: str, out: Array) -> None:
+    """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses."""
+    try:
+        # the class itself: Image.open judges the size by rules of its own, and warns
+        image = JpegImagePlugin.JpegImageFile(io.BytesIO(data.data))
+        if colour == "GRAY":
+            image.draft("L", image.size)  # the stored luminance, not one computed from RGB
+        pixels = np.asarray(image)
+    except Exception:  # Pillow raises many types on damaged files
+        raise ValueError("JPEG data is damaged or ends before its pixels") from None
+    if colour == "CMYK" and info.colour != "cmyk":
+        pixels = cv2.bitwise_not(pixels)  # Pillow has turned it round already
+    pixels = pixels[..., ::-1] if colour == "BGR" else pixels
+    if pixels.size != out.size:
+        raise ValueError("JPEG data is damaged: its header contradicts itself")
+    np.copyto(out, pixels.reshape(out.shape))

@@ -1,0 +1,68 @@
+"""PNG, BMP, PNM, WebP, JPEG 2000 and TIFF through OpenCV, which releases the GIL.
+
+The reference uses the same codecs with the same switches for all of these but TIFF, so its gray and
+its colours come out bit for bit.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.lazy import lazy_module
+
+from .convert import Array
+from .image_info import ImageInfo
+
+if TYPE_CHECKING:
+    import cv2
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+
+
+@lru_cache(maxsize=1)
+def _flags() -> dict[str, int]:
+    # Codecs report through OpenCV's log, which prints; what a person needs is in our errors.
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    as_stored = cv2.IMREAD_IGNORE_ORIENTATION | cv2.IMREAD_ANYDEPTH
+    return {
+        "RGB": cv2.IMREAD_COLOR_RGB | as_stored,
+        "BGR": cv2.IMREAD_COLOR_BGR | as_stored,
+        "GRAY": cv2.IMREAD_GRAYSCALE | as_stored,
+        "ALL": cv2.IMREAD_UNCHANGED,
+    }
+
+
+def decode_opencv(data: Array, info: ImageInfo, colour: str) -> Array:
+    """Pixels (H, W, C) in stored orientation and depth; ``colour``: RGB, BGR, GRAY or ALL."""
+    image = try_opencv(data, colour)
+    if image is None and colour in ("RGB", "BGR"):
+        gray = try_opencv(data, "GRAY")  # JPEG 2000 codestreams of one component refuse colour
+        image = None if gray is None else np.repeat(gray, 3, axis=2)
+    if image is None:
+        raise ValueError(f"{info.format} data is damaged or ends early: it cannot be decoded")
+    if image.shape[:2] != (info.height, info.width):
+        raise ValueError(
+            f"{info.format} data decodes to {image.shape[0]} x {image.shape[1]} pixels where its "
+            f"header gives {info.height} x {info.width}"
+        )
+    return image
+
+
+def try_opencv(data: Array, colour: str) -> Array | None:
+    """As ``decode_opencv``, with None for any failure; ALL delivers the file's own channels."""
+    try:
+        image: Array | None = cv2.imdecode(data, _flags()[colour])
+        if image is None or image.size == 0:
+            return None
+        if image.ndim == 2:
+            return image[..., np.newaxis]
+        if colour == "ALL" and image.shape[2] == 3:
+            return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        if colour == "ALL" and image.shape[2] == 4:
+            return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA)
+        return image
+    except cv2.error:
+        return None

@@ -1,0 +1,86 @@
+"""PNG: checked before it is decoded, so that damage has a reason and libpng prints nothing."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import numpy as np
+
+from .convert import Array
+from .decode_opencv import decode_opencv
+from .image_info import ImageInfo
+
+_CHUNK = struct.Struct(">I4s")
+_CRC = struct.Struct(">I")
+_ORDER = {b"IHDR": 0, b"PLTE": 1, b"IDAT": 2, b"IEND": 3}
+_PALETTE, _PIXELS, _END = 1, 2, 3
+_ANCILLARY = 0x20  # this bit of its name says that a decoder may skip a chunk
+
+
+def decode_png(data: Array, info: ImageInfo, colour: str) -> Array:
+    """Pixels (H, W, C); ``colour``: RGB, BGR, GRAY or ALL (2 channels for gray with alpha)."""
+    image = decode_opencv(_pixel_chunks(data, info), info, _wanted(info, colour))
+    if colour == "ALL" and info.channels == 2:
+        return image[..., ::3]  # OpenCV widens gray to three equal channels
+    return image
+
+
+def _wanted(info: ImageInfo, colour: str) -> str:
+    """A transparent colour or palette entry is not a channel: ask for the opaque picture."""
+    if colour != "ALL" or info.channels in (2, 4):
+        return colour
+    return "GRAY" if info.channels == 1 else "RGB"
+
+
+def _pixel_chunks(data: Array, info: ImageInfo) -> Array:
+    """``data`` itself, or a copy without the chunks that hold no pixels.
+
+    libpng prints warnings about colour profiles and other notes, and none of them changes a pixel
+    of what is asked for; nor does a transparent colour, or a palette suggested for true colour.
+    """
+    view = data.data
+    position, rank, stripped = 8, -1, False
+    kept = [view[:8]]
+    while rank < _END:
+        length, name = _next_chunk(view, position)
+        end = position + 12 + length
+        order = _ORDER.get(name)
+        if order is None or (order == _PALETTE and info.colour != "palette"):
+            if not name[0] & _ANCILLARY and order is None:
+                raise _damaged(name, position, "is of an unknown kind")
+            stripped = True
+        else:
+            _check_order(order, rank, info, name, position)
+            if zlib.crc32(view[position + 4 : end - 4]) != _CRC.unpack_from(view, end - 4)[0]:
+                raise _damaged(name, position, "fails its checksum")
+            kept.append(view[position:end])
+            rank = order
+        position = end
+    return np.frombuffer(b"".join(kept), np.uint8) if stripped else data
+
+
+def _check_order(order: int, rank: int, info: ImageInfo, name: bytes, position: int) -> None:
+    if order < rank or (order == rank and order != _PIXELS):
+        raise _damaged(name, position, "is out of place")
+    if order == _PIXELS and rank < _PALETTE and info.colour == "palette":
+        raise ValueError("PNG data is damaged: it has no palette")
+    if order == _END and rank < _PIXELS:
+        raise ValueError("PNG data is damaged: it has no pixels")
+
+
+def _next_chunk(view: memoryview, position: int) -> tuple[int, bytes]:
+    if position + 12 > len(view):
+        raise ValueError("PNG data ends early: the file is cut")
+    length, name = _CHUNK.unpack_from(view, position)
+    if position + 12 + length > len(view):
+        raise ValueError(
+            f"PNG data ends early: chunk {name.decode('ascii', 'replace')} at byte {position} has "
+            f"{length} bytes, the file {len(view)}"
+        )
+    return length, name
+
+
+def _damaged(name: bytes, position: int, what: str) -> ValueError:
+    title = name.decode("ascii", "replace")
+    return ValueError(f"PNG data is damaged: chunk {title} at byte {position} {what}")

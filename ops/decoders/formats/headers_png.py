@@ -1,0 +1,53 @@
+"""PNG headers."""
+
+from __future__ import annotations
+
+import struct
+
+from .headers_tiff import exif_orientation
+from .image_info import ImageInfo, integer_dtype
+
+_COLOURS = {
+    0: (1, "gray"),
+    2: (3, "rgb"),
+    3: (3, "palette"),
+    4: (2, "gray+alpha"),
+    6: (4, "rgb+alpha"),
+}
+_CHUNK = struct.Struct(">I4s")
+_HEADER = struct.Struct(">IIBBBBB")
+
+
+def read_png(view: memoryview) -> ImageInfo:
+    """The image header, and an orientation if a chunk before the pixels gives one."""
+    if len(view) < 33:
+        raise ValueError("PNG ends before its image header")
+    if bytes(view[12:16]) != b"IHDR":
+        raise ValueError("PNG does not begin with an image header")
+    width, height, bits, kind, _, _, interlace = _HEADER.unpack_from(view, 16)
+    if kind not in _COLOURS or bits not in (1, 2, 4, 8, 16):
+        raise ValueError(f"PNG header is damaged: colour type {kind} with {bits} bits")
+    channels, colour = _COLOURS[kind]
+    return ImageInfo(
+        "png",
+        height,
+        width,
+        channels,
+        bits,
+        integer_dtype(bits),
+        _orientation(view),
+        colour,
+        "interlaced" if interlace else "",
+    )
+
+
+def _orientation(view: memoryview) -> int:
+    position = 33
+    while position + 8 <= len(view):
+        length, name = _CHUNK.unpack_from(view, position)
+        if name == b"eXIf":
+            return exif_orientation(view[position + 8 : position + 8 + length])
+        if name == b"IDAT":
+            return 1
+        position += 12 + length
+    return 1

@@ -1,0 +1,78 @@
+"""What a file's header says about its image, and the limits put on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+UINT8: np.dtype[Any] = np.dtype(np.uint8)
+UINT16: np.dtype[Any] = np.dtype(np.uint16)
+FLOAT32: np.dtype[Any] = np.dtype(np.float32)
+
+MAX_PIXELS = 2**28
+"""Largest image decoded unless the caller says otherwise: 16384 x 16384."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiffNotes:
+    """What the TIFF decoder needs beyond the common facts.
+
+    ``patches`` are (byte offset, replacement) pairs: the values of the tags for orientation and
+    alpha are neutralised in a copy of the file, because libtiff would apply them itself and differs
+    from the rules here (it premultiplies by alpha, and turns the image).
+    """
+
+    patches: tuple[tuple[int, bytes], ...] = ()
+    palette: tuple[int, ...] = ()
+    """The colour map, all reds, then greens, then blues; empty if the image has none."""
+    data_end: int = 0
+    """The byte behind the last strip or tile."""
+    by_samples: bool = False
+    """Not for OpenCV: the samples are read one by one (``tiff_samples``)."""
+    integer_gray: bool = False
+    """Gray by OpenCV's codec, which rounds otherwise: the reference does so for such files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageInfo:
+    """The header of an encoded image.
+
+    ``height`` and ``width`` are as stored, before the orientation is applied; ``channels`` counts
+    what ``ANY_DATA`` delivers (3 for a palette). ``colour`` is one of gray, gray+alpha, rgb,
+    rgb+alpha, palette, ycbcr, cmyk, cmyk inverted (255 is no ink), ycck (also inverted), channels
+    (more than four).
+    ``coding`` names how the image is stored where that matters (baseline, progressive, lossless,
+    arithmetic; interlaced; ascii; animated; compressed).
+    """
+
+    format: str
+    height: int
+    width: int
+    channels: int
+    bits: int = 8
+    dtype: np.dtype[Any] = UINT8
+    orientation: int = 1
+    colour: str = "rgb"
+    coding: str = ""
+    maximum: int = 0
+    """The sample value that means white, where it is not the largest of ``dtype``; else 0."""
+    tiff: TiffNotes | None = field(default=None, repr=False)
+
+
+def integer_dtype(bits: int) -> np.dtype[Any]:
+    """The smallest of the two sample types that holds ``bits``."""
+    return UINT8 if bits <= 8 else UINT16
+
+
+def check_size(info: ImageInfo, max_pixels: int) -> ImageInfo:
+    """``info`` itself, if its image exists and is within the limit."""
+    if info.height < 1 or info.width < 1:
+        raise ValueError(f"{info.format} header gives an empty image: {info.height} x {info.width}")
+    if info.height * info.width > max_pixels:
+        raise ValueError(
+            f"{info.format} image of {info.height} x {info.width} pixels is larger than the limit "
+            f"of {max_pixels} pixels (max_pixels)"
+        )
+    return info

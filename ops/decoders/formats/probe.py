@@ -1,0 +1,69 @@
+"""From the first bytes of a file to its format, shape and sample type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .headers_jp2 import CODESTREAM, read_jp2
+from .headers_jpeg import read_jpeg
+from .headers_other import read_bmp, read_pnm, read_webp
+from .headers_png import read_png
+from .headers_tiff import read_tiff
+from .image_info import MAX_PIXELS, ImageInfo, check_size
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_JP2 = b"\0\0\0\x0cjP  \r\n\x87\n"
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_PNM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
+_WHITE = b" \t\r\n#"
+FORMATS = "JPEG, PNG, BMP, TIFF, PNM, WebP, JPEG 2000"
+
+
+def probe(data: np.ndarray[Any, Any], *, max_pixels: int = MAX_PIXELS) -> ImageInfo:
+    """Read the header of an encoded image.
+
+    ``data`` holds the bytes of the file (uint8, one dimension). Nothing is decoded. Raises
+    ``ValueError`` with the reason if this is not an image that can be decoded, or if it has more
+    than ``max_pixels`` pixels.
+    """
+    view = encoded_bytes(data).data
+    if bytes(view[:3]) == b"\xff\xd8\xff":
+        info = read_jpeg(view)
+    else:
+        info = _read_other(view)
+    return check_size(info, max_pixels)
+
+
+def encoded_bytes(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """``data`` with its bytes in one piece, or a ``ValueError`` that says what is wrong with it."""
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise ValueError(
+            "an encoded image is a one-dimensional array of uint8; got "
+            f"{data.ndim} dimensions of {data.dtype}"
+        )
+    if not data.size:
+        raise ValueError("empty file")
+    return data if data.flags.c_contiguous else np.ascontiguousarray(data)
+
+
+def _read_other(view: memoryview) -> ImageInfo:
+    head = bytes(view[:16])
+    if head.startswith(_PNG):
+        return read_png(view)
+    if head.startswith(_TIFF):
+        return read_tiff(view)
+    if head[:2] == b"BM":
+        return read_bmp(view)
+    if head.startswith(_PNM) and head[2:3] in _WHITE:
+        return read_pnm(view)
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return read_webp(view)
+    if head.startswith((_JP2, CODESTREAM)):
+        return read_jp2(view)
+    if head[:2] == b"\xff\xd8":
+        raise ValueError("JPEG ends before its frame header")
+    raise ValueError(
+        f"unknown image format: starts with bytes {head[:8].hex(' ')}; known are {FORMATS}"
+    )

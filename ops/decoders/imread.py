@@ -1,0 +1,50 @@
+"""`imread`: image files as pixels, in one call of dynamic mode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import GradivaError, OperatorTypeError, describe, user_location
+from gradiva.eager.operator import current_interpreter
+from gradiva.eager.provenance import Provenance
+from gradiva.eager.tensor import Tensor
+from gradiva.eager.threads import default_pool
+from gradiva.ops.readers.file import read_files
+
+from .image import image
+
+__all__ = ["imread"]
+
+
+def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any) -> Any:
+    """Read and decode image files.
+
+    filepaths: one path, for a Tensor; or several, for a Batch. options: those of `decoders.image`
+    (`output_type`, `dtype`, `adjust_orientation`, ...).
+
+    Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
+    decoded; OperatorTypeError for something that is no path.
+    """
+    try:
+        if current_interpreter() is not None:
+            raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
+        single = isinstance(filepaths, str | os.PathLike)
+        paths = [filepaths] if single else filepaths
+        try:
+            names = [os.fsdecode(os.fspath(path)) for path in paths]  # type: ignore[union-attr]
+        except TypeError:
+            raise OperatorTypeError(
+                argument="filepaths", expected="a path or several", got=describe(filepaths)
+            ) from None
+        where = Provenance(np.arange(len(names), dtype=np.int64), names)
+        decoded: Batch | Tensor = image(read_files(names, where, default_pool()), **options)
+        assert isinstance(decoded, Batch)
+        return decoded.select(0) if single else decoded
+    except GradivaError as error:
+        error.complete(operator="imread", location=user_location())
+        raise error.with_traceback(None) from error.__cause__

@@ -1,0 +1,87 @@
+"""`peek_image_shape`: the shape an image will have, from its header alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, ImageType
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case
+from gradiva.eager.dtypes import DType, float32, float64, int32, int64, uint8, uint32, uint64
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .formats.decode import output_shape
+from .image import encode, headers, picture
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["peek_image_shape"]
+
+_DTYPES = (int64, int32, uint32, uint64, float32, float64)
+
+
+@operator("peek_image_shape")
+def peek_image_shape(
+    input: SampleType,
+    /,
+    *,
+    image_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike = int64,
+    adjust_orientation: bool = True,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The shape (height, width, channels) of the image that `decoders.image` would return.
+
+    input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
+    image_type: the channels are those of this type; ANY_DATA counts those of the file.
+    dtype: of the shape; int64 by default. adjust_orientation: after the EXIF orientation.
+
+    Returns samples of shape (3,). Raises OperatorRuntimeError, with the sample and its file, for
+    data that is no image.
+    """
+    require_dtype(input, (uint8,), "encoded data")
+    require_ndim(input, (1,), "encoded data")
+    if dtype not in _DTYPES:
+        raise OperatorTypeError(
+            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
+        )
+    chosen: DType = dtype
+    return SampleType(chosen, 1, "", input.device)
+
+
+@peek_image_shape.shapes
+def _shapes(call: Call) -> Geometry:
+    return Geometry.equal(call.size, (3,))
+
+
+@peek_image_shape.cpu
+def _cpu(call: Call) -> None:
+    colour = ImageType(call["image_type"]).name
+    turn = call["adjust_orientation"]
+    rows = [output_shape(info, colour, turn) for info in headers(call)]
+    call.outputs[0].as_array()[:] = rows
+
+
+@peek_image_shape.cases
+def _cases() -> list[Case]:
+    files = batch([encode(picture(33, 47), "JPEG"), encode(picture(5, 9)[..., 0], "PNG")])
+    rgb = [np.int64([33, 47, 3]), np.int64([5, 9, 3])]
+    return [
+        Case("default", (files,), expect=rgb),
+        Case("float", (files,), {"dtype": float32}, [shape.astype(np.float32) for shape in rgb]),
+        Case("any", (files,), {"image_type": ImageType.ANY_DATA},
+             [rgb[0], np.int64([5, 9, 1])], oracle=False),
+        Case("empty", (batch(np.empty((0, 1), np.uint8)),), expect=[]),
+        Case("no image", (batch([np.zeros(20, np.uint8)]),), raises=OperatorRuntimeError,
+             match="sample 0"),
+    ]  # fmt: skip
