@@ -1,0 +1,1 @@
+"""Comparisons with the reference library, operator by operator."""

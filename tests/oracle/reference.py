@@ -1,0 +1,218 @@
+"""The reference library as a black box: one operator on the CPU, and how close we must come."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva import Batch, DType, batch
+from gradiva.eager.arguments import Argument, is_edge
+from gradiva.eager.dtypes import ImageType, InterpType, dtypes
+from gradiva.eager.operator import operators
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    dali: Any = pytest.importorskip("nvidia.dali", exc_type=ImportError)
+    fn: Any = pytest.importorskip("nvidia.dali.fn", exc_type=ImportError)
+    types: Any = pytest.importorskip("nvidia.dali.types", exc_type=ImportError)
+    math: Any = pytest.importorskip("nvidia.dali.math", exc_type=ImportError)
+
+Array = np.ndarray[Any, Any]
+Target = str | Callable[..., Any]
+
+REFUSALS = (RuntimeError, ValueError, TypeError, KeyError)
+"""What the reference raises for calls it does not take."""
+
+DTYPES = {dtype.name: dtype for dtype in dtypes}
+NAMES = tuple(DTYPES)
+
+
+class Samples(list[Array]):
+    """The samples of one output of the reference, and their layout."""
+
+    layout: str = ""
+
+
+def theirs(value: Any) -> Any:
+    """A dtype, enumeration or number of ours, as the reference has it."""
+    if isinstance(value, DType):
+        names = {"float32": "FLOAT"}
+        return getattr(types, names.get(value.name, value.name.upper()))
+    if isinstance(value, ImageType | InterpType):
+        return getattr(types, value.name)
+    if isinstance(value, tuple):
+        return list(value)
+    return value
+
+
+def feed(samples: Sequence[Any], layout: str = "") -> Any:
+    """An external source of the reference that gives one batch, again and again."""
+    given = [np.asarray(sample) for sample in samples]
+    more = {"layout": layout} if layout else {}
+    return fn.external_source(source=lambda: given, batch=True, **more)
+
+
+def run(build: Callable[[], Any], batch_size: int, seed: int = 7) -> tuple[Samples, ...]:
+    """Run a pipeline of the reference once; `build` returns its output or outputs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline = dali.Pipeline(
+            batch_size=batch_size,
+            num_threads=1,
+            device_id=None,
+            seed=seed,
+            prefetch_queue_depth=1,
+            exec_async=False,
+            exec_pipelined=False,
+        )
+        with pipeline:
+            made = build()
+            pipeline.set_outputs(*(made if isinstance(made, tuple | list) else (made,)))
+        pipeline.build()
+        outputs = pipeline.run()
+        return tuple(_samples(output) for output in outputs)
+
+
+def _samples(output: Any) -> Samples:
+    # `.copy()`: the memory belongs to the pipeline, which is about to go.
+    result = Samples(np.array(output.at(i)).copy() for i in range(len(output)))
+    result.layout = output.layout()
+    return result
+
+
+def reference(
+    target: Target,
+    inputs: Sequence[Any] = (),
+    *,
+    layout: str | Sequence[str] = "",
+    outputs: int = 1,
+    **arguments: Any,
+) -> Any:
+    """One operator of the reference, run on batches of ours or on lists of arrays.
+
+    target: an operator's name such as "decoders.image", or a function of the reference's nodes.
+    inputs: batches (which bring their layouts), lists of arrays (with `layout`, of one or of each
+    input), or numbers, passed on as they are. arguments: in our types; those that are given per
+    sample are fed like inputs. Returns the samples of the output, or a tuple if `outputs` > 1.
+    """
+    layouts = [layout] * len(inputs) if isinstance(layout, str) else list(layout)
+    sources = list(zip(inputs, layouts, strict=True))
+    size = next(len(one) for one in inputs if isinstance(one, Batch | list))
+    function = _function(target) if isinstance(target, str) else target
+    known = operators[target].arguments if isinstance(target, str) else {}
+
+    def build() -> Any:
+        nodes = [_node(one, its_layout) for one, its_layout in sources]
+        named = {key: _argument(known.get(key), value) for key, value in arguments.items()}
+        return function(*nodes, **named)
+
+    made = run(build, size)
+    assert len(made) == outputs
+    return made[0] if outputs == 1 else made
+
+
+def _function(name: str) -> Any:
+    found: Any = fn
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _node(value: Any, layout: str) -> Any:
+    if isinstance(value, Batch):
+        return feed([value.at(i) for i in range(len(value))], value.layout)
+    if isinstance(value, list):
+        return feed(value, layout)
+    return value
+
+
+def _argument(declared: Argument | None, value: Any) -> Any:
+    if declared is None or not is_edge(declared, value):
+        if declared is not None and declared.name == "dtype":
+            return theirs(DType.of(value))
+        return theirs(value)
+    rows = [value.at(i) for i in range(len(value))] if isinstance(value, Batch) else list(value)
+    element = np.float32 if declared.kind.element is np.float32 else np.int32
+    return feed([np.asarray(row, element) for row in rows])
+
+
+def agree(
+    ours: Callable[[], Batch], their: Callable[[], Samples], **tolerances: Any
+) -> Batch | None:
+    """Both give the same, or both refuse. Returns our result."""
+    from gradiva import GradivaError
+
+    try:
+        expected = their()
+    except REFUSALS as refusal:
+        with pytest.raises(GradivaError):
+            raise AssertionError(f"{ours()!r}, but the reference refused: {refusal}")
+        return None
+    result = ours()
+    assert_close(result, expected, **tolerances)
+    return result
+
+
+def assert_close(
+    ours: Batch,
+    theirs: Sequence[Array],
+    *,
+    exact: bool = True,
+    uint8_lsb: int = 2,
+    layout: bool = True,
+) -> None:
+    """The project's tolerances.
+
+    exact: equal (NaN to NaN). Otherwise uint8 is at most 1 apart on 99.9% of the values and never
+    more than `uint8_lsb`; floats differ by at most 1e-5 of their size plus 1e-6 of the range of the
+    reference's output; other dtypes are equal. Shapes, dtypes and (with `layout`) layouts agree.
+    """
+    assert len(ours) == len(theirs)
+    if layout and isinstance(theirs, Samples):
+        assert ours.layout == theirs.layout
+    far = total = 0
+    for index, expected in enumerate(theirs):
+        got = ours.at(index)
+        where = f"sample {index}"
+        assert got.dtype == expected.dtype, where
+        assert got.shape == expected.shape, where
+        if exact or got.dtype.kind not in "fu" or got.dtype.itemsize > 1 and got.dtype.kind == "u":
+            np.testing.assert_array_equal(got, expected, where)
+        elif got.dtype.kind == "f":
+            finite = expected[np.isfinite(expected)]
+            span = float(np.ptp(finite)) if finite.size else 0.0
+            np.testing.assert_allclose(got, expected, 1e-5, 1e-6 * span, err_msg=where)
+        else:
+            apart = np.abs(got.astype(np.int32) - expected.astype(np.int32))
+            assert apart.max(initial=0) <= uint8_lsb, where
+            far += int((apart > 1).sum())
+            total += apart.size
+    assert far <= total * 0.001, f"{far} of {total} values are more than 1 apart"
+
+
+def check(
+    name: str,
+    input: Batch | Sequence[Array],
+    *,
+    layout: str = "",
+    exact: bool = True,
+    both_may_refuse: bool = False,
+    **arguments: Any,
+) -> None:
+    """The operator `name` of ours against the reference's, on one input."""
+    ours = input if isinstance(input, Batch) else batch(list(input), layout=layout)
+    operator: Any = operators[name]
+    ask = lambda: reference(name, [ours], **arguments)  # noqa: E731
+    if both_may_refuse:
+        agree(lambda: operator(ours, **arguments), ask, exact=exact)
+    else:
+        assert_close(operator(ours, **arguments), ask(), exact=exact)
+
+
+def split(arguments: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Those of `arguments` that are among `names`."""
+    return {key: value for key, value in arguments.items() if key in names}

@@ -1,0 +1,42 @@
+"""The cases that operators declare, against the reference."""
+
+from __future__ import annotations
+
+import operator as python
+from typing import Any
+
+import pytest
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.case import Case
+from gradiva.eager.operator import OperatorBase, operators
+
+from .reference import assert_close, reference
+
+# Resampling is close, not equal; all other operators are exact.
+CLOSE = ("resize",)
+
+
+def _samples(case: Case) -> int:
+    return max((len(value) for value in case.inputs if isinstance(value, Batch)), default=0)
+
+
+CASES = [
+    pytest.param(operator, case, id=f"{name}-{case.name}".replace(" ", "_"))
+    for name, operator in sorted(operators.items())
+    if operator.case_maker
+    for case in operator.case_maker()
+    if case.oracle and case.raises is None and _samples(case)
+]
+
+
+@pytest.mark.parametrize(("operator", "case"), CASES)
+def test_case(operator: OperatorBase, case: Case) -> None:
+    ours: Any = operator
+    target = python.add if operator.name == "add" else operator.name
+    results = ours(*case.inputs, **case.arguments)
+    results = results if isinstance(results, tuple) else (results,)
+    expected = reference(target, list(case.inputs), outputs=len(results), **case.arguments)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for result, theirs in zip(results, expected, strict=True):
+        assert_close(result, theirs, exact=operator.name not in CLOSE)
