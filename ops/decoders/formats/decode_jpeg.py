@@ -87,7 +87,8 @@ def _decode_by_pillow(data: Array, info: ImageInfo, colour: str, out: Array) -> 
     """Rare subsamplings (such as 4:1:0), which simplejpeg has no name for and refuses."""
     try:
         # the class itself: Image.open judges the size by rules of its own, and warns
-        image = JpegImagePlugin.JpegImageFile(io.BytesIO(data.data))
+        without_exif = data.tobytes().replace(b"Exif\0\0", bytes(6))  # it warns about damaged EXIF
+        image = JpegImagePlugin.JpegImageFile(io.BytesIO(without_exif))
         if colour == "GRAY":
             image.draft("L", image.size)  # the stored luminance, not one computed from RGB
         pixels = np.asarray(image)

@@ -54,6 +54,8 @@ def _pixel_chunks(data: Array, info: ImageInfo) -> Array:
             _check_order(order, rank, info, name, position)
             if zlib.crc32(view[position + 4 : end - 4]) != _CRC.unpack_from(view, end - 4)[0]:
                 raise _damaged(name, position, "fails its checksum")
+            if order == _PIXELS > rank and length >= 2:
+                _check_stream(view[position + 8], view[position + 9])
             kept.append(view[position:end])
             rank = order
         position = end
@@ -67,6 +69,12 @@ def _check_order(order: int, rank: int, info: ImageInfo, name: bytes, position: 
         raise ValueError("PNG data is damaged: it has no palette")
     if order == _END and rank < _PIXELS:
         raise ValueError("PNG data is damaged: it has no pixels")
+
+
+def _check_stream(method: int, flags: int) -> None:
+    """A stream that does not begin like one has lost its first chunk: libpng would print."""
+    if method & 15 != 8 or method >> 4 > 7 or (method << 8 | flags) % 31:
+        raise ValueError("PNG data is damaged: its pixels do not begin a zlib stream")
 
 
 def _next_chunk(view: memoryview, position: int) -> tuple[int, bytes]:

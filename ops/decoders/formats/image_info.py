@@ -70,9 +70,9 @@ def check_size(info: ImageInfo, max_pixels: int) -> ImageInfo:
     """``info`` itself, if its image exists and is within the limit."""
     if info.height < 1 or info.width < 1:
         raise ValueError(f"{info.format} header gives an empty image: {info.height} x {info.width}")
-    if info.height * info.width > max_pixels:
+    if info.height * info.width * max(1, info.channels // 4) > max_pixels:
         raise ValueError(
-            f"{info.format} image of {info.height} x {info.width} pixels is larger than the limit "
-            f"of {max_pixels} pixels (max_pixels)"
+            f"{info.format} image of {info.height} x {info.width} pixels with {info.channels} "
+            f"channels is larger than the limit of {max_pixels} pixels (max_pixels)"
         )
     return info

@@ -38,7 +38,6 @@ class _Layout:
     sizes: tuple[int, ...]
     deflated: bool
     predicted: bool
-    tiled: bool
 
 
 def read_samples(data: Array, info: ImageInfo) -> Array:
@@ -81,7 +80,6 @@ def _layout(view: memoryview, info: ImageInfo) -> tuple[_Layout, bool]:
         tags.all(_TILE_BYTES if tiled else _STRIP_BYTES),
         compression in _DEFLATE,
         predictor == 2,
-        tiled,
     )
     return layout, tags.first(_PHOTOMETRIC, 1) == _WHITE_IS_ZERO and info.dtype.kind == "u"
 

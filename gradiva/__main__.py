@@ -1,0 +1,61 @@
+"""The command line: `python -m gradiva demo | ops | info`."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Sequence
+
+import gradiva
+from gradiva import demo
+from gradiva.eager.errors import GradivaError
+from gradiva.eager.jit import cache_folder
+from gradiva.eager.operator import operators
+from gradiva.eager.threads import default_num_threads
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m gradiva", description=gradiva.__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
+    commands.add_parser("ops", help="list the operators")
+    commands.add_parser("info", help="versions, threads and folders")
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "demo":
+            return demo.run(given)
+        if given.command == "ops":
+            return list_operators()
+        return show_info()
+    except GradivaError as error:
+        print(f"gradiva: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("gradiva: stopped", file=sys.stderr)
+        return 130
+
+
+def list_operators() -> int:
+    """One line per operator: its name and what it does."""
+    width = max(len(name) for name in operators)
+    for name, operator in sorted(operators.items()):
+        line = next((line for line in (operator.__doc__ or "").splitlines() if line.strip()), "")
+        if operator.__doc__ and not name.startswith(("constant", "random_key")):
+            print(f"{name:{width}}  {line.strip()}")
+    return 0
+
+
+def show_info() -> int:
+    """Where and with what this gradiva runs."""
+    print(f"gradiva      {gradiva.__version__}")
+    print(f"python       {platform.python_version()} on {platform.system()} {platform.machine()}")
+    print(f"threads      {default_num_threads()}")
+    print(f"kernel cache {cache_folder() or 'off: no private folder could be made'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
