@@ -47,6 +47,7 @@ from gradiva.ops.image.brightness_contrast import brightness_contrast
 from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from gradiva.ops.image.flip import flip
+from gradiva.ops.image.resize import resize
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape
 
 
@@ -96,6 +97,7 @@ __all__ = [
     "pipeline_def",
     "random",
     "readers",
+    "resize",
 
     "set_num_threads",
     "step",

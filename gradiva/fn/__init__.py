@@ -8,6 +8,7 @@ from gradiva.ops.image.brightness_contrast import brightness_contrast
 from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from gradiva.ops.image.flip import flip
+from gradiva.ops.image.resize import resize
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape
 
 
@@ -22,6 +23,7 @@ __all__ = [
     "peek_image_shape",
     "random",
     "readers",
+    "resize",
 
     "transpose",
 ]

@@ -1,1 +1,3 @@
 """Operators on tensors of any meaning."""
+
+from gradiva.ops.generic import arithmetic as arithmetic  # registers Python's operators on values

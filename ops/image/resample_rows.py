@@ -1,0 +1,196 @@
+"""The inner loops of `resize`: blend rows, filter one row, store one row."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.jit import jit
+
+Array: TypeAlias = npt.NDArray[Any]
+F32: TypeAlias = npt.NDArray[np.float32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+# What `store_row` makes of float32: itself, an integer that fits int32, or a 32-bit one.
+TO_FLOAT, TO_SMALL_INT, TO_WIDE_INT = 0, 1, 2
+
+# Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
+_HALF = np.float32(0.49999997)
+_ZERO = np.float32(0.0)
+# Unsigned indices spare the loops the test for a negative index.
+_U1, _U2, _U3, _U4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+
+
+@jit
+def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int, out: F32) -> None:
+    """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
+    o = out[:n]
+    a = src[at[0] : at[0] + n]
+    wa = weights[first]
+    if taps == 1:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j])
+        return
+    b = src[at[1] : at[1] + n]
+    wb = weights[first + 1]
+    if taps == 2:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j])
+        return
+    c = src[at[2] : at[2] + n]
+    wc = weights[first + 2]
+    if taps == 3:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
+        return
+    d = src[at[3] : at[3] + n]
+    wd = weights[first + 3]
+    for j in range(n):
+        v = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
+        o[j] = v + wd * np.float32(d[j])
+    k = 4
+    while k + 1 < taps:
+        a, b = src[at[k] : at[k] + n], src[at[k + 1] : at[k + 1] + n]
+        wa, wb = weights[first + k], weights[first + k + 1]
+        for j in range(n):
+            o[j] = o[j] + wa * np.float32(a[j]) + wb * np.float32(b[j])
+        k += 2
+    if k < taps:
+        a = src[at[k] : at[k] + n]
+        wa = weights[first + k]
+        for j in range(n):
+            o[j] = o[j] + wa * np.float32(a[j])
+
+
+@jit
+def filter_row(
+    line: Array, skip: int, channels: int, starts: I64, weights: F32, taps: int, n: int, out: F32
+) -> None:
+    """`out` = the n output pixels of one line whose first element is input column `skip`."""
+    k = np.uint64(taps)
+    q = np.uint64(0)
+    if channels == 3:
+        for x in range(np.uint64(n)):
+            p = np.uint64(starts[x] - skip) * _U3
+            a0, a1, a2 = _ZERO, _ZERO, _ZERO
+            for t in range(k):
+                w = weights[q + t]
+                a0 += w * np.float32(line[p])
+                a1 += w * np.float32(line[p + _U1])
+                a2 += w * np.float32(line[p + _U2])
+                p += _U3
+            q += k
+            o = x * _U3
+            out[o] = a0
+            out[o + _U1] = a1
+            out[o + _U2] = a2
+    elif channels == 1:
+        for x in range(np.uint64(n)):
+            p = np.uint64(starts[x] - skip)
+            a0 = _ZERO
+            for t in range(k):
+                a0 += weights[q + t] * np.float32(line[p + t])
+            q += k
+            out[x] = a0
+    elif channels == 4:
+        for x in range(np.uint64(n)):
+            p = np.uint64(starts[x] - skip) * _U4
+            a0, a1, a2, a3 = _ZERO, _ZERO, _ZERO, _ZERO
+            for t in range(k):
+                w = weights[q + t]
+                a0 += w * np.float32(line[p])
+                a1 += w * np.float32(line[p + _U1])
+                a2 += w * np.float32(line[p + _U2])
+                a3 += w * np.float32(line[p + _U3])
+                p += _U4
+            q += k
+            o = x * _U4
+            out[o] = a0
+            out[o + _U1] = a1
+            out[o + _U2] = a2
+            out[o + _U3] = a3
+    else:
+        for x in range(n):
+            o = out[x * channels : (x + 1) * channels]
+            p = (starts[x] - skip) * channels
+            o[:] = _ZERO
+            for t in range(taps):
+                w = weights[x * taps + t]
+                a = line[p + t * channels : p + (t + 1) * channels]
+                for c in range(channels):
+                    o[c] = o[c] + w * np.float32(a[c])
+
+
+@jit
+def resample_row(
+    src: Array,
+    base: int,
+    pitch: int,
+    channels: int,
+    y: int,
+    rows_first: bool,
+    ys: I64,
+    wy: F32,
+    ky: int,
+    xs: I64,
+    wx: F32,
+    kx: int,
+    nx: int,
+    skip: int,
+    width: int,
+    lines: F32,
+    at: I64,
+    tags: I64,
+    out: F32,
+) -> None:
+    """`out` = output row `y` (counted from the window's first) of the plane at `src[base]`.
+
+    With `rows_first` the input rows are blended, then the one line is filtered. Otherwise `lines`
+    is a ring of filtered input rows and `tags` says which row each slot holds (-1: none).
+    """
+    first = y * ky
+    if rows_first:
+        for k in range(ky):
+            at[k] = base + (ys[y] + k) * pitch + skip * channels
+        blend_rows(src, at, wy, first, ky, width * channels, lines)
+        filter_row(lines, skip, channels, xs, wx, kx, nx, out)
+        return
+    size = nx * channels
+    for k in range(ky):
+        row = ys[y] + k
+        slot = row % ky
+        at[k] = slot * size
+        if tags[slot] != row:
+            tags[slot] = row
+            head = base + row * pitch
+            filter_row(src[head : head + pitch], 0, channels, xs, wx, kx, nx, lines[slot * size :])
+    blend_rows(lines, at, wy, first, ky, size, out)
+
+
+@jit
+def store_row(row: F32, n: int, dst: Array, at: int, kind: int, low: float, high: float) -> None:
+    """Write n values: round half away from zero, saturate, NaN -> 0 unless `dst` is float."""
+    d = dst[at : at + n]
+    r = row[:n]
+    if kind == TO_FLOAT:
+        for j in range(n):
+            d[j] = r[j]
+    elif kind == TO_SMALL_INT:
+        lo, hi = np.float32(low), np.float32(high)
+        for j in range(n):
+            v = r[j]
+            v = v + (_HALF if v > _ZERO else -_HALF)
+            v = v if v == v else _ZERO
+            v = v if v > lo else lo
+            v = v if v < hi else hi
+            d[j] = np.int32(v)
+    else:
+        for j in range(n):
+            v = r[j]
+            v = v + (_HALF if v > _ZERO else -_HALF)
+            if v != v:
+                d[j] = np.int64(0)
+            else:
+                d[j] = np.int64(min(max(np.float64(v), low), high))

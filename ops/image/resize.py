@@ -1,0 +1,258 @@
+"""`resize`: resample samples to another size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import InterpType, float32, float64, int8, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .resample import resample_range, scratch_sizes, store_limits
+from .resize_shapes import resize_geometry
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["resize"]
+
+_DTYPES = (uint8, int8, uint16, int16, float32)
+_LAYOUTS = (
+    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW",
+    "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
+)  # fmt: skip
+_ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
+_AXES = ("size", "max_size", "roi_start", "roi_end")
+_NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
+
+
+@operator("resize")
+def resize(
+    input: SampleType,
+    /,
+    *,
+    size: FloatsArg | None = None,
+    resize_x: FloatArg | None = None,
+    resize_y: FloatArg | None = None,
+    resize_z: FloatArg | None = None,
+    resize_shorter: FloatArg | None = None,
+    resize_longer: FloatArg | None = None,
+    mode: str | None = None,
+    max_size: Floats | None = None,
+    subpixel_scale: bool = True,
+    roi_start: FloatsArg | None = None,
+    roi_end: FloatsArg | None = None,
+    roi_relative: bool = False,
+    interp_type: InterpArg | None = None,
+    min_filter: InterpArg | None = None,
+    mag_filter: InterpArg | None = None,
+    antialias: bool = True,
+    dtype: DTypeLike | None = None,
+    save_attrs: bool = False,
+    minibatch_size: int = 32,
+    temp_buffer_hint: int = 0,
+    **common: Unpack[Common],
+) -> SampleType | tuple[SampleType, SampleType]:
+    """Resample the spatial axes (H, W, and D in volumes) of each sample.
+
+    input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D, sequences
+        with F. Without a layout HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
+
+    The size, in pixels, by one of these, each of which may differ per sample:
+    size: (h, w) or (d, h, w), or one number for all axes; resize_x, resize_y, resize_z: width,
+        height, depth one by one; resize_shorter, resize_longer: of the shorter or longer axis.
+    mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio, "stretch"
+        keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and fit the sample
+        into, or around, the size.
+    max_size: limit of the output's axes. A negative size mirrors the axis. Sizes are rounded;
+    subpixel_scale: adjust the source region so that rounding does not change the scale.
+    roi_start, roi_end: the region of the input to resample, in pixels, or relative to its size with
+        `roi_relative`. A start beyond the end mirrors the axis.
+
+    interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN, LINEAR
+        (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
+    antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    dtype: of the output: the input's (default) or float32.
+    save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
+    minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
+
+    Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
+    OperatorValueError for sizes that contradict each other.
+    """
+    require_dtype(input, _DTYPES)
+    layout = require_layout(input, _LAYOUTS, _ASSUMED)
+    if dtype is not None and dtype is not float32 and input.dtype not in (None, dtype):
+        raise OperatorTypeError(
+            argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
+        )
+    result = with_layout(input, layout)
+    if dtype is not None:
+        result = result.with_(dtype=dtype)
+    if not save_attrs:
+        return result
+    return result, SampleType(int32, 1, "", input.device)
+
+
+@resize.shapes
+def _shapes(call: Call) -> Any:
+    source = call.inputs[0].geometry
+    layout = call.types[0].layout or ""
+    axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
+    inputs = source.shapes[:, axes]
+    filters = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
+    sizes, low, high = resize_geometry(
+        inputs,
+        **{name: _per_axis(call, name, len(axes)) for name in _AXES},
+        **{name: _wide(call[name]) for name in _NUMBERS},
+        mode=call["mode"],
+        subpixel_scale=call["subpixel_scale"],
+        roi_relative=call["roi_relative"],
+    )
+    call.notes["plan"] = (inputs, sizes, low, high, _filters(call, filters, sizes, low, high))
+    shapes = source.shapes.copy()
+    shapes[:, axes] = sizes
+    if not call["save_attrs"]:
+        return shapes
+    return shapes, np.full((call.size, 1), len(axes), np.int64)
+
+
+def _wide(rows: Any) -> Any:
+    return None if rows is None else rows.astype(np.float64)
+
+
+def _per_axis(call: Call, name: str, count: int) -> Any:
+    """(N, axes) float64; one number stands for all axes."""
+    rows = call[name]
+    if rows is None:
+        return None
+    rows = np.asarray(rows, np.float64)
+    if rows.ndim == 1:
+        rows = np.broadcast_to(rows, (call.size, len(rows)))
+    if rows.shape[1] not in (1, count):
+        raise OperatorValueError(
+            argument=name, expected=f"1 or {count} numbers", got=str(rows.shape[1])
+        )
+    return np.broadcast_to(rows, (call.size, count)).copy()
+
+
+def _filters(
+    call: Call, given: dict[str, Any], sizes: Int64Array, low: Any, high: Any
+) -> Int64Array:
+    """(N, 4): the filter of D, H and W, then 1 for antialiasing."""
+    plain = given["interp_type"]
+    if plain is None:
+        plain = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
+    for name, rows in given.items():
+        bad = None if rows is None else (rows < 0) | (rows > 5)
+        if bad is not None and bad.any():
+            raise OperatorValueError(
+                argument=name,
+                expected="an interpolation such as types.INTERP_LINEAR",
+                got=str(rows[bad][0]),
+                sample=int(np.flatnonzero(bad)[0]),
+            )
+    shrinking = plain if given["min_filter"] is None else given["min_filter"]
+    growing = plain if given["mag_filter"] is None else given["mag_filter"]
+    filters = np.zeros((call.size, 4), np.int64)
+    smaller = sizes < np.abs(high - low)
+    filters[:, 3 - sizes.shape[1] : 3] = np.where(smaller, shrinking[:, None], growing[:, None])
+    filters[:, 3] = call["antialias"]
+    return filters
+
+
+@resize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    inputs, outputs, low, high, filters = call.notes["plan"]
+    layout, count = target.layout, inputs.shape[1]
+    first = layout.index("D" if count == 3 else "H")
+    shapes = source.geometry.shapes
+    sizes = np.ones((call.size, 8), np.int64)
+    sizes[:, 0] = shapes[:, :first].prod(axis=1)
+    sizes[:, 1] = shapes[:, first + count :].prod(axis=1)
+    sizes[:, 5 - count : 5] = inputs
+    sizes[:, 8 - count : 8] = outputs
+    window = np.zeros((call.size, 6), np.int64)
+    window[:, 1::2] = sizes[:, 5:]
+    roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
+    limits = store_limits(target.dtype.numpy)
+    tables = (sizes, window, roi, filters)
+    data = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
+
+    def resample(begin: int, end: int) -> None:
+        # Scratch belongs to the thread that works on the range.
+        part = slice(begin, end)
+        a, b, c, d = scratch_sizes(*(table[part] for table in tables))
+        scratch = (
+            np.empty((3, a), np.int64),
+            np.empty((3, b), np.float32),
+            np.empty(c, np.float32),
+            np.empty(d, np.int64),
+        )
+        resample_range(*data, *tables, *scratch, *limits, begin, end)
+
+    call.for_samples(resample)
+    if len(call.outputs) > 1:
+        call.outputs[1].as_array()[:] = inputs
+
+
+@resize.cases
+def _cases() -> list[Case]:
+    images = samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
+    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
+    frames = samples((2, 6, 8, 3), layout="FHWC", dtype=int16)
+    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=uint16)
+    nearest = {"interp_type": InterpType.INTERP_NN}
+    return [
+        Case("same size", (images,), {"size": 0, **nearest}, [images.at(i) for i in range(3)]),
+        Case(
+            "twice, nearest",
+            (planes,),
+            {"resize_shorter": [12, 10], **nearest},
+            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)],
+        ),
+        Case("down", (images,), {"size": (5, 6)}),
+        Case("shorter side", (images,), {"resize_shorter": 20, "max_size": 64}),
+        Case("longer side", (images,), {"resize_longer": [10, 11, 12], "mag_filter": 2}),
+        Case("width", (images,), {"resize_x": 10, "interp_type": InterpType.INTERP_CUBIC}),
+        Case("lanczos, float", (images,), {"size": (7, 9), "interp_type": 3, "dtype": float32}),
+        Case("no antialiasing", (images,), {"size": (5, 5), "antialias": False}),
+        Case(
+            "region, mirrored",
+            (planes,),
+            {"size": (6, 6), "roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True},
+        ),
+        Case("filter per sample", (images,), {"size": (8, 8), "interp_type": [0, 1, 5]}),
+        Case("sequence, attributes", (frames,), {"size": (3, 4), "save_attrs": True}),
+        Case("volume", (volume,), {"size": (3, 4, 5), "interp_type": InterpType.INTERP_TRIANGULAR}),
+        Case("empty", (samples(),), {"size": (4, 4)}, []),
+        Case("no size", (images,), raises=OperatorValueError, match="resize_shorter"),
+        Case(
+            "two sizes",
+            (images,),
+            {"size": (4, 4), "resize_x": 4},
+            raises=OperatorValueError,
+            match="exactly one",
+        ),
+        Case(
+            "bad mode", (images,), {"size": 4, "mode": "fit"}, raises=OperatorValueError, match="mode"
+        ),
+        Case(
+            "bad dtype",
+            (samples((4, 4, 3), dtype=float64),),
+            {"size": 4},
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+    ]

@@ -1,0 +1,189 @@
+"""Output sizes and source regions of `resize`, for a whole batch at once.
+
+Every argument arrives resolved: None when the caller did not give it, otherwise a float64 array of
+shape `(N,)` (one number per sample) or `(N, D)` (one per sample and spatial axis, in the order of
+the layout: H, W or D, H, W). The arithmetic is float32 on purpose: the reference rounds products
+such as 15 * (42 / 20) there, and 31.5 falls on the other side in float64.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.errors import OperatorValueError
+
+F32: TypeAlias = npt.NDArray[np.float32]
+F64: TypeAlias = npt.NDArray[np.float64]
+I64: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+MODES = ("default", "stretch", "not_larger", "not_smaller")
+
+# A source region thinner than this is widened by half of it on both sides.
+_THINNEST = np.float32(1e-3)
+_ONE = np.float32(1.0)
+
+
+def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
+    """The size asked for on each axis; 0 where the caller left it open."""
+    n, d = shape
+    separate = ("resize_z", "resize_y", "resize_x")
+    given = [k for k in ("size", "resize_shorter", "resize_longer") if arguments[k] is not None]
+    if any(arguments[k] is not None for k in separate):
+        given.append("resize_x/resize_y/resize_z")
+    if len(given) != 1:
+        raise OperatorValueError(
+            "expected exactly one of size, resize_x/resize_y/resize_z, resize_shorter, "
+            f"resize_longer; got {', '.join(given) or 'none of them'}"
+        )
+    if given[0] == "size":
+        return _checked("size", arguments["size"], (n, d))
+    if given[0] in ("resize_shorter", "resize_longer"):
+        return np.repeat(_checked(given[0], arguments[given[0]], (n,))[:, None], d, axis=1)
+    wanted = np.zeros((n, d), np.float32)
+    for axis, name in enumerate(separate[3 - d :]):
+        if arguments[name] is not None:
+            wanted[:, axis] = _checked(name, arguments[name], (n,))
+    return wanted
+
+
+def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
+    """The argument as float32. The reference crashes on a NaN, so refuse what is not finite."""
+    if value is None or value.shape != shape:
+        got = "nothing" if value is None else str(value.shape)
+        raise OperatorValueError(f"{name}: expected an array of shape {shape}; got {got}")
+    if not np.isfinite(value).all():
+        raise OperatorValueError(
+            f"{name}: expected finite numbers; got {value[~np.isfinite(value)][0]}"
+        )
+    return value.astype(np.float32)
+
+
+def _region(
+    in_sizes: I64, roi_start: F64 | None, roi_end: F64 | None, relative: bool
+) -> tuple[F32, F32, Mask]:
+    """The region with lo <= hi, and which axes it mirrors."""
+    if (roi_start is None) != (roi_end is None):
+        got = "roi_end" if roi_start is None else "roi_start"
+        raise OperatorValueError(f"roi_start, roi_end: expected both or neither; got only {got}")
+    whole = in_sizes.astype(np.float32)
+    if roi_start is None:
+        return np.zeros_like(whole), whole, np.zeros(whole.shape, np.bool_)
+    shape = (whole.shape[0], whole.shape[1])
+    start = _checked("roi_start", roi_start, shape)
+    end = _checked("roi_end", roi_end, shape)
+    if relative:
+        start, end = start * whole, end * whole
+    lo, hi = np.minimum(start, end), np.maximum(start, end)
+    thin = hi - lo < _THINNEST
+    half = _THINNEST / np.float32(2.0)
+    return np.where(thin, lo - half, lo), np.where(thin, hi + half, hi), start > end
+
+
+def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
+    """Output sizes before rounding, for requests that are not negative (0: left open)."""
+    given = wanted != 0
+    scale = np.where(given, wanted / extent, _ONE)
+    if mode in ("default", "stretch"):
+        free = extent
+        if mode == "default":
+            count = np.maximum(given.sum(axis=1, keepdims=True), 1).astype(np.float32)
+            common = scale.prod(axis=1, keepdims=True)
+            # One given axis sets the scale itself; a power would not return it to the last bit.
+            common = np.where(count > 1, common ** (_ONE / count), common).astype(np.float32)
+            free = extent * common
+        exact = np.where(given, wanted, free)
+        return exact if limit is None else np.minimum(exact, limit)
+    if mode == "not_larger":
+        common = np.where(given, scale, np.float32(np.inf)).min(axis=1, keepdims=True)
+    else:
+        common = np.where(given, scale, np.float32(0.0)).max(axis=1, keepdims=True)
+    # The axis that sets the scale keeps the number it was given.
+    exact = np.where(given & (scale == common), wanted, extent * common)
+    if limit is not None:
+        for axis in range(extent.shape[1]):
+            top, own = limit[:, axis : axis + 1], extent[:, axis : axis + 1]
+            over = exact[:, axis : axis + 1] > top
+            exact = np.where(over, np.where(over, top, _ONE) * extent / own, exact)
+            exact[:, axis] = np.where(over[:, 0], top[:, 0], exact[:, axis])
+    return exact
+
+
+def resize_geometry(
+    in_sizes: I64,
+    *,
+    size: F64 | None = None,
+    resize_x: F64 | None = None,
+    resize_y: F64 | None = None,
+    resize_z: F64 | None = None,
+    resize_shorter: F64 | None = None,
+    resize_longer: F64 | None = None,
+    mode: str | None = None,
+    max_size: F64 | None = None,
+    subpixel_scale: bool = True,
+    roi_start: F64 | None = None,
+    roi_end: F64 | None = None,
+    roi_relative: bool = False,
+) -> tuple[I64, F64, F64]:
+    """Output sizes `(N, D)` int64 and the source region's lo, hi `(N, D)` float64.
+
+    `in_sizes` is `(N, D)`; `size`, `max_size`, `roi_start`, `roi_end` are `(N, D)` and the other
+    numbers `(N,)`, all float64, or None when not given; `mode` is a str, or None when not given.
+    lo > hi says that the axis is mirrored. An axis of no elements stays at 0.
+    """
+    n, d = in_sizes.shape
+    if d not in (2, 3):
+        raise OperatorValueError(f"in_sizes: expected 2 or 3 spatial axes; got {d}")
+    wanted = _requested(
+        (n, d),
+        {
+            "size": size,
+            "resize_x": resize_x,
+            "resize_y": resize_y,
+            "resize_z": resize_z,
+            "resize_shorter": resize_shorter,
+            "resize_longer": resize_longer,
+        },
+    )
+    chosen = mode
+    if resize_shorter is not None or resize_longer is not None:
+        one = "resize_shorter" if resize_shorter is not None else "resize_longer"
+        if mode is not None:
+            raise OperatorValueError(
+                f"mode: expected not to be given together with {one}; got {mode!r}"
+            )
+        chosen = "not_smaller" if resize_shorter is not None else "not_larger"
+    elif mode is None:
+        chosen = "default"
+    if chosen not in MODES:
+        raise OperatorValueError(f"mode: expected one of {', '.join(MODES)}; got {mode!r}")
+    limit: F32 | None = None
+    if max_size is not None:
+        limit = _checked("max_size", max_size, (n, d))
+        limit = np.where((limit > 0) & (in_sizes > 0), limit, np.float32(np.inf))
+    lo32, hi32, mirrored = _region(in_sizes, roi_start, roi_end, roi_relative)
+    empty = in_sizes == 0
+    flip = np.signbit(wanted) ^ mirrored
+    wanted = np.where(empty, np.float32(0.0), np.abs(wanted))
+    extent = np.where(empty, _ONE, hi32 - lo32)
+    given = wanted != 0
+    asked = given.any(axis=1, keepdims=True)
+    exact = np.where(asked, _exact_sizes(chosen, wanted, extent, limit), extent)
+    # An axis left open ignores a mirrored region in these modes, and everywhere if all are open.
+    flip &= given if chosen in ("default", "stretch") else asked
+    least = np.where(empty.any(axis=1, keepdims=True), 0.0, 1.0)
+    out = np.maximum(np.floor(exact.astype(np.float64) + 0.5), least)
+    out = np.where(empty, 0.0, out)
+    lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)
+    if subpixel_scale:
+        # Keep the scale that was asked for: the region grows or shrinks with the rounding.
+        change = out / exact.astype(np.float64)
+        middle, half = (lo + hi) / 2.0, (hi - lo) / 2.0
+        lo = np.where(change == 1.0, lo, middle - half * change)
+        hi = np.where(change == 1.0, hi, middle + half * change)
+        # The kernels start from float32 ends; without this, nearest neighbour would differ.
+        lo, hi = lo.astype(np.float32).astype(np.float64), hi.astype(np.float32).astype(np.float64)
+    return out.astype(np.int64), np.where(flip, hi, lo), np.where(flip, lo, hi)
