@@ -155,8 +155,7 @@ class Plan:
             if node.attribute("shared"):
                 outputs = execute(node.operator, (), given, 1, self.pool, key, positions[:1])
                 return tuple(_repeat(batch, size) for batch in outputs)
-        outputs = execute(node.operator, tuple(inputs), given, size, self.pool, key, positions)
-        return outputs
+        return execute(node.operator, tuple(inputs), given, size, self.pool, key, positions)
 
     def _key(self, edge: Edge) -> RandomKey:
         seed = edge.node.attribute("seed")
@@ -237,7 +236,7 @@ class Executor:
             item: Outputs | BaseException
             try:
                 item = self.plan.run()
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
                 item = error
             with self._changed:
                 self._ended = isinstance(item, StopIteration)

@@ -111,7 +111,8 @@ class Graph:
         lines = []
         for node in self.nodes:
             arguments = [
-                (f"{edge.argument}=" if edge.argument else "") + f"%{numbers[edge.node, edge.output]}"
+                (f"{edge.argument}=" if edge.argument else "")
+                + f"%{numbers[edge.node, edge.output]}"
                 for edge in node.inputs
             ]
             arguments += [f"{name}={_text(value)}" for name, value in node.attributes]

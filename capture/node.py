@@ -30,7 +30,7 @@ class BatchSize:
 
     __index__ = __int__ = __float__ = __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse
     __mul__ = __rmul__ = __floordiv__ = __truediv__ = __mod__ = __lt__ = __le__ = __gt__ = _refuse
-    __ge__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+    __ge__ = __eq__ = __ne__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

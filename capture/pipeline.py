@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
@@ -170,7 +170,9 @@ class Pipeline:
 
     def _require_unbuilt(self) -> None:
         if self._executor is not None:
-            raise OperatorTypeError("the pipeline was built: its graph is fixed", operator="Pipeline")
+            raise OperatorTypeError(
+                "the pipeline was built: its graph is fixed", operator="Pipeline"
+            )
 
     def _define(self) -> None:
         with self:

@@ -22,7 +22,7 @@ from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
 from gradiva.eager.rng import RNG
 from gradiva.eager.run import check_common
 from gradiva.eager.source import SourceOperator
-from gradiva.eager.tensor import Tensor, as_tensor
+from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value
 
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque

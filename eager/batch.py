@@ -48,9 +48,7 @@ class Batch(Value):
         self.provenance = provenance
 
     @staticmethod
-    def empty(
-        geometry: Geometry, type: SampleType, provenance: Provenance | None = None
-    ) -> Batch:
+    def empty(geometry: Geometry, type: SampleType, provenance: Provenance | None = None) -> Batch:
         """A batch whose samples are not initialised."""
         assert type.dtype is not None
         return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
@@ -201,7 +199,8 @@ class Batch(Value):
         result = np.full((len(self), *self.geometry.shapes.max(axis=0)), fill, self.data.dtype)
         for index in range(len(self)):
             sample = self.array(index)
-            result[(index, *(slice(extent) for extent in sample.shape))] = sample
+            corner: tuple[Any, ...] = (index, *(slice(extent) for extent in sample.shape))
+            result[corner] = sample
         return result
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
@@ -283,9 +282,7 @@ def _convert(source: Batch, dtype: DTypeLike | None, layout: str | None) -> Batc
     return Batch(data, source.geometry, type, source.provenance)
 
 
-def _from_array(
-    array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None
-) -> Batch:
+def _from_array(array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None) -> Batch:
     if array.ndim == 0:
         raise OperatorValueError(
             argument="tensors", expected="at least one axis, the batch", got="a scalar"
@@ -301,9 +298,7 @@ def _from_array(
     return Batch(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
 
 
-def _from_samples(
-    samples: list[ArrayLike], dtype: DTypeLike | None, layout: str | None
-) -> Batch:
+def _from_samples(samples: list[ArrayLike], dtype: DTypeLike | None, layout: str | None) -> Batch:
     if layout is None:
         layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
     arrays: list[np.ndarray[Any, Any]] = []
@@ -327,9 +322,7 @@ def _from_samples(
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
         return Batch(np.empty(0, wanted.numpy), Geometry.of(empty), type)
     first = arrays[0]
-    shapes = np.array([array.shape for array in arrays], np.int64).reshape(
-        len(arrays), first.ndim
-    )
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
     tensors = [sample for sample in samples if isinstance(sample, Tensor) and sample.provenance]
     where = None
     if len(tensors) == len(samples):

@@ -44,7 +44,9 @@ def samples(
     arrays = []
     for shape in shapes:
         if dtype.is_float:
-            values = generator.uniform(low or 0.0, 1.0 if high is None else high, shape)
+            values: np.ndarray[Any, Any] = generator.uniform(
+                low or 0.0, 1.0 if high is None else high, shape
+            )
         elif dtype.is_bool:
             values = generator.integers(0, 2, shape)
         else:
@@ -52,7 +54,9 @@ def samples(
             least = max(limits.min, -1000) if dtype.bits > 16 else limits.min
             most = min(limits.max, 1000) if dtype.bits > 16 else limits.max
             values = generator.integers(
-                least if low is None else int(low), most if high is None else int(high), shape,
+                least if low is None else int(low),
+                most if high is None else int(high),
+                shape,
                 endpoint=True,
             )
         arrays.append(values.astype(dtype.numpy))

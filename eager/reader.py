@@ -117,8 +117,11 @@ class Reader:
             )
         if capture:
             raise OperatorValueError(
-                argument="capture", operator=self.operator.name, expected="False: captured loops "
-                "are not there yet, use pipeline_def", got="True", location=user_location()
+                argument="capture",
+                operator=self.operator.name,
+                expected="False: captured loops are not there yet, use pipeline_def",
+                got="True",
+                location=user_location(),
             )
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
             raise OperatorValueError(

@@ -131,7 +131,9 @@ class RNG:
         try:
             seed, calls = (int(number) for number in value)
         except (TypeError, ValueError):
-            raise ValueError(f"expected the state of an RNG: (seed, calls), got {value!r}") from None
+            raise ValueError(
+                f"expected the state of an RNG: (seed, calls), got {value!r}"
+            ) from None
         with self._lock:
             self._seed, self._calls = seed & 0xFFFFFFFFFFFFFFFF, calls
 
@@ -223,7 +225,7 @@ def normal_from_word(word: np.uint32) -> float:
     Wichura: "Algorithm AS 241: the percentage points of the normal distribution", Applied
     Statistics 37 (1988), routine PPND16; relative accuracy about 1e-16. Reaches +-6.3 sigma.
     """
-    p = (np.float64(word) + 0.5) * 2.3283064365386963e-10
+    p: float = (np.float64(word) + 0.5) * 2.3283064365386963e-10
     q = p - 0.5
     # fmt: off
     if abs(q) <= 0.425:

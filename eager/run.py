@@ -6,6 +6,7 @@ whether it was made eagerly or taken from a graph.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -121,7 +122,7 @@ def _ranges(geometry: Geometry, count: int, threads: int) -> list[tuple[int, int
         ends = geometry.volumes.cumsum()
         goals = ends[-1] * np.arange(1, parts) / parts
         cuts = sorted({0, *(np.searchsorted(ends, goals) + 1).tolist(), count})
-    return [(begin, end) for begin, end in zip(cuts, cuts[1:], strict=False) if begin < end]
+    return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]
 
 
 def execute(
@@ -165,14 +166,14 @@ def execute(
         if not isinstance(shapes, tuple):
             shapes = (shapes,)
         outputs = []
-        for shape, type in zip(shapes, call.types, strict=True):
+        for shape, inferred in zip(shapes, call.types, strict=True):
             if isinstance(shape, Geometry):
                 geometry = shape if shape.packed else Geometry.of(shape.shapes)
             else:
                 geometry = Geometry.of(shape)
+            type = inferred
             if type.ndim is None or type.layout is None:
-                layout = type.layout if type.layout is not None else ""
-                type = type.with_(ndim=geometry.ndim, layout=layout)
+                type = type.with_(ndim=geometry.ndim, layout=type.layout or "")
             outputs.append(Batch.empty(geometry, type, where))
         call.outputs = tuple(outputs)
         if size:

@@ -50,7 +50,7 @@ class Tensor(Value):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._array.shape
+        return tuple(self._array.shape)
 
     @property
     def ndim(self) -> int:

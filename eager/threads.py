@@ -22,9 +22,7 @@ Task: TypeAlias = Callable[[int, int], None]
 class _Job:
     """One parallel call: its ranges, and what went wrong."""
 
-    def __init__(
-        self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool
-    ) -> None:
+    def __init__(self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool) -> None:
         self.task = task
         self.pool = pool
         self.waiting: Iterator[tuple[int, int]] = iter(ranges)
@@ -38,7 +36,7 @@ class _Job:
             try:
                 if not self.pool.cancelled:
                     self.task(begin, end)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
                 self.errors.append((begin, error))
             with self.lock:
                 self.unfinished -= 1

@@ -40,6 +40,7 @@ from gradiva.eager.rng import step
 from gradiva.eager.tensor import Tensor, as_tensor, tensor
 from gradiva.eager.threads import default_pool, set_num_threads
 from gradiva.ops.decoders.imread import imread
+from gradiva.ops.decoders.peek_image_shape import peek_image_shape
 from gradiva.ops.generic.cast import cast
 from gradiva.ops.generic.external_source_object import ExternalSource
 from gradiva.ops.generic.transpose import transpose
@@ -48,8 +49,6 @@ from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from gradiva.ops.image.flip import flip
 from gradiva.ops.image.resize import resize
-from gradiva.ops.decoders.peek_image_shape import peek_image_shape
-
 
 __version__ = "0.1.0"
 
@@ -98,7 +97,6 @@ __all__ = [
     "random",
     "readers",
     "resize",
-
     "set_num_threads",
     "step",
     "tensor",

@@ -66,7 +66,9 @@ def augment(files: Any) -> Any:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `python -m gradiva demo`."""
     parser.add_argument("--data", help="a folder of images, with or without a folder per label")
-    parser.add_argument("--out", default="gradiva-demo.png", help="where to write the contact sheet")
+    parser.add_argument(
+        "--out", default="gradiva-demo.png", help="where to write the contact sheet"
+    )
     parser.add_argument("--samples", type=int, default=3000, help="images per mode")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--threads", type=int, default=default_num_threads())
@@ -127,9 +129,7 @@ def eager_batches(source: dict[str, Any], samples: int, options: Any) -> Iterato
 def pipeline_batches(source: dict[str, Any], samples: int, options: Any) -> Iterator[Any]:
     """The same function, captured: batches are made ahead."""
 
-    @pipeline_def(
-        batch_size=options.batch_size, num_threads=options.threads, seed=options.seed
-    )
+    @pipeline_def(batch_size=options.batch_size, num_threads=options.threads, seed=options.seed)
     def pipeline() -> Any:
         files, labels = fn.readers.file(**source, random_shuffle=True)
         return augment(files), labels
@@ -158,30 +158,28 @@ def measure(name: str, batches: Iterable[Any], samples: int) -> tuple[dict[int, 
                 busy += passed
                 timed += len(batch)
             for position, sample in zip(batch.positions.tolist(), batch, strict=True):
-                digests[position] = zlib.crc32(np.asarray(sample))
+                digests[position] = zlib.crc32(np.asarray(sample).data)
             bar.update(min(len(batch), samples - bar.n))
     return digests, timed / max(busy, 1e-9)
 
 
 def sheet(source: dict[str, Any], options: argparse.Namespace) -> None:
     """Write the contact sheet: each row an image as it is, and some of its variants."""
-    reader = readers.File(**source)
+    size = readers.File(**source).get_metadata()["epoch_size"]
+    # The first shard is a page of images, and comes again at each epoch.
+    page = readers.File(**source, num_shards=max(1, size // _ROWS), stick_to_shard=True)
     rows: list[tuple[str, list[np.ndarray[Any, Any]]]] = []
     for _ in range(_VARIANTS):
-        images = []
-        for files, _labels in reader.next_epoch(batch_size=_ROWS):
+        for files, _labels in page.next_epoch(batch_size=2 * _ROWS):
             if not rows:
                 plain = resize(decode(files), size=(_CELL, _CELL), mode="not_larger")
                 rows = [
-                    (Path(name).name, [np.asarray(p)])
-                    for name, p in zip(files.source_info(), plain, strict=True)
+                    (Path(name).name, [np.asarray(original)])
+                    for name, original in zip(files.source_info(), plain, strict=True)
                 ]
-            images += [np.asarray(sample) for sample in augment(files)]
-            if len(images) >= _ROWS:
-                break
-        for (_, row), variant in zip(rows, images, strict=False):
-            row.append(variant)
-    draw_sheet(rows, options.out)
+            for (_, row), variant in zip(rows, augment(files), strict=True):
+                row.append(np.asarray(variant))
+    draw_sheet(rows[:_ROWS], options.out)
 
 
 def draw_sheet(rows: list[tuple[str, list[np.ndarray[Any, Any]]]], path: str) -> None:
@@ -193,10 +191,11 @@ def draw_sheet(rows: list[tuple[str, list[np.ndarray[Any, Any]]]], path: str) ->
     draw = pil_draw.Draw(page)
     large, small = pil_font.load_default(22), pil_font.load_default(12)
     draw.text((gap, 16), "gradiva", font=large, fill=(236, 238, 242))
-    draw.text((gap + 98, 24), "original", font=small, fill=(150, 156, 168))
     draw.text(
-        (2 * gap + _CELL, 24), "decode > resize > random crop > flip > brightness and contrast",
-        font=small, fill=(150, 156, 168),
+        (2 * gap + _CELL, 24),
+        "decode  >  resize  >  random crop  >  flip  >  brightness and contrast",
+        font=small,
+        fill=(150, 156, 168),
     )
     for index, (name, pictures) in enumerate(rows):
         top = head + index * (_CELL + gap + label)

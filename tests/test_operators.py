@@ -10,20 +10,25 @@ import pytest
 import gradiva
 from gradiva.capture.check import check
 from gradiva.capture.graph import Edge
-from gradiva.capture.tracer import Recorder
+from gradiva.capture.tracer import Recorder, WholeBatch
 from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case
 from gradiva.eager.operator import OperatorBase, interpreter, operators
 from gradiva.eager.source import SourceOperator
 
-CASES = [
-    pytest.param(operator, case, id=f"{name}-{case.name}".replace(" ", "_"))
-    for name, operator in sorted(operators.items())
-    if operator.case_maker
-    for case in operator.case_maker()
-]
-GOOD = [param for param in CASES if param.values[1].raises is None]
-BAD = [param for param in CASES if param.values[1].raises is not None]
+
+def params(bad: bool) -> list[Any]:
+    """The cases of all operators: those that must raise, or the others."""
+    return [
+        pytest.param(operator, case, id=f"{name}-{case.name}".replace(" ", "_"))
+        for name, operator in sorted(operators.items())
+        if operator.case_maker
+        for case in operator.case_maker()
+        if (case.raises is not None) == bad
+    ]
+
+
+GOOD, BAD = params(bad=False), params(bad=True)
 
 
 def outputs_of(result: Any) -> tuple[Any, ...]:
@@ -118,9 +123,9 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
             count = len(batches) + len(arguments)
             fed = iter(gradiva.fn.external_source(feed(), num_outputs=count, cycle=True))
         inputs = [next(fed) if isinstance(value, Batch) else value for value in case.inputs]
-        given = {name: next(fed) for name in arguments}
+        given: dict[str, Any] = {name: next(fed) for name in arguments}
         if operator.random and not batches:
-            given["batch_size"] = gradiva.capture.tracer.WholeBatch()
+            given["batch_size"] = WholeBatch()
         return operator(*inputs, **keywords, **given)  # type: ignore[operator]
 
     pipe = pipeline()

@@ -28,6 +28,7 @@ def test_whole_story(photographs: Path) -> None:
     eager = {}
     for files, _labels in reader.next_epoch(batch_size=3):
         batch = augment(files)
+        assert batch.positions is not None
         for position, sample in zip(batch.positions, batch, strict=True):
             eager[int(position)] = np.asarray(sample)
     assert len(eager) == 7
@@ -42,6 +43,7 @@ def test_whole_story(photographs: Path) -> None:
     for _ in range(3):
         images, labels = pipe.run()
         assert labels.shape == [(1,)] * 4
+        assert images.positions is not None
         for position, sample in zip(images.positions, images, strict=True):
             if int(position) in eager:
                 np.testing.assert_array_equal(np.asarray(sample), eager[int(position)])

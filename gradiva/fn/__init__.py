@@ -1,6 +1,7 @@
 """The operators, under the names of pipeline mode."""
 
 from gradiva.fn import decoders, random, readers
+from gradiva.ops.decoders.peek_image_shape import peek_image_shape
 from gradiva.ops.generic.cast import cast
 from gradiva.ops.generic.external_source import external_source
 from gradiva.ops.generic.transpose import transpose
@@ -9,8 +10,6 @@ from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from gradiva.ops.image.flip import flip
 from gradiva.ops.image.resize import resize
-from gradiva.ops.decoders.peek_image_shape import peek_image_shape
-
 
 __all__ = [
     "brightness_contrast",
@@ -24,6 +23,5 @@ __all__ = [
     "random",
     "readers",
     "resize",
-
     "transpose",
 ]

@@ -89,7 +89,7 @@ def image(
         raise OperatorTypeError(
             argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
         )
-    chosen: DType = dtype
+    chosen: DType = dtype  # type: ignore[assignment]  # one of the above
     return SampleType(chosen, 3, "HWC", input.device)
 
 
@@ -131,9 +131,7 @@ def _cpu(call: Call) -> None:
 
     def decode(sample: int) -> None:
         try:
-            decode_into(
-                encoded.array(sample), infos[sample], target.array(sample), **options
-            )
+            decode_into(encoded.array(sample), infos[sample], target.array(sample), **options)
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
 
@@ -182,4 +180,7 @@ def _cases() -> list[Case]:
 
 
 def _by_pillow(encoded: Batch) -> list[np.ndarray[Any, Any]]:
-    return [np.asarray(pil.open(io.BytesIO(sample.tobytes()))) for sample in map(encoded.at, range(len(encoded)))]
+    return [
+        np.asarray(pil.open(io.BytesIO(sample.tobytes())))
+        for sample in map(encoded.at, range(len(encoded)))
+    ]

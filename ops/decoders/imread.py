@@ -34,9 +34,9 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
         if current_interpreter() is not None:
             raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
         single = isinstance(filepaths, str | os.PathLike)
-        paths = [filepaths] if single else filepaths
+        paths: Any = [filepaths] if single else filepaths
         try:
-            names = [os.fsdecode(os.fspath(path)) for path in paths]  # type: ignore[union-attr]
+            names = [os.fsdecode(os.fspath(path)) for path in paths]
         except TypeError:
             raise OperatorTypeError(
                 argument="filepaths", expected="a path or several", got=describe(filepaths)

@@ -48,9 +48,7 @@ def _dtype(symbol: str, *types: SampleType) -> DType | None:
 
 
 def _binary_type(symbol: str) -> Callable[..., SampleType]:
-    def infer(
-        left: SampleType, right: SampleType, /, **common: Unpack[Common]
-    ) -> SampleType:
+    def infer(left: SampleType, right: SampleType, /, **common: Unpack[Common]) -> SampleType:
         dtype = _dtype(symbol, left, right)
         if left.ndim is None or right.ndim is None:
             return SampleType(dtype, None, None, left.device)
@@ -103,7 +101,7 @@ def _run(call: Call, compute: Callable[..., Any]) -> None:
     target = call.outputs[0]
     batches = (*call.inputs, target)
     flat = all(
-        batch.geometry.dense and batch.geometry.shapes is target.geometry.shapes
+        (batch.geometry.dense and batch.geometry.shapes is target.geometry.shapes)
         or (batch.geometry.ndim == 0 and not batch.geometry.offsets.any())
         for batch in batches
     )
@@ -147,7 +145,8 @@ def _constant(value: Any) -> Any:
         raise OperatorValueError(str(error).rstrip(".")) from None
     except TypeError:
         raise OperatorTypeError(
-            "an operand is neither a batch, a tensor, an array nor a number", got=repr(value),
+            "an operand is neither a batch, a tensor, an array nor a number",
+            got=repr(value),
             expected="a number",
         ) from None
 
@@ -189,18 +188,35 @@ def _cases() -> list[Case]:
     whole = samples((2, 2), (2, 2), dtype=int32, layout="")
     return [
         Case("wraps", (images, other), expect=[images.at(i) + other.at(i) for i in range(3)]),
-        Case("promotes", (images, signed),
-             expect=[images.at(i).astype(np.int16) + signed.at(i) for i in range(3)]),
-        Case("scalar", (images, np.int32(1)),
-             expect=[images.at(i).astype(np.int32) + 1 for i in range(3)]),
-        Case("channels", (images, channel),
-             expect=[images.at(i).astype(np.float32) + channel.at(i) for i in range(3)]),
+        Case(
+            "promotes",
+            (images, signed),
+            expect=[images.at(i).astype(np.int16) + signed.at(i) for i in range(3)],
+        ),
+        Case(
+            "scalar",
+            (images, np.int32(1)),
+            expect=[images.at(i).astype(np.int32) + 1 for i in range(3)],
+        ),
+        Case(
+            "channels",
+            (images, channel),
+            expect=[images.at(i).astype(np.float32) + channel.at(i) for i in range(3)],
+        ),
         Case("uniform", (whole, whole), expect=[whole.at(i) * 2 for i in range(2)]),
         Case("empty", (samples(), samples()), expect=[]),
-        Case("no broadcast", (images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))),
-             raises=OperatorValueError, match="sample 0"),
-        Case("layouts", (images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")),
-             raises=OperatorTypeError, match="CHW"),
+        Case(
+            "no broadcast",
+            (images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))),
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+        Case(
+            "layouts",
+            (images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")),
+            raises=OperatorTypeError,
+            match="CHW",
+        ),
     ]
 
 

@@ -85,14 +85,26 @@ def _cases() -> list[Case]:
     images = samples((3, 4, 3), (2, 2, 3))
     wide = samples((5,), (3,), dtype=int64, layout="")
     return [
-        Case("halves", (halves,), {"dtype": int8}, [np.int8([1, 3, -1])]),
-        Case("saturate", (extremes,), {"dtype": uint8}, [np.uint8([0, 255, 0, 255])]),
-        Case("to float", (images,), {"dtype": float32},
-             [images.at(i).astype(np.float32) for i in range(2)]),
-        Case("to half", (images,), {"dtype": float16},
-             [images.at(i).astype(np.float16) for i in range(2)]),
-        Case("integers saturate", (wide,), {"dtype": "int8"},
-             [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)]),
+        Case("halves", (halves,), {"dtype": int8}, [np.array([1, 3, -1], np.int8)]),
+        Case("saturate", (extremes,), {"dtype": uint8}, [np.array([0, 255, 0, 255], np.uint8)]),
+        Case(
+            "to float",
+            (images,),
+            {"dtype": float32},
+            [images.at(i).astype(np.float32) for i in range(2)],
+        ),
+        Case(
+            "to half",
+            (images,),
+            {"dtype": float16},
+            [images.at(i).astype(np.float16) for i in range(2)],
+        ),
+        Case(
+            "integers saturate",
+            (wide,),
+            {"dtype": "int8"},
+            [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)],
+        ),
         Case("to bool", (images,), {"dtype": bool_}, [images.at(i) != 0 for i in range(2)]),
         Case("same", (images,), {"dtype": uint8}, [images.at(i) for i in range(2)]),
         Case("empty", (samples(),), {"dtype": float32}, []),

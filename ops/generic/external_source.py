@@ -150,7 +150,8 @@ class ExternalFeed(Source):
         sizes = {len(batch) for batch in batches}
         if len(sizes) > 1:
             raise OperatorValueError(
-                "the source returned batches of different sizes", expected="one size",
+                "the source returned batches of different sizes",
+                expected="one size",
                 got=", ".join(str(len(batch)) for batch in batches),
             )
         size = sizes.pop()

@@ -84,8 +84,10 @@ def _value(item: Any, type: SampleType, batch_size: int | None) -> Batch | Tenso
         made: Batch = as_batch(item, dtype, layout=layout)
         if batch_size is not None and len(made) != batch_size:
             raise OperatorValueError(
-                operator="ExternalSource", argument="batch_size", expected=f"{len(made)}, the "
-                "size of the batch that the source returned", got=str(batch_size)
+                operator="ExternalSource",
+                argument="batch_size",
+                expected=f"{len(made)}, the size of the batch that the source returned",
+                got=str(batch_size),
             )
         return Batch(made.data, made.geometry, made.type)
     tensor = as_tensor(item, dtype, layout=layout)

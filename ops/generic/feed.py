@@ -93,7 +93,7 @@ class Feed:
 
     def _again(self) -> Iterator[Any]:
         source = self.source
-        again = iter(source() if inspect.isgeneratorfunction(source) else source)
+        again: Iterator[Any] = iter(source() if inspect.isgeneratorfunction(source) else source)
         if again is self._iterator:
             raise OperatorTypeError(
                 "the source is an iterator, which cannot be started again: pass an iterable or a "
@@ -134,7 +134,8 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
     ]
     if len(needed) > 1:
         raise OperatorTypeError(
-            argument="source", expected="a callable with at most one argument",
+            argument="source",
+            expected="a callable with at most one argument",
             got=f"{_name(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)

@@ -21,8 +21,30 @@ BITWISE: Final = frozenset({"&", "|", "^", "<<", ">>"})
 COMPARISON: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 UNARY_SAME: Final = frozenset({"neg", "abs"})
 UNARY_FLOAT: Final = frozenset(
-    "floor ceil sqrt rsqrt cbrt exp log log2 log10 fabs sin cos tan asin acos atan "
-    "sinh cosh tanh asinh acosh atanh".split()
+    [
+        "floor",
+        "ceil",
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "exp",
+        "log",
+        "log2",
+        "log10",
+        "fabs",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+    ]
 )
 
 _BOOL: Final = np.dtype(np.bool_)

@@ -51,7 +51,9 @@ def transpose(
     order = resolve_perm(input.ndim, perm)  # type: ignore[arg-type]
     if input.layout is None and not output_layout:
         return input
-    return input.with_(layout=result_layout(input.layout or "", order, transpose_layout, output_layout))
+    return input.with_(
+        layout=result_layout(input.layout or "", order, transpose_layout, output_layout)
+    )
 
 
 @transpose.shapes
@@ -195,8 +197,12 @@ def _cpu(call: Call) -> None:
     perm = resolve_perm(source.ndim, call["perm"])
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{source.dtype.itemsize}"
-    data = (source.data.view(unsigned), source.geometry.offsets)
-    data += (target.data.view(unsigned), target.geometry.offsets)
+    data = (
+        source.data.view(unsigned),
+        source.geometry.offsets,
+        target.data.view(unsigned),
+        target.geometry.offsets,
+    )
     tables = plan(shapes, perm)
     if tables is None:
         call.for_samples(transpose_numpy, *data, shapes, perm)
@@ -219,14 +225,24 @@ def _cases() -> list[Case]:
         Case("to CHW", (images,), {"perm": [2, 0, 1]}, permuted(images, [2, 0, 1])),
         Case("reversed", (images,), expect=permuted(images, None)),
         Case("to HWC", (planes,), {"perm": [1, 2, 0]}, permuted(planes, [1, 2, 0])),
-        Case("keep layout", (images,), {"perm": [1, 0, 2], "transpose_layout": False},
-             permuted(images, [1, 0, 2])),
+        Case(
+            "keep layout",
+            (images,),
+            {"perm": [1, 0, 2], "transpose_layout": False},
+            permuted(images, [1, 0, 2]),
+        ),
         Case("new layout", (images,), {"perm": [1, 0, 2], "output_layout": "ABC"}),
-        Case("seven axes", (deep,), {"perm": [6, 1, 4, 3, 0, 5, 2]},
-             permuted(deep, [6, 1, 4, 3, 0, 5, 2])),
+        Case(
+            "seven axes",
+            (deep,),
+            {"perm": [6, 1, 4, 3, 0, 5, 2]},
+            permuted(deep, [6, 1, 4, 3, 0, 5, 2]),
+        ),
         Case("vectors", (vectors,), expect=permuted(vectors, None)),
         Case("scalars", (scalars,), expect=permuted(scalars, None)),
         Case("empty", (samples(),), {"perm": [2, 0, 1]}, []),
         Case("short perm", (images,), {"perm": [1, 0]}, raises=OperatorValueError, match="`perm`"),
-        Case("not a perm", (images,), {"perm": [1, 1, 0]}, raises=OperatorValueError, match="`perm`"),
+        Case(
+            "not a perm", (images,), {"perm": [1, 1, 0]}, raises=OperatorValueError, match="`perm`"
+        ),
     ]

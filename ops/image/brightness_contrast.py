@@ -147,13 +147,21 @@ def _cases() -> list[Case]:
         Case(
             "per sample",
             (images,),
-            {"brightness": np.float32([0.5, 1.5, 1.0]), "brightness_shift": [0.1, 0.0, -0.2]},
+            {
+                "brightness": np.array([0.5, 1.5, 1.0], np.float32),
+                "brightness_shift": [0.1, 0.0, -0.2],
+            },
         ),
         Case("to float", (images,), {"brightness": 0.7, "contrast": 1.3, "dtype": float32}),
         Case("floats", (floats,), {"brightness": 1.2, "contrast": 0.8, "brightness_shift": 0.1}),
         Case("floats to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
         Case("empty", (samples(),), {"brightness": 0.5}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError, match="dtype"),
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
         Case(
             "wrong length",
             (images,),

@@ -18,7 +18,7 @@ from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .crop_window import DEFAULT_LAYOUTS, LAYOUTS, apply_policy, crop_window, fill_array
+from .crop_window import LAYOUTS, apply_policy, crop_window, fill_array
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,7 +54,7 @@ def crop(
     input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut alike).
         Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
     crop: (h, w) or (d, h, w) in pixels; or crop_h and crop_w, with crop_d, one by one. Fractions
-        are dropped; a size that is 0 or not given is the full extent. In a sequence, d counts frames.
+        are dropped; a size that is 0 or not given is the full extent. d counts frames in sequences.
     crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end). It
         starts at position * (extent - size), `rounding` "round" (half away from zero) or
         "truncate".
@@ -240,13 +240,22 @@ def _cases() -> list[Case]:
             [images.at(0)[4:, :2], images.at(1)[3:, :3], images.at(2)[7:, :4]],
         ),
         Case("nothing given", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("CHW", (planes,), {"crop": (2, 2)}, [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]),
+        Case(
+            "CHW",
+            (planes,),
+            {"crop": (2, 2)},
+            [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]],
+        ),
         Case("sequence", (frames,), {"crop": (4, 4)}, [frames.at(0)[:, 1:5, 1:5]]),
         Case(
             "pad",
             (images,),
-            {"crop_h": [10, 9, 13], "crop_w": [12, 9, 8], "out_of_bounds_policy": "pad",
-             "fill_values": 7},
+            {
+                "crop_h": [10, 9, 13],
+                "crop_w": [12, 9, 8],
+                "out_of_bounds_policy": "pad",
+                "fill_values": 7,
+            },
             big,
         ),
         Case(

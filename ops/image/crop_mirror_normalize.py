@@ -11,7 +11,6 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array, convert_sat
 from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout
@@ -20,7 +19,7 @@ from gradiva.eager.value import SampleType
 
 from .crop import window_of
 from .crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
-from .normalize_plan import fold, plan
+from .normalize_plan import Array, Float32s, Int64s, fold, plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -97,14 +96,14 @@ def _layout(call: Call) -> str:
 
 
 @crop_mirror_normalize.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: Call) -> Int64s:
     layout = _layout(call)
     anchors, windows = window_of(call, layout)
     call.notes["plan"] = plan(
         call.inputs[0].geometry.shapes, anchors, windows, call["mirror"], layout,
         call["output_layout"], call["pad_output"],
     )  # fmt: skip
-    shapes: Int64Array = call.notes["plan"].shapes
+    shapes: Int64s = call.notes["plan"].shapes
     return shapes
 
 
@@ -231,7 +230,9 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
     p = call.notes["plan"]
-    data = convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
+    data = (
+        convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
+    )
     half = target.dtype is float16
     result = np.zeros(target.data.shape, np.float32) if half else target.data
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
@@ -262,7 +263,7 @@ def _same_channels(call: Call) -> bool:
     return bool((counts == counts[0]).all())
 
 
-def _fill(call: Call, channels: Int64Array, dtype: np.dtype[Any]) -> Any:
+def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
     """One value per output channel; 0 unless the policy is to pad."""
     most = int(channels.max())
     if call["out_of_bounds_policy"] != "pad":
@@ -286,8 +287,10 @@ def _cases() -> list[Case]:
 
     def normal(window: Any, mirrored: bool = False) -> Any:
         window = window[:, ::-1] if mirrored else window
-        factor = np.float32(1) / np.float32(std)
-        return ((window.astype(np.float32) - np.float32(mean)) * factor).transpose(2, 0, 1)
+        factor = np.float32(1) / np.array(std, np.float32)
+        return ((window.astype(np.float32) - np.array(mean, np.float32)) * factor).transpose(
+            2, 0, 1
+        )
 
     centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
@@ -300,8 +303,11 @@ def _cases() -> list[Case]:
             {**given, "mirror": [0, 1, 0]},
             [normal(centre[0]), normal(centre[1], True), normal(centre[2])],
         ),
-        Case("HWC to uint8", (images,), {**given, "output_layout": "HWC", "dtype": uint8,
-                                         "scale": 50.0, "shift": 128.0}),
+        Case(
+            "HWC to uint8",
+            (images,),
+            {**given, "output_layout": "HWC", "dtype": uint8, "scale": 50.0, "shift": 128.0},
+        ),
         Case("pad channels", (images,), {**given, "pad_output": True, "mirror": 1}),
         Case("float16", (images,), {**given, "dtype": float16}),
         Case("gray int16 to int8", (gray,), {"mean": 100, "std": 250.0, "dtype": int8}),
@@ -311,10 +317,18 @@ def _cases() -> list[Case]:
             (images,),
             {**given, "crop": (10, 10), "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
         ),
-        Case("per sample mean", (images,), {"mean": np.float32([mean, std, mean]), "std": [50.0]}),
+        Case(
+            "per sample mean",
+            (images,),
+            {"mean": np.array([mean, std, mean]), "std": [50.0]},
+        ),
         Case("empty", (samples(),), given, []),
         Case(
-            "too many means", (images,), {"mean": [1.0, 2.0]}, raises=OperatorValueError, match="`mean`"
+            "too many means",
+            (images,),
+            {"mean": [1.0, 2.0]},
+            raises=OperatorValueError,
+            match="`mean`",
         ),
         Case(
             "bad layout",

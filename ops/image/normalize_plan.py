@@ -1,4 +1,4 @@
-"""The plan of `crop_mirror_normalize`: any layout turned into five output axes with source steps."""
+"""The plan of `crop_mirror_normalize`: any layout as five output axes with source steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager.errors import OperatorValueError
 
-__all__ = ["Plan", "fold", "plan"]
+__all__ = ["Array", "Float32s", "Int64s", "Plan", "fold", "plan"]
 
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
@@ -37,7 +37,9 @@ def plan(
     """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
-        raise OperatorValueError(f"Output layout {output_layout!r} is not a permutation of {layout!r}.")
+        raise OperatorValueError(
+            f"Output layout {output_layout!r} is not a permutation of {layout!r}."
+        )
     count, ndim = shapes.shape
     strides = np.ones_like(shapes)
     for axis in range(ndim - 2, -1, -1):

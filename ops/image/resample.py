@@ -54,7 +54,7 @@ def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
     # A blended element costs about a quarter of a filtered one: it runs in SIMD lanes.
     filtered = 4.0 * taps[2] * size[7]
     blended = float(taps[1] * size[6])
-    return blended * columns + size[6] * filtered <= rows * filtered + blended * size[7]
+    return bool(blended * columns + size[6] * filtered <= rows * filtered + blended * size[7])
 
 
 @jit

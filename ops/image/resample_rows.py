@@ -113,14 +113,14 @@ def filter_row(
             out[o + _U3] = a3
     else:
         for x in range(n):
-            o = out[x * channels : (x + 1) * channels]
-            p = (starts[x] - skip) * channels
-            o[:] = _ZERO
+            pixel = out[x * channels : (x + 1) * channels]
+            head = (starts[x] - skip) * channels
+            pixel[:] = _ZERO
             for t in range(taps):
                 w = weights[x * taps + t]
-                a = line[p + t * channels : p + (t + 1) * channels]
+                a = line[head + t * channels : head + (t + 1) * channels]
                 for c in range(channels):
-                    o[c] = o[c] + w * np.float32(a[c])
+                    pixel[c] = pixel[c] + w * np.float32(a[c])
 
 
 @jit

@@ -193,7 +193,7 @@ def _cpu(call: Call) -> None:
     def resample(begin: int, end: int) -> None:
         # Scratch belongs to the thread that works on the range.
         part = slice(begin, end)
-        a, b, c, d = scratch_sizes(*(table[part] for table in tables))
+        a, b, c, d = scratch_sizes(sizes[part], window[part], roi[part], filters[part])
         scratch = (
             np.empty((3, a), np.int64),
             np.empty((3, b), np.float32),
@@ -246,7 +246,11 @@ def _cases() -> list[Case]:
             match="exactly one",
         ),
         Case(
-            "bad mode", (images,), {"size": 4, "mode": "fit"}, raises=OperatorValueError, match="mode"
+            "bad mode",
+            (images,),
+            {"size": 4, "mode": "fit"},
+            raises=OperatorValueError,
+            match="mode",
         ),
         Case(
             "bad dtype",

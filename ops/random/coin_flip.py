@@ -90,7 +90,7 @@ def _cases() -> list[Case]:
         Case("always", (), {"batch_size": 3, "probability": 1, "seed": 1},
              [np.ones((), np.int32)] * 3, oracle=False),
         Case("per sample", (), {"batch_size": 2, "probability": [0.0, 1.0], "seed": 1},
-             [np.int32(0), np.int32(1)], oracle=False),
+             [np.array(0, np.int32), np.array(1, np.int32)], oracle=False),
         Case("like, bool", (like,), {"dtype": bool_, "seed": 2}, oracle=False),
         Case("empty", (), {"batch_size": 0}, [], oracle=False),
         Case("bad probability", (), {"batch_size": 2, "probability": 1.5},

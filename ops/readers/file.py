@@ -190,13 +190,13 @@ def read_files(paths: list[str], where: Provenance, pool: WorkerPool) -> Batch:
 
     def open_files(begin: int, end: int) -> None:
         for index in range(begin, end):
-            with _failing(index, paths[index]):
+            with _Failing(index, paths[index]):
                 handles[index] = os.open(paths[index], os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
                 sizes[index] = os.fstat(handles[index]).st_size
 
     def read(begin: int, end: int) -> None:
         for index in range(begin, end):
-            with _failing(index, paths[index]):
+            with _Failing(index, paths[index]):
                 _fill(handles[index], batch.array(index))
 
     step = 8
@@ -212,7 +212,7 @@ def read_files(paths: list[str], where: Provenance, pool: WorkerPool) -> Batch:
     return batch
 
 
-class _failing:
+class _Failing:
     """Turns a failure of the system into an error that names the sample and the file."""
 
     def __init__(self, sample: int, path: str) -> None:
@@ -231,7 +231,7 @@ class _failing:
 
 
 def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
-    view = memoryview(target)
+    view = memoryview(target.data)
     done = 0
     while done < len(view):
         count = os.preadv(handle, [view[done:]], done)

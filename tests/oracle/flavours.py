@@ -18,9 +18,9 @@ from . import odd_jpegs
 from .pictures import part
 
 Pixels = np.ndarray[Any, Any]
-ASTRONAUT = part("astronaut", 20, 60, 131, 160)
-COFFEE = part("coffee", 40, 50, 121, 143)
-CAMERA = np.ascontiguousarray(part("camera", 60, 40, 129, 151)[..., 0])
+ASTRONAUT = part("astronaut", 40, 150, 131, 197)
+COFFEE = part("coffee", 100, 200, 121, 143)
+CAMERA = np.ascontiguousarray(part("camera", 100, 150, 129, 151)[..., 0])
 
 
 def pil(image: Pixels | Image.Image, fmt: str, **options: Any) -> bytes:
@@ -114,6 +114,20 @@ def interlaced(image: Pixels) -> bytes:
     )
 
 
+def webp_exif6(image: Pixels, odd: bool) -> bytes:
+    """A WebP to be turned, whose chunk of pixels has an odd or an even length.
+
+    Chunks are padded to even lengths; the reference does not know, and finds no EXIF after odd ones.
+    """
+    for height in range(image.shape[0], 0, -1):
+        data = pil(np.ascontiguousarray(image[:height]), "WEBP", lossless=True, exif=exif(6))
+        place = data.index(b"VP8L")
+        (length,) = struct.unpack_from("<I", data, place + 4)
+        if length % 2 == odd:
+            return data
+    raise AssertionError("no such picture")
+
+
 def ascii_body(values: Pixels) -> bytes:
     return " ".join(map(str, values.ravel().tolist())).encode() + b"\n"
 
@@ -204,7 +218,8 @@ def others() -> dict[str, Callable[[], bytes]]:
         "webp_lossless": lambda: pil(a, "WEBP", lossless=True),
         "webp_lossy_alpha": lambda: pil(alpha(a), "WEBP", quality=80),
         "webp_lossless_alpha": lambda: pil(alpha(a), "WEBP", lossless=True, exact=True),
-        "webp_exif6": lambda: pil(a, "WEBP", lossless=True, exif=exif(6)),
+        "webp_exif6": partial(webp_exif6, a, odd=False),
+        "webp_exif6_odd": partial(webp_exif6, a, odd=True),
         "jp2_rgb": lambda: pil(a, "JPEG2000", irreversible=False),
         "jp2_gray": lambda: pil(g, "JPEG2000", irreversible=False),
         "jp2_rgba": lambda: pil(alpha(a), "JPEG2000", irreversible=False),

@@ -38,8 +38,8 @@ def pictures(dtype: Any = np.uint8) -> Batch:
     """A ragged batch: photographs, noise, one row, one column, one pixel, odd sizes."""
     noise = np.random.default_rng(0)
     arrays = [
-        part("astronaut", 10, 30, 96, 131),
-        part("coffee", 20, 5, 77, 64),
+        part("astronaut", 40, 150, 96, 131),
+        part("coffee", 100, 200, 77, 64),
         noise.integers(0, 256, (33, 17, 3)),
         noise.integers(0, 256, (1, 40, 3)),
         noise.integers(0, 256, (23, 1, 3)),

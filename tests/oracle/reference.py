@@ -180,7 +180,7 @@ def assert_close(
         where = f"sample {index}"
         assert got.dtype == expected.dtype, where
         assert got.shape == expected.shape, where
-        if exact or got.dtype.kind not in "fu" or got.dtype.itemsize > 1 and got.dtype.kind == "u":
+        if exact or got.dtype.kind not in "fu" or (got.dtype.itemsize > 1 and got.dtype.kind == "u"):
             np.testing.assert_array_equal(got, expected, where)
         elif got.dtype.kind == "f":
             finite = expected[np.isfinite(expected)]

@@ -92,7 +92,7 @@ def _decode_by_pillow(data: Array, info: ImageInfo, colour: str, out: Array) -> 
         if colour == "GRAY":
             image.draft("L", image.size)  # the stored luminance, not one computed from RGB
         pixels = np.asarray(image)
-    except Exception:  # Pillow raises many types on damaged files
+    except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError("JPEG data is damaged or ends before its pixels") from None
     if colour == "CMYK" and info.colour != "cmyk":
         pixels = cv2.bitwise_not(pixels)  # Pillow has turned it round already

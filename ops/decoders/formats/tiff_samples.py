@@ -69,7 +69,7 @@ def _layout(view: memoryview, info: ImageInfo) -> tuple[_Layout, bool]:
     tiled = tags.has(_TILES)
     height = tags.first(_TILE_HEIGHT, 0) if tiled else tags.first(_ROWS_PER_STRIP, info.height)
     width = tags.first(_TILE_WIDTH, 0) if tiled else info.width
-    if not (0 < height and 0 < width <= info.width + _MOST_PADDING):
+    if not (height > 0 and 0 < width <= info.width + _MOST_PADDING):
         raise ValueError("TIFF header is damaged: its strips or tiles have no size")
     layout = _Layout(
         info.dtype.newbyteorder(tags.order),
