@@ -7,6 +7,7 @@ effects carry their number as an attribute, so nothing merges that must not.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -126,7 +127,7 @@ class Graph:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, DType):
+    if isinstance(value, DType | enum.Enum):
         return value.name
     if isinstance(value, np.ndarray):
         if value.size <= 4:

@@ -104,7 +104,7 @@ class WorkerPool:
                 thread.join(timeout=5)
 
     def __del__(self) -> None:
-        for _ in self._threads:
+        for _ in getattr(self, "_threads", ()):  # not there if the arguments were refused
             self._jobs.put(None)
 
 

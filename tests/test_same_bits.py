@@ -19,9 +19,7 @@ def augment(files: Any) -> tuple[Any, Any]:
     """Every random operator, arithmetic, and arguments per sample."""
     images = gradiva.decoders.image(files)
     count = images.batch_size
-    images = gradiva.resize(
-        images, resize_shorter=random.uniform(range=(40, 60), batch_size=count)
-    )
+    images = gradiva.resize(images, resize_shorter=random.uniform(range=(40, 60), batch_size=count))
     images = gradiva.flip(
         images,
         horizontal=random.coin_flip(batch_size=count),

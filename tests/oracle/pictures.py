@@ -77,12 +77,14 @@ def values(dtype: Any, generator: np.random.Generator, count: int = 200) -> Arra
         return generator.integers(0, 2, count).astype(bool)
     quarter = count // 4
     if dtype.kind == "f":
-        floats = np.concatenate([
-            generator.normal(0, 1, quarter),
-            generator.normal(0, 1e3, quarter),
-            10.0 ** generator.uniform(-30, 30, quarter),
-            generator.integers(-5, 6, count - 3 * quarter),
-        ])
+        floats = np.concatenate(
+            [
+                generator.normal(0, 1, quarter),
+                generator.normal(0, 1e3, quarter),
+                10.0 ** generator.uniform(-30, 30, quarter),
+                generator.integers(-5, 6, count - 3 * quarter),
+            ]
+        )
         with np.errstate(over="ignore"):
             drawn = floats.astype(dtype)
         drawn[:8] = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2]

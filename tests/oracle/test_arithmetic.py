@@ -77,7 +77,9 @@ def no_traps(op: str, a: Array, b: Array) -> tuple[Array, Array]:
 def in_half(op: str, left: str, right: str) -> None:
     """Ours computes in float16, or in the wider float of the two; small numbers are exact."""
     x, y = np.array([1, 0, 1]), np.array([1, 1, 1])
-    result = BINARY[op](batch([x.astype(DTYPES[left].numpy)]), batch([y.astype(DTYPES[right].numpy)]))
+    result = BINARY[op](
+        batch([x.astype(DTYPES[left].numpy)]), batch([y.astype(DTYPES[right].numpy)])
+    )
     wide = {"float32", "float64"} & {left, right}
     assert result.dtype.name == ("bool" if op in LESS else wide.pop() if wide else "float16")
     exact = x / y if op == "//" else BINARY[op](x, y)

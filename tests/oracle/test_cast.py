@@ -29,18 +29,18 @@ def test_all_pairs(source: str) -> None:
     array = values(dtype, generator, 400)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
-            array = np.concatenate([
-                array[~np.isnan(array)],
-                SPECIAL.astype(dtype),
-                generator.normal(0, 50, 400).astype(dtype),
-                (generator.integers(-600, 600, 300) / 2).astype(dtype),
-                (10.0 ** generator.uniform(-9, 5, 600)).astype(dtype),
-            ])
+            array = np.concatenate(
+                [
+                    array[~np.isnan(array)],
+                    SPECIAL.astype(dtype),
+                    generator.normal(0, 50, 400).astype(dtype),
+                    (generator.integers(-600, 600, 300) / 2).astype(dtype),
+                    (10.0 ** generator.uniform(-9, 5, 600)).astype(dtype),
+                ]
+            )
     ours = batch([array])
     for target in DTYPES.values():
-        assert_close(
-            gradiva.cast(ours, dtype=target), reference("cast", [ours], dtype=target)
-        )
+        assert_close(gradiva.cast(ours, dtype=target), reference("cast", [ours], dtype=target))
 
 
 @pytest.mark.parametrize("source", ["float16", "float32", "float64"])

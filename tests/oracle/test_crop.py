@@ -129,7 +129,11 @@ def test_booleans_are_ours_alone() -> None:
     fill=st.floats(-300, 600),
 )
 def test_pictures(
-    size: tuple[float, float], position: tuple[float, float], policy: str, rounding: str, fill: float
+    size: tuple[float, float],
+    position: tuple[float, float],
+    policy: str,
+    rounding: str,
+    fill: float,
 ) -> None:
     check(
         "crop", pictures(), both_may_refuse=True, crop=size, crop_pos_x=position[0],

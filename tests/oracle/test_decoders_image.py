@@ -159,7 +159,8 @@ def test_bytes_of_dynamic_mode() -> None:
 
 @pytest.mark.parametrize("part", [0.0, 0.02, 0.5, 0.9])
 @pytest.mark.parametrize(
-    "name", ["jpeg_420", "jpeg_gray", "png_rgb", "ppm", "webp_lossy", "jp2_rgb", "tif_lzw", "bmp_rgb"]
+    "name",
+    ["jpeg_420", "jpeg_gray", "png_rgb", "ppm", "webp_lossy", "jp2_rgb", "tif_lzw", "bmp_rgb"],
 )
 def test_cut_files_are_refused_by_both(name: str, part: float) -> None:
     whole = encoded(name).at(0)

@@ -36,9 +36,7 @@ def test_files_that_are_ours_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dtypes(name: str) -> None:
-    check(
-        "peek_image_shape", encoded("jpeg_420"), both_may_refuse=True, dtype=DTYPES[name]
-    )
+    check("peek_image_shape", encoded("jpeg_420"), both_may_refuse=True, dtype=DTYPES[name])
 
 
 def test_photographs_in_one_batch() -> None:
@@ -52,6 +50,4 @@ def test_pixels_are_not_needed() -> None:
     whole = FILES["jpeg_420"]()
     check("peek_image_shape", batch([np.frombuffer(whole[: len(whole) // 2], np.uint8)]))
     for data in (b"\xff\xd8\xff", b"no image at all, only text"):
-        check(
-            "peek_image_shape", batch([np.frombuffer(data, np.uint8)]), both_may_refuse=True
-        )
+        check("peek_image_shape", batch([np.frombuffer(data, np.uint8)]), both_may_refuse=True)

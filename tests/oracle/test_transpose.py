@@ -22,7 +22,9 @@ def test_permutations(ndim: int) -> None:
         dtype = DTYPES[NAMES[number % len(NAMES)]].numpy
         samples = [
             ramp(
-                *generator.integers(0 if generator.random() < 0.05 else 1, 5 if ndim > 3 else 9, ndim),
+                *generator.integers(
+                    0 if generator.random() < 0.05 else 1, 5 if ndim > 3 else 9, ndim
+                ),
                 dtype=dtype,
                 seed=seed,
             )
@@ -43,7 +45,9 @@ def test_pictures(perm: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("layout", ["HWC", ""])
-@pytest.mark.parametrize("perm", [None, [2, 0, 1], [0, 1, 2], [0, 1], [0, 1, 1], [-1, 0, 1], [3, 0, 1]])
+@pytest.mark.parametrize(
+    "perm", [None, [2, 0, 1], [0, 1, 2], [0, 1], [0, 1, 1], [-1, 0, 1], [3, 0, 1]]
+)
 def test_layouts_and_refusals(layout: str, perm: list[int] | None) -> None:
     for move, new in itertools.product((None, True, False), (None, "CHW", "XYZ", "XY")):
         given: dict[str, Any] = {

@@ -1,0 +1,79 @@
+"""The one conversion between dtypes, in its compiled and its NumPy form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva import as_batch, cast
+from gradiva.eager.convert import convert_array, to_half
+from gradiva.eager.dtypes import DType, dtypes
+
+TABLE: list[tuple[float, str, int]] = [
+    (0.5, "int8", 1),
+    (2.5, "int8", 3),
+    (-0.5, "int8", -1),
+    (-2.5, "int32", -3),
+    (0.49999997, "uint8", 0),
+    (254.5, "uint8", 255),
+    (1e9, "uint8", 255),
+    (-3.0, "uint8", 0),
+    (np.nan, "uint8", 0),
+    (np.nan, "int64", 0),
+    (np.inf, "int16", 32767),
+    (-np.inf, "int16", -32768),
+    (8388609.0, "int32", 8388609),
+    (3e9, "int32", 2147483647),
+    (1e20, "int64", 9223372036854775807),
+    (1e20, "uint64", 18446744073709551615),
+    (-1.0, "uint64", 0),
+]
+
+
+@pytest.mark.parametrize(("value", "name", "expected"), TABLE)
+def test_table(value: float, name: str, expected: int) -> None:
+    single = np.array([value], np.float32)
+    assert int(convert_array(single, DType.parse(name).numpy)[0]) == expected
+    assert int(cast(as_batch([single]), dtype=name).at(0)[0]) == expected
+
+
+def interesting(dtype: DType) -> np.ndarray[Any, Any]:
+    if dtype.is_bool:
+        return np.array([False, True])
+    if dtype.is_float:
+        steps = np.arange(-600, 600) / 2.0
+        odd = [
+            np.nan,
+            np.inf,
+            -np.inf,
+            0.49999997,
+            65519.9,
+            65520,
+            2049,
+            3e9,
+            -3e9,
+            2.0**63,
+            2.0**64,
+        ]
+        return np.concatenate([steps, np.array(odd)]).astype(dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    edges = [limits.min, limits.min + 1, limits.max - 1, limits.max]
+    return np.array([*edges, *range(0, 120, 7)], dtype.numpy)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("source", dtypes, ids=str)
+@pytest.mark.parametrize("target", dtypes, ids=str)
+def test_compiled_and_numpy_agree(source: DType, target: DType) -> None:
+    values = interesting(source)
+    ours = cast(as_batch([values]), dtype=target).at(0)
+    assert ours.dtype == target.numpy
+    np.testing.assert_array_equal(ours, convert_array(values, target.numpy))
+
+
+def test_halves_round_away_from_zero() -> None:
+    singles = np.array([2049.0, 1 + 2**-11, -2049.0, 65520.0, 1e-8, 3 * 2.0**-25], np.float32)
+    expected = [2050.0, 1 + 2**-10, -2050.0, np.inf, 0.0, 2.0**-23]
+    assert to_half(singles).astype(np.float64).tolist() == expected

@@ -1,0 +1,233 @@
+"""Pipelines: how they are defined and run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import Pipeline, fn, pipeline_def
+
+
+def numbers(info: Any) -> Any:
+    return np.array([info.idx_in_epoch], np.int32)
+
+
+def first(pipe: Pipeline) -> list[int]:
+    return [int(sample.item()) for sample in pipe.run()[0]]
+
+
+def test_with_and_without_arguments() -> None:
+    @pipeline_def
+    def plain(step: int) -> Any:
+        return fn.external_source(source=numbers, batch=False) * step
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def fixed(step: int = 3) -> Any:
+        return fn.external_source(source=numbers, batch=False) * step
+
+    assert first(plain(2, batch_size=3)) == [0, 2, 4]
+    assert first(fixed()) == [0, 3]
+    pipe = fixed(step=5, batch_size=4, num_threads=2)
+    assert first(pipe) == [0, 5, 10, 15]
+    assert (pipe.batch_size, pipe.num_threads, pipe.device_id) == (4, 2, None)
+    assert fixed.__name__ == "fixed"
+
+
+def test_an_argument_of_the_function_hides_one_of_the_pipeline() -> None:
+    @pipeline_def(batch_size=2, seed=7)
+    def shadowed(seed: int) -> Any:
+        return fn.external_source(source=numbers, batch=False) + seed
+
+    pipe = shadowed(seed=10)
+    assert first(pipe) == [10, 11]
+    assert pipe.seed == 7
+
+
+def test_refusals() -> None:
+    with pytest.raises(TypeError, match="name its arguments"):
+
+        @pipeline_def
+        def loose(**options: Any) -> Any:
+            return None
+
+    with pytest.raises(TypeError, match="there is no argument `batchsize`"):
+        pipeline_def(batchsize=3)(lambda: None)
+    for options, name in [
+        ({}, "batch_size"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": 1, "num_threads": 0}, "num_threads"),
+        ({"batch_size": 1, "prefetch_queue_depth": 0}, "prefetch_queue_depth"),
+        ({"batch_size": 1, "device_id": 0}, "device_id"),
+    ]:
+        with pytest.raises(ValueError, match=f"argument `{name}`"):
+            Pipeline(**options)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="has no outputs"):
+        Pipeline(batch_size=1).run()
+    with pytest.raises(TypeError, match="must return its outputs"):
+        pipeline_def(batch_size=1)(lambda: None)()
+    with pytest.raises(TypeError, match="expected a function"):
+        pipeline_def(3)  # type: ignore[call-overload]
+
+
+def test_by_hand_and_by_subclass() -> None:
+    pipe = Pipeline(batch_size=2)
+    with pipe:
+        source = fn.external_source(source=numbers, batch=False)
+        pipe.set_outputs(source + 1, source)
+    pipe.build()
+    assert first(pipe) == [1, 2]
+    with pytest.raises(TypeError, match="its graph is fixed"), pipe:
+        pass
+
+    class Mine(Pipeline):
+        def define_graph(self) -> Any:
+            return fn.external_source(source=numbers, batch=False) - 1
+
+    assert first(Mine(batch_size=2)) == [-1, 0]
+
+
+def test_constants_as_outputs_and_inputs() -> None:
+    @pipeline_def(batch_size=3)
+    def program() -> Any:
+        source = fn.external_source(source=numbers, batch=False)
+        return source + np.array([1, 2], np.int32), np.float32([1, 2, 3]), 5
+
+    total, vector, scalar = program().run()
+    assert total.at(2).tolist() == [3, 4]
+    assert vector.shape == [(3,)] * 3
+    assert [int(sample.item()) for sample in scalar] == [5, 5, 5]
+
+
+def test_end_of_data_and_reset() -> None:
+    @pipeline_def(batch_size=2, prefetch_queue_depth=3)
+    def program() -> Any:
+        return fn.external_source(source=[np.full((2, 1), i) for i in range(3)], cycle="raise")
+
+    pipe = program()
+    for _ in range(3):
+        assert [int(batch.at(0)[0]) for (batch,) in pipe] == [0, 1, 2]
+    for _ in range(3):
+        pipe.run()
+    for _ in range(3):
+        with pytest.raises(StopIteration):
+            pipe.run()
+    pipe.reset()
+    assert first(pipe) == [0, 0]
+    pipe.close()
+
+
+def test_smaller_batches() -> None:
+    sizes = [3, 1, 2]
+
+    @pipeline_def(batch_size=3, seed=1)
+    def program() -> Any:
+        source = fn.external_source(source=[np.zeros((n, 1)) for n in sizes])
+        return source, fn.random.uniform()
+
+    for size, (batch, values) in zip(sizes, program(), strict=True):
+        assert len(batch) == len(values) == size
+
+
+def test_sources_must_agree_on_the_size() -> None:
+    @pipeline_def(batch_size=3)
+    def program() -> Any:
+        one = fn.external_source(source=lambda: np.zeros((3, 1)))
+        two = fn.external_source(source=lambda: np.zeros((2, 1)))
+        return one, two
+
+    with pytest.raises(ValueError, match="batches of one size"):
+        program().run()
+
+
+def test_num_outputs() -> None:
+    @pipeline_def(batch_size=2)
+    def program() -> Any:
+        one, two = fn.external_source(
+            source=lambda info: (np.uint8([info.idx_in_batch]), np.float32([0.5])),
+            num_outputs=2,
+            batch=False,
+            dtype=[gradiva.uint8, gradiva.float32],
+        )
+        (single,) = fn.external_source(source=lambda: (np.zeros((2, 1)),), num_outputs=1)
+        return one, two, single
+
+    one, two, _single = program().run()
+    assert (one.dtype, two.dtype) == (gradiva.uint8, gradiva.float32)
+    assert one.at(1)[0] == 1
+
+
+def test_prefetching_runs_ahead_as_far_as_asked() -> None:
+    made = []
+
+    def source() -> Any:
+        made.append(threading.current_thread().name)
+        return np.zeros((1, 1))
+
+    @pipeline_def(batch_size=1, prefetch_queue_depth=3)
+    def program() -> Any:
+        return fn.external_source(source=source)
+
+    pipe = program()
+    pipe.build()
+    assert not made
+    assert pipe.empty()
+    pipe.run()
+    deadline = time.monotonic() + 5
+    while len(made) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert len(made) == 4
+    assert not pipe.empty()
+    assert set(made) == {"gradiva-scheduler"}
+    pipe.close()
+
+
+def test_metadata(photographs: Path) -> None:
+    @pipeline_def(batch_size=2)
+    def program() -> Any:
+        one, _ = fn.readers.file(file_root=str(photographs), name="one", num_shards=2)
+        two, _ = fn.readers.file(file_root=str(photographs))
+        return one, two
+
+    pipe = program()
+    assert pipe.epoch_size() == {"one": 7, "readers.file": 7}
+    assert pipe.epoch_size("one") == 7
+    meta = pipe.reader_meta("one")
+    assert meta["epoch_size_padded"] == 8
+    assert meta["number_of_shards"] == 2
+    with pytest.raises(ValueError, match="the name of a reader"):
+        pipe.epoch_size("three")
+
+
+def test_seed_of_dynamic_mode_is_the_default(photographs: Path) -> None:
+    def order(pipe: Pipeline) -> list[str]:
+        return list(pipe.run()[0].source_info())
+
+    @pipeline_def(batch_size=7)
+    def program() -> Any:
+        files, _ = fn.readers.file(file_root=str(photographs), random_shuffle=True)
+        return files
+
+    gradiva.random.set_seed(3)
+    reader = gradiva.readers.File(file_root=str(photographs), random_shuffle=True)
+    (files, _) = next(iter(reader.next_epoch(batch_size=7)))
+    assert order(program()) == files.source_info() == order(program(seed=3))
+    assert order(program(seed=4)) != files.source_info()
+
+
+def test_an_eager_call_inside_a_definition_is_an_error(photographs: Path) -> None:
+    reader = gradiva.readers.File(file_root=str(photographs))
+
+    @pipeline_def(batch_size=2)
+    def program() -> Any:
+        for files, _ in reader.next_epoch(batch_size=2):
+            return gradiva.decoders.image(files)
+
+    with pytest.raises(TypeError, match=r"use fn.readers.file"):
+        program()

@@ -1,0 +1,139 @@
+"""The house: which room may import which, what stays unloaded, how long files are."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("eager", "ops", "capture", "gradiva")
+MAY_IMPORT = {
+    "eager": {"eager"},
+    "ops": {"eager", "ops"},
+    "capture": {"eager", "ops", "capture"},
+    "gradiva": {"eager", "ops", "capture", "gradiva"},
+}
+LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}, "batch.py": {"torch"}}
+
+
+def files(room: str) -> Iterator[Path]:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        if room != "gradiva" or not {"eager", "ops", "capture"} & set(path.relative_to(ROOT).parts):
+            yield path
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    package = ["gradiva", *path.relative_to(ROOT).parts[:-1]]
+    if path.relative_to(ROOT).parts[0] == "gradiva":
+        package = package[1:]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            yield name, node
+            yield from ((f"{name}.{alias.name}", node) for alias in node.names)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_flow_one_way(room: str) -> None:
+    for path in files(room):
+        for name, _node in imports(path):
+            parts = name.split(".")
+            if parts[0] != "gradiva":
+                continue
+            target = parts[1] if len(parts) > 1 and parts[1] in ROOMS else "gradiva"
+            assert target in MAY_IMPORT[room], f"{path.relative_to(ROOT)} imports {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_function_level_imports_are_the_named_ones(room: str) -> None:
+    for path in files(room):
+        tree = ast.parse(path.read_text())
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    names = {alias.name for alias in node.names}
+                    assert names <= LAZY.get(path.name, set()), f"{path}: {names}"
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "tests"])
+def test_files_are_small(room: str) -> None:
+    for path in files(room):
+        assert len(path.read_text().splitlines()) <= 500, path
+
+
+def test_no_part_of_a_user_program_is_loaded_early() -> None:
+    script = (
+        "import sys, gradiva\n"
+        "heavy = {'numba', 'cupy', 'cv2', 'PIL', 'simplejpeg', 'tqdm', 'torch'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert run.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("room", ["eager", "ops", "capture"])
+def test_bare_imports_are_refused(room: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", f"import {room}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert run.returncode != 0
+    assert f"import gradiva.{room}" in run.stderr
+
+
+USER = """
+import numpy as np
+import gradiva
+from gradiva import Batch, DataNode, Tensor, fn, types
+
+def use(batch: Batch, tensor: Tensor, node: DataNode, array: "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]") -> None:
+    b: Batch = gradiva.flip(batch, horizontal=1)
+    t: Tensor = gradiva.resize(tensor, size=(4, 4), interp_type=types.INTERP_CUBIC, device="cpu")
+    d: DataNode = fn.crop(node, crop=[3, 4], crop_pos_x=batch)
+    a: Tensor = gradiva.cast(array, dtype=gradiva.float32)
+    reader = gradiva.readers.File(file_root="x", random_shuffle=True)
+    for files, labels in reader.next_epoch(batch_size=4):
+        gradiva.decoders.image(files, output_type=types.RGB)
+"""
+MISTAKES = {
+    "gradiva.flip(batch, horizontl=1)": "horizontl",
+    "gradiva.resize(batch, size='big')": "",
+    "fn.crop(node, crop_positon_x=1)": "crop_positon_x",
+    "gradiva.random.uniform(rang=(0, 1))": "rang",
+    "gradiva.readers.File(file_rot='x')": "file_rot",
+    "gradiva.cast(batch)": "dtype",
+    "gradiva.flip(batch, device=3)": "device",
+}
+
+
+def test_type_checkers_see_the_parameters(tmp_path: Path) -> None:
+    """Strict mypy passes a user's good file, and flags each mistake in a bad one."""
+    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
+    good.write_text(USER)
+    bad.write_text(USER + "".join(f"    {line}\n" for line in MISTAKES))
+    first = len(USER.splitlines())
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-incremental",
+         "--follow-imports=silent", str(good), str(bad)],
+        capture_output=True, text=True, cwd=ROOT, check=False,
+    )  # fmt: skip
+    assert "good.py" not in run.stdout, run.stdout
+    for number, (line, word) in enumerate(MISTAKES.items(), first + 1):
+        flagged = [text for text in run.stdout.splitlines() if f"bad.py:{number}:" in text]
+        assert flagged, f"not flagged: {line}\n{run.stdout}"
+        assert any(word in text for text in flagged), (line, flagged)
