@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, overload
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
@@ -22,10 +22,12 @@ from .graph import Graph
 from .node import DataNode
 from .tracer import Recorder
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = ["Pipeline", "PipelineFactory", "PipelineOptions", "pipeline_def"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 _CPU_ONLY = -99999
 
@@ -291,6 +293,8 @@ class PipelineFactory(Generic[P]):
     those given to the decorator. An argument of the function hides a pipeline argument of its name.
     """
 
+    __name__: str
+
     def __init__(self, function: Callable[P, Any], options: dict[str, Any]) -> None:
         parameters = inspect.signature(function).parameters
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
@@ -336,7 +340,7 @@ class PipelineFactory(Generic[P]):
 def pipeline_def(fn: Callable[P, Any]) -> PipelineFactory[P]: ...
 @overload
 def pipeline_def(
-    fn: None = None, **pipeline_kwargs: Any
+    fn: None = None, **pipeline_kwargs: Unpack[PipelineOptions]
 ) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
 def pipeline_def(fn: Any = None, **pipeline_kwargs: Any) -> Any:
     """Turn a function that calls operators into a maker of pipelines.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsInt
+from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, overload
 
 import numpy as np
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["Batch", "as_batch", "batch"]
+
+
+class SupportsDLPack(Protocol):
+    """An array of another library, whose memory can be shared."""
+
+    def __dlpack__(self) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class Batch(Value):
@@ -127,6 +135,10 @@ class Batch(Value):
             raise IndexError(f"expected a sample from 0 to {count - 1}, got {sample}")
         return self.array(sample % count)
 
+    @overload
+    def select(self, sample_range: int) -> Tensor: ...
+    @overload
+    def select(self, sample_range: slice | Sequence[int]) -> Batch: ...
     def select(self, sample_range: Any) -> Batch | Tensor:
         """One sample (an integer) as a Tensor, or several (a slice or a list) as a Batch."""
         if isinstance(sample_range, int | np.integer):
@@ -237,7 +249,7 @@ def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
 
 
 def batch(
-    tensors: Iterable[ArrayLike],
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: str | None = None,
@@ -255,7 +267,7 @@ def batch(
 
 
 def as_batch(
-    tensors: Iterable[ArrayLike],
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: str | None = None,

@@ -13,7 +13,6 @@ from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
 from .run import check_common
 from .source import Source, SourceOperator
-from .tensor import Tensor
 from .threads import default_pool
 
 __all__ = ["Epoch", "Reader", "reader_class"]
@@ -50,7 +49,7 @@ class Epoch(Iterator[Any]):
         positions = batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
         if self._batch_size is None:
-            return _unpack([cast(Tensor, batch.select(0)) for batch in batches])
+            return _unpack([batch.select(0) for batch in batches])
         return _unpack(batches)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
 
 import numpy as np
@@ -126,6 +127,9 @@ class Tensor(Value):
         array = np.asarray(self._array[ranges])
         layout = self.layout if array.ndim == self.ndim else _kept_layout(self.layout, ranges)
         return Tensor(array, layout if len(layout) == array.ndim else "", self.provenance)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self._array)))
 
     def __len__(self) -> int:
         return len(self._array)

@@ -95,7 +95,7 @@ def test_several_bad_samples_name_the_first(damaged: tuple[list[str], dict[str, 
     for threads in (1, 2, 8) * 3:
         gradiva.set_num_threads(threads)
         (files, _labels) = next(iter(readers.File(files=paths).next_epoch(batch_size=7)))
-        with pytest.raises(RuntimeError, match="sample 1, file .*b_empty"):
+        with pytest.raises(RuntimeError, match=r"sample 1, file .*b_empty"):
             gradiva.decoders.image(files)
     gradiva.set_num_threads(None)
 

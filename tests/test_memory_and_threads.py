@@ -112,9 +112,8 @@ def test_pool_in_several_user_threads() -> None:
     wrong: list[int] = []
 
     def work() -> None:
-        for _ in range(30):
-            if not np.array_equal(gradiva.flip(batch).as_array(), expected):
-                wrong.append(1)
+        flipped = (gradiva.flip(batch).as_array() for _ in range(30))
+        wrong.extend(1 for array in flipped if not np.array_equal(array, expected))
 
     set_num_threads(3)
     users = [threading.Thread(target=work) for _ in range(6)]

@@ -57,7 +57,7 @@ def test_refusals() -> None:
             return None
 
     with pytest.raises(TypeError, match="there is no argument `batchsize`"):
-        pipeline_def(batchsize=3)(lambda: None)
+        pipeline_def(batchsize=3)(lambda: None)  # type: ignore[call-overload]
     for options, name in [
         ({}, "batch_size"),
         ({"batch_size": 0}, "batch_size"),
@@ -96,7 +96,7 @@ def test_constants_as_outputs_and_inputs() -> None:
     @pipeline_def(batch_size=3)
     def program() -> Any:
         source = fn.external_source(source=numbers, batch=False)
-        return source + np.array([1, 2], np.int32), np.float32([1, 2, 3]), 5
+        return source + np.array([1, 2], np.int32), np.array([1, 2, 3], np.float32), 5
 
     total, vector, scalar = program().run()
     assert total.at(2).tolist() == [3, 4]
@@ -149,7 +149,7 @@ def test_num_outputs() -> None:
     @pipeline_def(batch_size=2)
     def program() -> Any:
         one, two = fn.external_source(
-            source=lambda info: (np.uint8([info.idx_in_batch]), np.float32([0.5])),
+            source=lambda info: (np.array([info.idx_in_batch], np.uint8), np.ones(1, np.float32)),
             num_outputs=2,
             batch=False,
             dtype=[gradiva.uint8, gradiva.float32],
@@ -228,6 +228,7 @@ def test_an_eager_call_inside_a_definition_is_an_error(photographs: Path) -> Non
     def program() -> Any:
         for files, _ in reader.next_epoch(batch_size=2):
             return gradiva.decoders.image(files)
+        return None
 
     with pytest.raises(TypeError, match=r"use fn.readers.file"):
         program()

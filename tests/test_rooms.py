@@ -101,7 +101,9 @@ import numpy as np
 import gradiva
 from gradiva import Batch, DataNode, Tensor, fn, types
 
-def use(batch: Batch, tensor: Tensor, node: DataNode, array: "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]") -> None:
+Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
+
+def use(batch: Batch, tensor: Tensor, node: DataNode, array: Bytes) -> None:
     b: Batch = gradiva.flip(batch, horizontal=1)
     t: Tensor = gradiva.resize(tensor, size=(4, 4), interp_type=types.INTERP_CUBIC, device="cpu")
     d: DataNode = fn.crop(node, crop=[3, 4], crop_pos_x=batch)

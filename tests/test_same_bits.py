@@ -41,7 +41,7 @@ def augment(files: Any) -> tuple[Any, Any]:
     return out, images
 
 
-def by_position(outputs: tuple[Any, Any], found: dict[int, tuple[bytes, bytes]]) -> None:
+def by_position(outputs: tuple[Any, ...], found: dict[int, tuple[bytes, bytes]]) -> None:
     for position, normal, image in zip(outputs[0].positions.tolist(), *outputs, strict=True):
         assert position not in found
         found[position] = (np.asarray(normal).tobytes(), np.asarray(image).tobytes())
@@ -104,7 +104,7 @@ def test_pipeline(
 
 @pytest.mark.parametrize("options", [{"exec_async": False}, {"exec_pipelined": False}])
 def test_pipeline_in_the_callers_thread(
-    photographs: Path, expected: dict[int, tuple[bytes, bytes]], options: dict[str, bool]
+    photographs: Path, expected: dict[int, tuple[bytes, bytes]], options: Any
 ) -> None:
     root = str(photographs)
 

@@ -89,7 +89,7 @@ def test_refusals() -> None:
     with pytest.raises(TypeError, match="sample 2"):
         gradiva.as_batch([np.zeros(3), np.zeros(3), np.zeros((3, 1))])
     with pytest.raises(TypeError, match="an iterable of arrays"):
-        gradiva.as_batch(3)
+        gradiva.as_batch(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a layout of 3 letters"):
         gradiva.as_tensor(np.zeros((2, 2, 2)), layout="HW")
     with pytest.raises(ValueError, match="distinct letters"):
@@ -105,14 +105,11 @@ def test_refusals() -> None:
 def test_select_and_iterate() -> None:
     batch = gradiva.batch([np.full((i + 1, 2), i) for i in range(5)], layout="AB")
     single = batch.select(3)
-    assert isinstance(single, gradiva.Tensor)
     assert single.shape == (4, 2)
     some = batch.select([4, 0])
-    assert isinstance(some, gradiva.Batch)
     assert some.shape == [(5, 2), (1, 2)]
     assert pointer(some.at(0)) == pointer(batch.at(4))
     every = batch.select(slice(1, None, 2))
-    assert isinstance(every, gradiva.Batch)
     assert [int(sample.item()) for sample in every.select([0]).tensors[0][0, :1]] == [1]
     assert [tensor.shape for tensor in batch] == batch.shape
     with pytest.raises(IndexError, match="from 0 to 4"):

@@ -67,7 +67,8 @@ def ramp(*shape: int, dtype: Any = np.uint8, seed: int = 0) -> Array:
     if dtype.kind == "b":
         return generator.integers(0, 2, shape).astype(bool)
     bits = generator.integers(0, 256, (*shape, dtype.itemsize), np.uint8)
-    return bits.view(dtype).reshape(shape)
+    result: Array = bits.view(dtype).reshape(shape)
+    return result
 
 
 def values(dtype: Any, generator: np.random.Generator, count: int = 200) -> Array:

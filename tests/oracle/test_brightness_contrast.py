@@ -78,7 +78,7 @@ def test_brightness_and_contrast_alone() -> None:
     ),
     target=st.sampled_from(SHARED),
 )
-def test_pictures(arguments: dict[str, float], target: str) -> None:
+def test_pictures(arguments: dict[str, Any], target: str) -> None:
     check("brightness_contrast", pictures(), dtype=DTYPES[target], **arguments)
 
 

@@ -60,7 +60,7 @@ def test_nan(source: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scalars_empty_samples_and_layouts(name: str) -> None:
-    check("cast", [np.float32(2.5), np.float32(-1)], dtype=DTYPES[name])
+    check("cast", [np.array(2.5, np.float32), np.array(-1, np.float32)], dtype=DTYPES[name])
     check("cast", [np.ones((0, 3), np.float32), np.ones((2, 3), np.float32)], dtype=DTYPES[name])
     check("cast", [np.ones((2, 1, 3), np.int16)], layout="HWC", dtype=DTYPES[name])
 

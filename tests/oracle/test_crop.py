@@ -32,7 +32,7 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"crop": (3, 3), "crop_pos_x": 1.2},
     {"crop": (-1.0, 0.4)},
     {"crop": (3, 4), "crop_pos_x": [0, 0.3, 1], "crop_pos_y": [0.5, 0.21, 0.99]},
-    {"crop": np.float32([[1, 2], [3, 4], [12, 3]])},
+    {"crop": np.array([[1, 2], [3, 4], [12, 3]], np.float32)},
     {"crop_h": [1, 5, 9], "crop_w": 2.0, "crop_d": 3.0, "crop_pos_z": 0.8},
 )
 
@@ -96,7 +96,7 @@ def test_dtypes(name: str) -> None:
     arrays = [np.minimum(sample, 120 if dtype.kind != "f" else 1e9) for sample in samples]
     for fill in (2.5, -1.5, 300.0):
         for out in (None, "uint8", "float32", "float16"):
-            given_dtype = {} if out is None else {"dtype": DTYPES[out]}
+            given_dtype: dict[str, Any] = {} if out is None else {"dtype": DTYPES[out]}
             check(
                 "crop", [array.astype(dtype) for array in arrays], layout="HWC", crop=(7, 3),
                 out_of_bounds_policy="pad", fill_values=fill, **given_dtype,

