@@ -169,6 +169,7 @@ def test_files(tree: Path) -> None:
         {},
         {"labels": [5, -3, 0, 5]},
         {"labels": [1, 2]},
+        {"labels": []},
     )
     for labels in given:
         agree(files=names, file_root=str(tree), **labels)

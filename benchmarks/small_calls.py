@@ -1,0 +1,66 @@
+"""Import time, and what a small eager call costs, ours against the reference's dynamic mode."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import nvidia.dali.experimental.dynamic as ndd
+from side_by_side import in_turns, per_call, row, save
+
+import gradiva
+
+ROUNDS = 9
+CALLS = 400
+
+
+def import_seconds(module: str) -> float:
+    """Seconds of `import module` in a fresh interpreter, measured inside it."""
+    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def main() -> None:
+    rows = []
+    import_seconds("gradiva"), import_seconds("nvidia.dali.experimental.dynamic")
+    ours, theirs = in_turns(
+        lambda: import_seconds("gradiva"),
+        lambda: import_seconds("nvidia.dali.experimental.dynamic"),
+        ROUNDS,
+    )
+    rows.append(row("import", ours, theirs, "s", bigger=False))
+
+    images = [np.arange(192, dtype=np.uint8).reshape(8, 8, 3)] * 4
+    mine = gradiva.as_batch(images, layout="HWC")
+    other = ndd.as_batch(images, layout="HWC")
+    pairs: dict[str, tuple[Any, Any]] = {
+        "flip": (lambda: gradiva.flip(mine), lambda: ndd.flip(other).evaluate()),
+        "add 1": (
+            lambda: mine + 1,
+            lambda: (other + 1).evaluate(),  # noqa: PLW0108
+        ),
+        "brightness_contrast": (
+            lambda: gradiva.brightness_contrast(mine, brightness=1.2),
+            lambda: ndd.brightness_contrast(other, brightness=1.2).evaluate(),
+        ),
+        "random.uniform": (
+            lambda: gradiva.random.uniform(batch_size=4),
+            lambda: ndd.random.uniform(batch_size=4).evaluate(),
+        ),
+    }
+    for name, (left, right) in pairs.items():
+        per_call(left, 50), per_call(right, 50)
+        ours, theirs = in_turns(
+            lambda call=left: 1e6 * per_call(call, CALLS),
+            lambda call=right: 1e6 * per_call(call, CALLS),
+            ROUNDS,
+        )
+        rows.append(row(f"{name}, four 8x8x3 images", ours, theirs, "us", bigger=False))
+    save("small_calls", rows)
+
+
+if __name__ == "__main__":
+    main()
