@@ -242,7 +242,7 @@ def resample_range(
 ) -> None:
     """Resize the samples `begin .. end - 1`; `kind, low, high` come from `store_limits`."""
     taps = np.zeros(3, np.int64)
-    last = np.full((3, 9), np.nan)
+    last = np.full((3, 8), np.nan)
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
         nothing = size[0] == 0 or size[1] == 0
@@ -257,7 +257,6 @@ def resample_range(
             n, m = size[2 + axis], size[5 + axis]
             a, b = win[2 * axis], win[2 * axis + 1]
             key = last[axis]
-            stepped = nearest and axis < 2
             # Samples of one batch often share their geometry; then the table still holds.
             if (
                 key[0] == n
@@ -268,14 +267,12 @@ def resample_range(
                 and key[5] == b
                 and key[6] == filt[axis]
                 and key[7] == filt[3]
-                and key[8] == stepped
             ):
                 continue
             key[0], key[1], key[2], key[3] = n, m, lo, hi
             key[4], key[5], key[6], key[7] = a, b, filt[axis], filt[3]
-            key[8] = stepped
             taps[axis] = fill_axis(
-                n, m, lo, hi, filt[axis], filt[3], stepped, a, b, starts[axis], weights[axis]
+                n, m, lo, hi, filt[axis], filt[3], axis < 2, a, b, starts[axis], weights[axis]
             )
         if nearest:
             _nearest_sample(src, src_offsets[i], dst, dst_offsets[i], size, win, starts)

@@ -41,9 +41,7 @@ _PARTS = [_curve(f) for f in (LINEAR, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN)]
 _CURVES = np.concatenate(_PARTS)
 _CURVE_AT = np.cumsum([0, 0, *(len(p) for p in _PARTS[:-1])]).astype(np.int64)
 _RADII = np.array([0.0, 1.0, 2.0, 3.0, 1.0, 1.0], np.float64)
-# The reference's Gaussian reaches just short of 1. A tap at distance 1 weighs 0.018, so which of
-# the two taps at that distance is taken hangs on this last bit.
-_REACH = np.array([0.0, 1.0, 2.0, 3.0, 1.0, 1.0 - 2.0**-23], np.float32)
+_ROOT8 = np.float32(np.sqrt(8.0))
 
 
 @jit
@@ -86,6 +84,19 @@ def _nearest(
 
 
 @jit
+def _reach(filt: int, spread: np.float32) -> np.float32:
+    """How far a filter reaches, to the last bit.
+
+    The Gaussian is not 0 at its ends (it weighs 0.018 there), so the last bit decides which of two
+    taps at the same distance is taken. The reference goes through the standard deviation.
+    """
+    if filt != GAUSSIAN:
+        return np.float32(_RADII[filt]) * spread
+    sigma = np.float32(np.float64(spread) * 0.5 / math.sqrt(2.0))
+    return np.float32(_STEPS) / (np.float32(_STEPS) / (sigma * _ROOT8))
+
+
+@jit
 def fill_axis(
     n: int,
     m: int,
@@ -102,7 +113,7 @@ def fill_axis(
     """Coefficients of the outputs `first .. last - 1` of one axis; returns the taps of each.
 
     Taps outside the input are folded onto its border, so no inner loop has to clamp. The float32
-    arithmetic of the positions is the reference's; in float64 nearest neighbour would differ.
+    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbour only.
     """
     taps = axis_taps(n, m, lo, hi, filt, antialias)
     scale = (np.float32(hi) - np.float32(lo)) / np.float32(m)
@@ -111,16 +122,13 @@ def fill_axis(
         weights[: last - first] = np.float32(1.0)
         return 1
     spread = max(abs(hi - lo) / m, 1.0) if antialias else 1.0
-    radius = _RADII[filt] * spread
-    wide = int(math.ceil(2.0 * radius - 1e-9))
-    # Positions count from the first input that is read, as in the reference.
-    origin = 0
-    if min(lo, hi) > 0.0:
-        step = abs(hi - lo) / m
-        origin = max(int(math.ceil(min(lo, hi) + 0.5 * step - 0.5 - radius)), 0)
+    wide = int(math.ceil(2.0 * _RADII[filt] * spread - 1e-9))
+    # Positions count from about the first input that is read, as in the reference: the last bit
+    # of a Gaussian's reach depends on it.
+    origin = max(int(math.floor(min(lo, hi))) - wide + 1, 0)
     offset = np.float32(0.5) * scale + np.float32(lo - origin)
     offset = np.float32(offset - np.float32(0.5))
-    offset = np.float32(offset - np.float32(_REACH[filt] * np.float32(spread)))
+    offset = np.float32(offset - _reach(filt, np.float32(spread)))
     inv = _STEPS / spread
     table = _CURVE_AT[filt]
     size = 2.0 * _RADII[filt] * _STEPS + 1.0

@@ -23,7 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 MODES = ("default", "stretch", "not_larger", "not_smaller")
 
 # A source region thinner than this is widened by half of it on both sides.
-_THINNEST = np.float32(1e-3)
+_THINNEST = 1e-3
 _ONE = np.float32(1.0)
 
 
@@ -73,14 +73,13 @@ def _region(
     if roi_start is None:
         return np.zeros_like(whole), whole, np.zeros(whole.shape, np.bool_)
     shape = (whole.shape[0], whole.shape[1])
-    start = _checked("roi_start", roi_start, shape)
-    end = _checked("roi_end", roi_end, shape)
+    start = _checked("roi_start", roi_start, shape).astype(np.float64)
+    end = _checked("roi_end", roi_end, shape).astype(np.float64)
     if relative:
-        start, end = start * whole, end * whole
+        start, end = start * in_sizes, end * in_sizes
     lo, hi = np.minimum(start, end), np.maximum(start, end)
-    thin = hi - lo < _THINNEST
-    half = _THINNEST / np.float32(2.0)
-    return np.where(thin, lo - half, lo), np.where(thin, hi + half, hi), start > end
+    widen = np.where(hi - lo < _THINNEST, _THINNEST / 2.0, 0.0)
+    return (lo - widen).astype(np.float32), (hi + widen).astype(np.float32), start > end
 
 
 def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
@@ -90,11 +89,9 @@ def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
     if mode in ("default", "stretch"):
         free = extent
         if mode == "default":
-            count = np.maximum(given.sum(axis=1, keepdims=True), 1).astype(np.float32)
-            common = scale.prod(axis=1, keepdims=True)
-            # One given axis sets the scale itself; a power would not return it to the last bit.
-            common = np.where(count > 1, common ** (_ONE / count), common).astype(np.float32)
-            free = extent * common
+            count = np.maximum(given.sum(axis=1, keepdims=True), 1)
+            common = scale.astype(np.float64).prod(axis=1, keepdims=True)
+            free = extent * (common ** (1.0 / count)).astype(np.float32)
         exact = np.where(given, wanted, free)
         return exact if limit is None else np.minimum(exact, limit)
     if mode == "not_larger":
@@ -105,10 +102,10 @@ def _exact_sizes(mode: str, wanted: F32, extent: F32, limit: F32 | None) -> F32:
     exact = np.where(given & (scale == common), wanted, extent * common)
     if limit is not None:
         for axis in range(extent.shape[1]):
-            top, own = limit[:, axis : axis + 1], extent[:, axis : axis + 1]
-            over = exact[:, axis : axis + 1] > top
-            exact = np.where(over, np.where(over, top, _ONE) * extent / own, exact)
-            exact[:, axis] = np.where(over[:, 0], top[:, 0], exact[:, axis])
+            top, over = limit[:, axis], exact[:, axis] > limit[:, axis]
+            shrink = np.where(over, top, 0.0) / extent[:, axis].astype(np.float64)
+            exact = np.where(over[:, None], extent * shrink[:, None], exact).astype(np.float32)
+            exact[:, axis] = np.where(over, top, exact[:, axis])
     return exact
 
 
