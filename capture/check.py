@@ -26,7 +26,7 @@ def check(graph: Graph) -> Graph:
                 raise GraphError(f"{where}: uses {edge.node.operator.name} before it was made")
             if not 0 <= edge.output < len(edge.node.type):
                 raise GraphError(f"{where}: uses an output that does not exist")
-            if edge.argument not in (None, "key", *node.operator.arguments):
+            if edge.argument not in (None, "key", "source", *node.operator.arguments):
                 raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
         known = {*node.operator.arguments, "effect", "seed", "shared", "number", "value", "layout"}
         for name, value in node.attributes:

@@ -78,7 +78,8 @@ class Plan:
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
         values: dict[tuple[Node, int], Batch] = {}
-        size, positions = self._read(values)
+        size = self._read(values)
+        positions = self._positions(values, size)
         self.iteration += 1
         for node in self._steps:
             if self.pool.cancelled:
@@ -93,11 +94,10 @@ class Plan:
                 values.pop(value, None)
         return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
 
-    def _read(self, values: dict[tuple[Node, int], Batch]) -> tuple[int, Positions]:
+    def _read(self, values: dict[tuple[Node, int], Batch]) -> int:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
-        positions: Positions | None = None
         for node, source in self.sources.items():
             try:
                 batches = source.read(self.batch_size, self.pool)
@@ -120,18 +120,26 @@ class Plan:
                     node,
                 )
             size = read if size is None else size
-            if positions is None:
-                positions = batches[0].positions
         if failure is not None:
             raise failure
-        size = self.batch_size if size is None else size
-        if positions is None:
-            first = self.iteration * self.batch_size
-            positions = np.arange(first, first + size, dtype=np.int64)
-        return size, positions
+        return self.batch_size if size is None else size
+
+    def _positions(self, values: dict[tuple[Node, int], Batch], size: int) -> dict[Any, Positions]:
+        """The positions of this batch in each source; under None those of the last source."""
+        first = self.iteration * self.batch_size
+        found: dict[Any, Positions] = {None: np.arange(first, first + size, dtype=np.int64)}
+        for node in self.sources:
+            own = values[node, 0].positions
+            if own is not None:
+                found[node] = found[None] = own
+        return found
 
     def _call(
-        self, node: Node, values: dict[tuple[Node, int], Batch], size: int, positions: Positions
+        self,
+        node: Node,
+        values: dict[tuple[Node, int], Batch],
+        size: int,
+        all_positions: dict[Any, Positions],
     ) -> Outputs:
         if node.operator is constant:
             return (_constant(node, size),)
@@ -142,11 +150,14 @@ class Plan:
             if name in node.operator.arguments
         }
         key = None
+        positions = all_positions[None]
         for edge in node.inputs:
             if edge.argument is None:
                 inputs.append(values[edge.node, edge.output])
             elif edge.argument == "key":
                 key = self._key(edge)
+                for source in edge.node.inputs:
+                    positions = all_positions.get(source.node, positions)
             else:
                 given[edge.argument] = values[edge.node, edge.output]
         if node.operator.random:
@@ -194,6 +205,7 @@ class Executor:
         self._ready: deque[Outputs | BaseException] = deque()
         self._changed = threading.Condition()
         self._ended = False
+        self._end_was_met = False
         self._closed = False
         self._thread: threading.Thread | None = None
         self._process = os.getpid()
@@ -205,7 +217,7 @@ class Executor:
             why = "was closed" if self._closed else "belongs to the parent process of this fork"
             raise OperatorRuntimeError(f"this pipeline {why}")
         if not self.threaded:
-            return self.plan.run()
+            return self._run_here()
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._schedule, name="gradiva-scheduler", daemon=True
@@ -223,8 +235,18 @@ class Executor:
             if isinstance(item, StopIteration):
                 with self._changed:
                     self._ready.append(item)
+                self._end_was_met = True
             raise item
         return item
+
+    def _run_here(self) -> Outputs:
+        if self._end_was_met:
+            raise StopIteration
+        try:
+            return self.plan.run()
+        except StopIteration:
+            self._end_was_met = True
+            raise
 
     def _schedule(self) -> None:
         while True:
@@ -250,13 +272,13 @@ class Executor:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 
     def reset(self) -> None:
-        """Start again after the end of the data. Without effect before it."""
+        """Start again, if the user has met the end of the data; else without effect."""
         with self._changed:
-            if self.threaded and not self._ended:
+            if not self._end_was_met:
                 return
             self._ready.clear()
             self.plan.reset()
-            self._ended = False
+            self._ended = self._end_was_met = False
             self._changed.notify_all()
 
     def close(self, timeout: float = 5.0) -> None:

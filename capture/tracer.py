@@ -34,6 +34,9 @@ __all__ = ["Recorder", "per_sample"]
 P = ParamSpec("P")
 
 
+_BEFORE = 1 << 30
+
+
 class Recorder:
     """Records calls into one graph. Random calls are numbered as in a step of an eager loop."""
 
@@ -41,6 +44,7 @@ class Recorder:
         self._builder = GraphBuilder(title)
         self._random_calls: dict[RNG | None, int] = {}
         self._effects = 0
+        self._source: Node | None = None
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -76,8 +80,8 @@ class Recorder:
         types: tuple[SampleType, ...],
         common: dict[str, Any],
     ) -> Any:
-        if isinstance(operator, SourceOperator) and common.get("seed") is not None:
-            attributes["seed"] = int(common["seed"])
+        if isinstance(operator, SourceOperator) and int(common.get("seed", -1)) >= 0:
+            attributes["seed"] = int(common["seed"]) & 0xFFFFFFFFFFFFFFFF
         if operator.effects:
             attributes["effect"] = self._effects
             self._effects += 1
@@ -90,6 +94,11 @@ class Recorder:
             common.get("name"),
             bool(common.get("preserve", False)),
         )
+        if isinstance(operator, SourceOperator):
+            # As in a loop: the source that was read last gives the positions, and calls are
+            # numbered anew.
+            self._source = node
+            self._random_calls = {}
         symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
         single = len(symbols) == 1 and attributes.get("num_outputs") is None
         return symbols[0] if single else tuple(symbols)
@@ -137,13 +146,17 @@ class Recorder:
             raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
         attributes: dict[str, Any] = {"number": 0}
         if seed is not None and int(seed) >= 0:
-            attributes["seed"] = int(seed)
+            attributes["seed"] = int(seed) & 0xFFFFFFFFFFFFFFFF
         else:
             attributes["number"] = self._random_calls.get(rng, 0)
             self._random_calls[rng] = attributes["number"] + 1
+            if self._source is None:
+                # Before any source: numbers of their own, so that no later call draws the same.
+                attributes["number"] += _BEFORE
             if rng is not None:
                 attributes["seed"] = rng.seed
-        return self._builder.add(random_key, (), attributes, (SampleType(None, 0, ""),))
+        source = () if self._source is None else (Edge(self._source, 0, "source"),)
+        return self._builder.add(random_key, source, attributes, (SampleType(None, 0, ""),))
 
     def _shared(
         self,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
@@ -18,11 +20,19 @@ __all__ = [
     "OperatorRuntimeError",
     "OperatorTypeError",
     "OperatorValueError",
+    "blaming",
     "describe",
     "user_location",
 ]
 
-_OWN_MODULES = ("gradiva.eager", "gradiva.ops", "gradiva.capture", "gradiva.fn", "gradiva.random")
+_NOT_THE_USER = (
+    "gradiva.eager",
+    "gradiva.ops",
+    "gradiva.capture",
+    "gradiva.fn",
+    "tqdm",
+    "contextlib",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +53,11 @@ class Location:
 
 
 def user_location() -> Location | None:
-    """The innermost frame of the calling stack that is not gradiva's own."""
+    """The innermost frame of the calling stack that is the user's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if not module.startswith(_OWN_MODULES):
+        if not module.startswith(_NOT_THE_USER):
             return Location(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None
@@ -124,6 +134,16 @@ class GradivaError(Exception):
 
 def _rebuild(kind: type[GradivaError], facts: dict[str, Any]) -> GradivaError:
     return kind(facts.pop("problem"), **facts)
+
+
+@contextmanager
+def blaming(operator: str) -> Iterator[None]:
+    """Errors leave the block with the operator's name and the user's line, and a short trace."""
+    try:
+        yield
+    except GradivaError as error:
+        error.complete(operator=operator, location=user_location())
+        raise error.with_traceback(None) from error.__cause__
 
 
 class OperatorTypeError(GradivaError, TypeError):

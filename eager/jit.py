@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -114,9 +116,16 @@ def _numba() -> Any:
     if "numba" not in sys.modules:
         # SVML's functions differ in the last bit from the scalar ones used at the ends of loops.
         os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
+        os.environ.setdefault("NUMBA_SLP_VECTORIZE", "1")
     import numba
     import numba.extending
 
+    if getattr(numba.config, "USING_SVML", False):
+        warnings.warn(
+            "Numba was imported before gradiva and uses SVML, whose functions may round otherwise: "
+            "import gradiva first, or set NUMBA_DISABLE_INTEL_SVML=1, for the same bits everywhere",
+            stacklevel=2,
+        )
     while _extensions:
         _extensions.pop(0)(numba)
     return numba
@@ -150,22 +159,33 @@ def cache_folder() -> Path | None:
         root = os.environ.get("GRADIVA_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         try:
             base = _private_folder(Path(root).expanduser() / "gradiva")
-            _folder = _private_folder(base / f"kernels-{_source_digest()}") if base else None
+            if base is not None:
+                _folder = _private_folder(base / f"kernels-{_source_digest()}")
+            if base is not None and _folder is not None:
+                _folder.touch()
+                _drop_old(base, _folder)
         except (OSError, RuntimeError):
             _folder = None
     return _folder
 
 
 def _private_folder(path: Path) -> Path | None:
+    """The folder, made if need be, if nobody but the user could have written into it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = path.lstat()
-    if not stat.S_ISDIR(facts.st_mode):
+    if not stat.S_ISDIR(facts.st_mode) or stat.S_IMODE(facts.st_mode) & 0o022:
         return None
     if hasattr(os, "getuid") and facts.st_uid != os.getuid():
         return None
-    if stat.S_IMODE(facts.st_mode) & 0o077:
-        path.chmod(0o700)
+    path.chmod(0o700)
     return path
+
+
+def _drop_old(base: Path, kept: Path) -> None:
+    """Remove caches of other versions that were not used for a month."""
+    for folder in base.glob("kernels-*"):
+        if folder != kept and time.time() - folder.stat().st_mtime > 30 * 24 * 3600:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _source_digest() -> str:

@@ -9,7 +9,8 @@ somebody, a user included, still holds an array on it.
 from __future__ import annotations
 
 import os
-from collections import deque
+import threading
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -55,42 +56,58 @@ def _size_class(nbytes: int) -> int:
 class MemoryPool:
     """Blocks of 64-byte aligned host memory, by size. Safe from any thread.
 
-    `limit` bounds the bytes kept for reuse, not the bytes in use. Lists are deques because their
-    append and pop are atomic: a lease may end in any thread at any time, even inside this code.
+    `limit` bounds the bytes kept for reuse, not the bytes in use; sizes that were not asked for
+    the longest are dropped first. The lock is reentrant because a lease may end at any moment, also
+    inside this code.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = _limit_from_environment() if limit is None else limit
-        self._free: dict[int, deque[np.ndarray[Any, Any]]] = {}
+        self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
         self._kept = 0
+        self._lock = threading.RLock()
 
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
         """A 1-D uint8 array of `nbytes` bytes, not initialised, aligned to 64 bytes."""
         if nbytes < _SMALL:
             return _aligned(nbytes)
         size = _size_class(nbytes)
-        try:
-            block = self._free[size].pop()
-            self._kept -= size
-        except (KeyError, IndexError):
+        block = None
+        with self._lock:
+            waiting = self._free.get(size)
+            if waiting:
+                block = waiting.pop()
+                self._kept -= size
+                self._free.move_to_end(size)
+        if block is None:
             block = _aligned(size)
         return np.asarray(_Lease(block, nbytes, self))
 
     def _give_back(self, block: np.ndarray[Any, Any]) -> None:
         size = block.size
-        if self._kept + size <= self.limit:
-            self._free.setdefault(size, deque()).append(block)
+        if size > self.limit:
+            return
+        with self._lock:
+            while self._kept + size > self.limit:
+                oldest = next(iter(self._free))
+                if self._free[oldest]:
+                    self._free[oldest].pop()
+                    self._kept -= oldest
+                else:
+                    del self._free[oldest]
+            self._free.setdefault(size, []).append(block)
             self._kept += size
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that wait for reuse (approximate while other threads work)."""
-        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
+        """Bytes that wait for reuse."""
+        return self._kept
 
     def clear(self) -> None:
         """Hand the waiting memory back to the system."""
-        self._free = {}
-        self._kept = 0
+        with self._lock:
+            self._free.clear()
+            self._kept = 0
 
 
 def _limit_from_environment() -> int:

@@ -6,6 +6,7 @@ force in the calling context: eager by default, recording inside a pipeline defi
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -82,6 +83,7 @@ class OperatorBase:
         self.infer = function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
+        self.takes_seed = random
         self.effects = effects
         self.arguments, self.common = parse_signature(function)
         self.shape_rule: Callable[[Call], Any] | None = None
@@ -130,7 +132,13 @@ class OperatorBase:
         return f"<operator {self.name}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        return (operators.__getitem__, (self.name,))
+        return (_named, (self.__module__, self.name))
+
+
+def _named(module: str, name: str) -> OperatorBase:
+    """An operator again, after pickling: its module declares it when it is imported."""
+    importlib.import_module(module)
+    return operators[name]
 
 
 class Operator(OperatorBase, Generic[P]):

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, cast
 
 import numpy as np
 
-from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe, user_location
+from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .lazy import lazy_module
 from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
@@ -39,13 +39,11 @@ class Epoch(Iterator[Any]):
         if self._ended:
             raise StopIteration
         try:
-            batches = self._source.read_epoch(self._batch_size or 1, default_pool())
+            with blaming(self._name):
+                batches = self._source.read_epoch(self._batch_size or 1, default_pool())
         except StopIteration:
             self.close()
             raise
-        except GradivaError as error:
-            error.complete(operator=self._name, location=user_location())
-            raise error.with_traceback(None) from error.__cause__
         positions = batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
         if self._batch_size is None:
@@ -80,20 +78,17 @@ class Reader:
         self.name = name or self.operator.name
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
-        try:
+        with blaming(self.operator.name):
             self.operator.check((), arguments)
             common = {
                 key: value
                 for key, value in arguments.items()
-                if key not in self.operator.arguments and key != "seed" and value is not None
+                if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
-            seed = arguments.get("seed")
-            seed = get_default_rng().seed if seed is None or int(seed) < 0 else int(seed)
+            seed = int(common.get("seed", -1))
+            seed = get_default_rng().seed if seed < 0 else seed & 0xFFFFFFFFFFFFFFFF
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
-        except GradivaError as error:
-            error.complete(operator=self.operator.name, location=user_location())
-            raise error.with_traceback(None) from error.__cause__
 
     def next_epoch(
         self,
@@ -108,48 +103,45 @@ class Reader:
         filled up with its last sample). A loop that was left early goes on where it was left.
         progress: show a progress bar. Raises OperatorRuntimeError for a file that cannot be read.
         """
-        if current_interpreter() is not None:
-            raise OperatorTypeError(
-                "a reader object is read in dynamic mode; inside a pipeline definition use "
-                f"fn.{self.operator.name}(...)",
-                operator=self.operator.name,
-            )
-        if capture:
-            raise OperatorValueError(
-                argument="capture",
-                operator=self.operator.name,
-                expected="False: captured loops are not there yet, use pipeline_def",
-                got="True",
-                location=user_location(),
-            )
-        if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-            raise OperatorValueError(
-                argument="batch_size",
-                operator=self.operator.name,
-                expected="a positive number",
-                got=describe(batch_size),
-                location=user_location(),
-            )
+        with blaming(self.operator.name):
+            if current_interpreter() is not None:
+                raise OperatorTypeError(
+                    "a reader object is read in dynamic mode; inside a pipeline definition use "
+                    f"fn.{self.operator.name}(...)"
+                )
+            if capture:
+                raise OperatorValueError(
+                    argument="capture",
+                    expected="False: captured loops are not there yet, use pipeline_def",
+                    got="True",
+                )
+            if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
+                raise OperatorValueError(
+                    argument="batch_size", expected="a positive number", got=describe(batch_size)
+                )
         epoch = Epoch(self._source, batch_size, self.operator.name)
         if not progress:
             return epoch
-        meta = self._source.meta() or {}
-        total = meta.get("epoch_size", 0)
-        bar = tqdm.tqdm(epoch, total=-(-total // (batch_size or 1)) or None, desc=self.name)
+        left = self._source.remaining()
+        total = None if left is None else -(-left // (batch_size or 1))
+        bar = tqdm.tqdm(epoch, total=total, desc=self.name)
         return cast("Iterator[Any]", iter(bar))
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
         stick_to_shard."""
-        return self._source.meta() or {}
+        with blaming(self.operator.name):
+            return self._source.meta() or {}
 
     def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
         """The reader's place, as plain data."""
-        return self._source.get_state()
+        with blaming(self.operator.name):
+            return self._source.get_state()
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
-        self._source.set_state(state)
+        with blaming(self.operator.name):
+            self._source.set_state(state)
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} reader, {self.get_metadata()}>"

@@ -45,12 +45,17 @@ class RandomKey(NamedTuple):
     number: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Step:
-    """One turn of a loop: the positions of its samples and the calls counted so far."""
+    """One turn of a loop: the positions of its samples and the calls counted so far.
+
+    leader: who opened it, and alone may open the next one in its place; outer: the step it stands
+    in, which is in force again when the leader has ended.
+    """
 
     positions: np.ndarray[Any, np.dtype[np.int64]]
     leader: object = None
+    outer: Step | None = None
     calls: dict[RNG, int] = field(default_factory=dict)
 
     def take(self, generator: RNG) -> int:
@@ -69,20 +74,29 @@ def current_step() -> Step | None:
 
 
 def enter_step(leader: object, positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """A source delivers a batch: open a step, unless another source already leads this loop.
+    """The source `leader` delivers a batch: its step is in force from now on.
 
-    The source that is read first in a loop leads; others that are read in the same turn join it.
+    Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
+    an older one that was never finished, and after an inner loop the outer step goes on.
     """
     running = _step.get()
-    if running is None or running.leader is leader:
-        _step.set(Step(positions, leader))
+    own = running
+    while own is not None and own.leader is not leader:
+        own = own.outer
+    _step.set(Step(positions, leader, running if own is None else own.outer))
 
 
 def leave_step(leader: object) -> None:
-    """The source `leader` has ended or was dropped: close its step, if it leads one."""
-    running = _step.get()
-    if running is not None and running.leader is leader:
-        _step.set(None)
+    """The source `leader` has ended or was dropped: take its step away."""
+    inner, own = None, _step.get()
+    while own is not None and own.leader is not leader:
+        inner, own = own, own.outer
+    if own is None:
+        return
+    if inner is None:
+        _step.set(own.outer)
+    else:
+        inner.outer = own.outer
 
 
 @contextmanager
@@ -91,7 +105,8 @@ def step(first_position: int = 0, batch_size: int = 1) -> Iterator[Step]:
 
     Random calls in the block are numbered from 0, so the block's values can be computed again.
     """
-    opened = Step(np.arange(first_position, first_position + batch_size, dtype=np.int64))
+    positions = np.arange(first_position, first_position + batch_size, dtype=np.int64)
+    opened = Step(positions, outer=_step.get())
     token = _step.set(opened)
     try:
         yield opened

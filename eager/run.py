@@ -16,7 +16,13 @@ import numpy as np
 from .arguments import Argument, is_edge
 from .batch import Batch
 from .device import device, require_cpu
-from .errors import GradivaError, OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from .errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    user_location,
+)
 from .geometry import Geometry
 from .operator import OperatorBase, set_eager
 from .rng import RNG, RandomKey, current_step, get_default_rng
@@ -250,11 +256,11 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
             raise OperatorValueError(str(error), argument="device") from None
         except GradivaError as error:
             raise error.complete(argument="device") from None
-    if "seed" in common and not operator.random:
-        warnings.warn(
-            f"{operator.name}: `seed` has no effect on an operator that is not random",
-            stacklevel=5,
-        )
+    if "seed" in common and not operator.takes_seed:
+        text = f"{operator.name}: `seed` has no effect on an operator that is not random"
+        where = user_location()
+        if where is not None:
+            warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
 
 
 def random_key(common: Mapping[str, Any]) -> RandomKey:
@@ -297,7 +303,7 @@ def _batch_size(
             size = len(value)
     if size is None:
         size = _asked_size(common)
-    if size is None and operator.max_inputs == 0:
+    if size is None and not inputs:
         for name, value in given.items():
             argument = operator.arguments[name]
             if is_edge(argument, value) and not isinstance(value, Tensor):
@@ -337,7 +343,9 @@ def _as_input(value: Any, size: int, index: int) -> Batch:
         raise
     array = np.asarray(tensor)
     geometry = Geometry.repeated(size, array.shape)
-    return Batch(array.reshape(-1), geometry, tensor.type, tensor.provenance)
+    # A tensor that stands for several samples has no place of its own in a stream.
+    where = tensor.provenance if size == 1 else None
+    return Batch(array.reshape(-1), geometry, tensor.type, where)
 
 
 def _as_argument(argument: Argument, value: Any, size: int) -> Any:

@@ -42,6 +42,10 @@ class Source(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises ValueError."""
 
+    def remaining(self) -> int | None:
+        """Samples left in the current epoch, or None if the source does not know."""
+        return None
+
     def meta(self) -> dict[str, int] | None:
         """Sizes of the epoch and its shards, or None if the source does not know them."""
         return None
@@ -74,6 +78,8 @@ def source_operator(name: str) -> Callable[[Callable[P, Any]], SourceOperator[P]
     """Declare a source: decorates its type rule, whose signature is the public one."""
 
     def declare(function: Callable[P, Any]) -> SourceOperator[P]:
-        return SourceOperator[P](function, name, (0, 0), random=False, effects=True)
+        made = SourceOperator[P](function, name, (0, 0), random=False, effects=True)
+        made.takes_seed = True
+        return made
 
     return declare

@@ -198,8 +198,9 @@ def to_array(data: ArrayLike) -> np.ndarray[Any, Any]:
 def _from_python(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype == np.float64:
         return array.astype(np.float32)
-    if array.dtype == np.int64 and (not array.size or np.abs(array).max() < 2**31):
-        return array.astype(np.int32)
+    if array.dtype == np.int64:
+        small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
+        return array.astype(np.int32) if small else array
     return array
 
 

@@ -14,7 +14,13 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-__all__ = ["WorkerPool", "default_num_threads", "default_pool", "set_num_threads"]
+__all__ = [
+    "WorkerPool",
+    "default_num_threads",
+    "default_pool",
+    "get_num_threads",
+    "set_num_threads",
+]
 
 Task: TypeAlias = Callable[[int, int], None]
 
@@ -150,6 +156,11 @@ def set_num_threads(n: int | None) -> None:
         old, _default = _default, fresh
     if old is not None:
         old.close()
+
+
+def get_num_threads() -> int:
+    """The number of threads of dynamic mode."""
+    return default_pool().num_threads
 
 
 @atexit.register

@@ -10,100 +10,45 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
-from gradiva import decoders, fn, pipeline, random, readers, types
-from gradiva.capture.node import DataNode
-from gradiva.capture.pipeline import Pipeline, pipeline_def
-from gradiva.eager.batch import Batch, as_batch, batch
-from gradiva.eager.device import Device, device
-from gradiva.eager.dtypes import (
-    DType,
-    bool_,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from gradiva.eager.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
-)
-from gradiva.eager.rng import step
-from gradiva.eager.tensor import Tensor, as_tensor, tensor
-from gradiva.eager.threads import default_pool, set_num_threads
-from gradiva.ops.decoders.imread import imread
-from gradiva.ops.decoders.peek_image_shape import peek_image_shape
-from gradiva.ops.generic.cast import cast
-from gradiva.ops.generic.external_source_object import ExternalSource
-from gradiva.ops.generic.transpose import transpose
-from gradiva.ops.image.brightness_contrast import brightness_contrast
-from gradiva.ops.image.crop import crop
-from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
-from gradiva.ops.image.flip import flip
-from gradiva.ops.image.resize import resize
+from gradiva import decoders as decoders
+from gradiva import fn as fn
+from gradiva import pipeline as pipeline
+from gradiva import random as random
+from gradiva import readers as readers
+from gradiva import types as types
+from gradiva.capture.node import DataNode as DataNode
+from gradiva.capture.pipeline import Pipeline as Pipeline
+from gradiva.capture.pipeline import pipeline_def as pipeline_def
+from gradiva.eager.batch import Batch as Batch
+from gradiva.eager.batch import as_batch as as_batch
+from gradiva.eager.batch import batch as batch
+from gradiva.eager.device import Device as Device
+from gradiva.eager.device import device as device
+from gradiva.eager.dtypes import DType as DType
+from gradiva.eager.dtypes import bool_ as bool_
+from gradiva.eager.dtypes import float16 as float16
+from gradiva.eager.dtypes import float32 as float32
+from gradiva.eager.dtypes import float64 as float64
+from gradiva.eager.dtypes import int8 as int8
+from gradiva.eager.dtypes import int16 as int16
+from gradiva.eager.dtypes import int32 as int32
+from gradiva.eager.dtypes import int64 as int64
+from gradiva.eager.dtypes import uint8 as uint8
+from gradiva.eager.dtypes import uint16 as uint16
+from gradiva.eager.dtypes import uint32 as uint32
+from gradiva.eager.dtypes import uint64 as uint64
+from gradiva.eager.errors import GradivaError as GradivaError
+from gradiva.eager.errors import OperatorRuntimeError as OperatorRuntimeError
+from gradiva.eager.errors import OperatorTypeError as OperatorTypeError
+from gradiva.eager.errors import OperatorValueError as OperatorValueError
+from gradiva.eager.rng import step as step
+from gradiva.eager.tensor import Tensor as Tensor
+from gradiva.eager.tensor import as_tensor as as_tensor
+from gradiva.eager.tensor import tensor as tensor
+from gradiva.eager.threads import get_num_threads as get_num_threads
+from gradiva.eager.threads import set_num_threads as set_num_threads
+from gradiva.operators import *  # noqa: F403
+from gradiva.ops.decoders.imread import imread as imread
+from gradiva.ops.generic.external_source_object import ExternalSource as ExternalSource
 
 __version__ = "0.1.0"
-
-
-def get_num_threads() -> int:
-    """The number of threads that operators of dynamic mode use."""
-    return default_pool().num_threads
-
-
-__all__ = [
-    "Batch",
-    "DType",
-    "DataNode",
-    "Device",
-    "ExternalSource",
-    "GradivaError",
-    "OperatorRuntimeError",
-    "OperatorTypeError",
-    "OperatorValueError",
-    "Pipeline",
-    "Tensor",
-    "as_batch",
-    "as_tensor",
-    "batch",
-    "bool_",
-    "brightness_contrast",
-    "cast",
-    "crop",
-    "crop_mirror_normalize",
-    "decoders",
-    "device",
-    "flip",
-    "float16",
-    "float32",
-    "float64",
-    "fn",
-    "get_num_threads",
-    "imread",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "peek_image_shape",
-    "pipeline",
-    "pipeline_def",
-    "random",
-    "readers",
-    "resize",
-    "set_num_threads",
-    "step",
-    "tensor",
-    "transpose",
-    "types",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]

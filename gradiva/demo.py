@@ -16,7 +16,7 @@ from gradiva import fn, random, readers, types
 from gradiva.capture.pipeline import pipeline_def
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.lazy import lazy_module
-from gradiva.eager.threads import default_num_threads
+from gradiva.eager.threads import default_num_threads, set_num_threads
 from gradiva.ops.decoders.image import image as decode
 from gradiva.ops.image.brightness_contrast import brightness_contrast
 from gradiva.ops.image.crop import crop
@@ -78,6 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Make the contact sheet, run both modes, compare. Returns the exit status."""
     source = find_files(options.data)
+    folder = Path(options.out).absolute().parent
+    if not folder.is_dir():
+        raise OperatorValueError(
+            operator="demo",
+            argument="--out",
+            expected="a file in a folder that exists",
+            got=repr(options.out),
+        )
+    set_num_threads(options.threads)
     random.set_seed(options.seed)
     reader = readers.File(**source, random_shuffle=True)
     size = reader.get_metadata()["epoch_size"]

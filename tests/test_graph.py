@@ -37,12 +37,12 @@ train {
   %0, %1 = readers.file(effect=0, file_root='/data', random_shuffle=True) : uint8 1-D cpu, int32 1-D cpu
   %2 = decoders.image(%0, output_type=RGB) : uint8 HWC cpu
   %3 = resize(%2, interp_type=INTERP_CUBIC, size=(256.0, 256.0)) : uint8 HWC cpu
-  %4 = random_key(number=0) : ? 0-D cpu
+  %4 = random_key(source=%0, number=0) : ? 0-D cpu
   %5 = random.coin_flip(key=%4, shared=False) : int32 0-D cpu
   %6 = crop_mirror_normalize(%3, mirror=%5, crop=(224.0, 224.0), mean=(1.0, 2.0, 3.0)) : float32 CHW cpu
   %7 = constant(layout='', value=float32(0.5)) : float32 0-D cpu
   %8 = mul(%6, %7) : float32 CHW cpu
-  %9 = random_key(number=1) : ? 0-D cpu
+  %9 = random_key(source=%0, number=1) : ? 0-D cpu
   %10 = random.uniform(key=%9, shared=True) : float32 0-D cpu
   return %8, %1, %10
 }"""  # noqa: E501

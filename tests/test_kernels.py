@@ -65,8 +65,12 @@ def test_the_cache_is_private() -> None:
 def test_a_folder_of_others_is_not_used(tmp_path: Path) -> None:
     open_folder = tmp_path / "open"
     open_folder.mkdir(mode=0o777)
-    assert jit._private_folder(open_folder) == open_folder
-    assert stat.S_IMODE(open_folder.stat().st_mode) == 0o700
+    open_folder.chmod(0o777)
+    assert jit._private_folder(open_folder) is None
+    readable = tmp_path / "readable"
+    readable.mkdir(mode=0o755)
+    assert jit._private_folder(readable) == readable
+    assert stat.S_IMODE(readable.stat().st_mode) == 0o700
     link = tmp_path / "link"
-    link.symlink_to(open_folder)
+    link.symlink_to(readable)
     assert jit._private_folder(link) is None

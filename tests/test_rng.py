@@ -87,8 +87,11 @@ def test_steps_of_a_loop(photographs: Path) -> None:
             assert opened is not None
             assert files.positions is not None
             assert opened.positions.tolist() == files.positions.tolist()
-            # A second source joins the step of the first.
-            next(iter(other.next_epoch(batch_size=2)))
+            # A source that is read in the same turn leads until it is dropped.
+            inner = other.next_epoch(batch_size=2)
+            next(inner)
+            assert current_step() is not opened
+            del inner
             assert current_step() is opened
             if index == 1:
                 break

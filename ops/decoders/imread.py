@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError, OperatorTypeError, describe, user_location
+from gradiva.eager.errors import OperatorTypeError, blaming, describe
 from gradiva.eager.operator import current_interpreter
 from gradiva.eager.provenance import Provenance
-from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import default_pool
 from gradiva.ops.readers.file import read_files
 
@@ -30,7 +28,7 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
     Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
     decoded; OperatorTypeError for something that is no path.
     """
-    try:
+    with blaming("imread"):
         if current_interpreter() is not None:
             raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
         single = isinstance(filepaths, str | os.PathLike)
@@ -42,9 +40,5 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
                 argument="filepaths", expected="a path or several", got=describe(filepaths)
             ) from None
         where = Provenance(np.arange(len(names), dtype=np.int64), names)
-        decoded: Batch | Tensor = image(read_files(names, where, default_pool()), **options)
-        assert isinstance(decoded, Batch)
+        decoded = image(read_files(names, where, default_pool()), **options)
         return decoded.select(0) if single else decoded
-    except GradivaError as error:
-        error.complete(operator="imread", location=user_location())
-        raise error.with_traceback(None) from error.__cause__

@@ -13,7 +13,12 @@ import numpy as np
 
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, bool_, float32, int16, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    user_location,
+)
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.run import Call
@@ -157,7 +162,11 @@ class Arithmetic(OperatorBase):
     symbol: str
 
     def __call__(self, *operands: Any) -> Any:
-        return self.bind(tuple(_constant(operand) for operand in operands), {})
+        try:
+            values = tuple(_constant(operand) for operand in operands)
+        except GradivaError as error:
+            raise error.complete(operator=self.name, location=user_location()) from None
+        return self.bind(values, {})
 
 
 def _declare() -> None:

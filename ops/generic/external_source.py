@@ -44,6 +44,7 @@ def external_source(
     batch: bool = True,
     batch_info: bool = False,
     repeat_last: bool = False,
+    blocking: bool = False,
     no_copy: bool = False,
     **common: Unpack[Common],
 ) -> Any:
@@ -61,6 +62,7 @@ def external_source(
     layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is an
         error; without `dtype` and `ndim` the first batch fixes them.
     repeat_last: deliver the last batch again where the data has ended.
+    blocking: wait for data that is fed from outside; a callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
 
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
@@ -215,10 +217,10 @@ class ExternalFeed(Source):
                 got=describe(item),
             )
         made = as_batch(item, layout=declared.layout)
-        if not self._arguments["no_copy"] and not isinstance(item, Batch | list | tuple):
+        if not self._arguments["no_copy"] and not isinstance(item, list | tuple):
             made = made.to_device("cpu", force_copy=True)
-        elif isinstance(item, Batch):
-            made = Batch(item.data, item.geometry, made.type, item.provenance)
+        # The batch gets positions of its own: the user's object stays as it is.
+        made = Batch(made.data, made.geometry, made.type, made.provenance)
         self._check(made, declared, index)
         return made
 

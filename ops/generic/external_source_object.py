@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch, as_batch
-from gradiva.eager.errors import GradivaError, OperatorValueError, user_location
+from gradiva.eager.errors import OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.rng import enter_step, leave_step
@@ -53,14 +53,12 @@ class ExternalSource:
             self._ended = False
             self._feed.restart()
         try:
-            item = self._feed.next(self._position)
+            with blaming("ExternalSource"):
+                item = self._feed.next(self._position)
         except StopIteration:
             self._ended = True
             leave_step(self._token)
             raise
-        except GradivaError as error:
-            error.complete(operator="ExternalSource", location=user_location())
-            raise error.with_traceback(None) from error.__cause__
         items = (item,) if self._count == 1 else tuple(item)
         values = [
             _value(part, type, batch_size) for part, type in zip(items, self._types, strict=True)

@@ -189,8 +189,13 @@ def _cpu(call: Call) -> None:
     anchors = call.notes["anchors"]
     tables, axis = canonical(layout, source.geometry.shapes, anchors, target.geometry.shapes)
     fill = fill_array(call["fill_values"], target.dtype.numpy)
-    channels = int(target.geometry.shapes[0, layout.index("C")])
-    if call["out_of_bounds_policy"] == "pad" and len(fill) not in (1, channels):
+    counts = target.geometry.shapes[:, layout.index("C")]
+    channels = int(counts[0])
+    unequal = len(fill) != 1 and bool((counts != len(fill)).any())
+    if call["out_of_bounds_policy"] != "pad":
+        fill = fill[:1]
+    elif unequal:
+        channels = int(counts[counts != len(fill)][0])
         raise OperatorValueError(
             argument="fill_values",
             expected=f"1 value, or one for each of {channels} channels",

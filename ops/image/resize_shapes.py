@@ -2,8 +2,8 @@
 
 Every argument arrives resolved: None when the caller did not give it, otherwise a float64 array of
 shape `(N,)` (one number per sample) or `(N, D)` (one per sample and spatial axis, in the order of
-the layout: H, W or D, H, W). The arithmetic is float32 on purpose: the reference rounds products
-such as 15 * (42 / 20) there, and 31.5 falls on the other side in float64.
+the layout: H, W or D, H, W). Which steps are float32 and which float64 follows the reference: it
+makes 31 of 15 * (42 / 20), for the float32 product falls just short of 31.5.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
         given.append("resize_x/resize_y/resize_z")
     if len(given) != 1:
         raise OperatorValueError(
-            "expected exactly one of size, resize_x/resize_y/resize_z, resize_shorter, "
-            f"resize_longer; got {', '.join(given) or 'none of them'}"
+            "give exactly one of size, resize_x/resize_y/resize_z, resize_shorter, resize_longer; "
+            f"got {', '.join(given) or 'none of them'}"
         )
     if given[0] == "size":
         return _checked("size", arguments["size"], (n, d))
@@ -52,12 +52,13 @@ def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
 
 def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
     """The argument as float32. The reference crashes on a NaN, so refuse what is not finite."""
-    if value is None or value.shape != shape:
-        got = "nothing" if value is None else str(value.shape)
-        raise OperatorValueError(f"{name}: expected an array of shape {shape}; got {got}")
-    if not np.isfinite(value).all():
+    assert value is not None
+    assert value.shape == shape
+    bad = ~np.isfinite(value)
+    if bad.any():
+        sample = int(np.argwhere(bad)[0][0])
         raise OperatorValueError(
-            f"{name}: expected finite numbers; got {value[~np.isfinite(value)][0]}"
+            argument=name, expected="finite numbers", got=str(value[bad][0]), sample=sample
         )
     return value.astype(np.float32)
 
@@ -68,7 +69,9 @@ def _region(
     """The region with lo <= hi, and which axes it mirrors."""
     if (roi_start is None) != (roi_end is None):
         got = "roi_end" if roi_start is None else "roi_start"
-        raise OperatorValueError(f"roi_start, roi_end: expected both or neither; got only {got}")
+        raise OperatorValueError(
+            f"give both `roi_start` and `roi_end`, or neither; got only `{got}`"
+        )
     whole = in_sizes.astype(np.float32)
     if roi_start is None:
         return np.zeros_like(whole), whole, np.zeros(whole.shape, np.bool_)
@@ -133,7 +136,7 @@ def resize_geometry(
     """
     n, d = in_sizes.shape
     if d not in (2, 3):
-        raise OperatorValueError(f"in_sizes: expected 2 or 3 spatial axes; got {d}")
+        raise OperatorValueError(f"expected 2 or 3 spatial axes, got {d}")
     wanted = _requested(
         (n, d),
         {
@@ -150,13 +153,15 @@ def resize_geometry(
         one = "resize_shorter" if resize_shorter is not None else "resize_longer"
         if mode is not None:
             raise OperatorValueError(
-                f"mode: expected not to be given together with {one}; got {mode!r}"
+                argument="mode", expected=f"none beside `{one}`", got=repr(mode)
             )
         chosen = "not_smaller" if resize_shorter is not None else "not_larger"
     elif mode is None:
         chosen = "default"
     if chosen not in MODES:
-        raise OperatorValueError(f"mode: expected one of {', '.join(MODES)}; got {mode!r}")
+        raise OperatorValueError(
+            argument="mode", expected=f"one of {', '.join(MODES)}", got=repr(mode)
+        )
     limit: F32 | None = None
     if max_size is not None:
         limit = _checked("max_size", max_size, (n, d))

@@ -173,6 +173,10 @@ class FileSource(Source):
             finally:
                 os.close(handle)
 
+    def remaining(self) -> int | None:
+        order = self._look()
+        return order.length - order.index
+
     def meta(self) -> dict[str, int]:
         return self._look().meta()
 

@@ -85,19 +85,13 @@ def _from_folder(
 ) -> tuple[list[str], list[int]]:
     try:
         folders = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+        if dir_filters:
+            folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
+        paths, labels = _files_in(root, folders, file_filters, case_sensitive)
     except OSError as error:
         raise OperatorValueError(
             argument="file_root", expected="a folder that can be read", got=str(error)
         ) from error
-    if dir_filters:
-        folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
-    paths, labels = [], []
-    for label, folder in enumerate(folders):
-        path = os.path.join(root, folder)
-        for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
-            if _matches(entry.name, file_filters, case_sensitive) and entry.is_file():
-                paths.append(entry.path)
-                labels.append(label)
     if not paths:
         raise OperatorValueError(
             argument="file_root",
@@ -106,6 +100,19 @@ def _from_folder(
             got=f"{root!r}, with {len(folders)} folders and no such file in them"
             + _hint(root, file_filters, case_sensitive),
         )
+    return paths, labels
+
+
+def _files_in(
+    root: str, folders: Sequence[str], filters: Sequence[str], case_sensitive: bool
+) -> tuple[list[str], list[int]]:
+    paths, labels = [], []
+    for label, folder in enumerate(folders):
+        entries = sorted(os.scandir(os.path.join(root, folder)), key=lambda entry: entry.name)
+        for entry in entries:
+            if _matches(entry.name, filters, case_sensitive) and entry.is_file():
+                paths.append(entry.path)
+                labels.append(label)
     return paths, labels
 
 

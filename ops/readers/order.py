@@ -170,5 +170,6 @@ class Order:
                 expected=f"a data set of {self.size} samples",
                 got=f"one of {size}",
             )
+        if seed != self.seed:
+            self._order = None
         self.epoch, self.index, self.seed = epoch, index, seed
-        self._order = None

@@ -73,6 +73,6 @@ def check_size(info: ImageInfo, max_pixels: int) -> ImageInfo:
     if info.height * info.width * max(1, info.channels // 4) > max_pixels:
         raise ValueError(
             f"{info.format} image of {info.height} x {info.width} pixels with {info.channels} "
-            f"channels is larger than the limit of {max_pixels} pixels (max_pixels)"
+            f"channels is larger than the limit of {max_pixels} pixels"
         )
     return info

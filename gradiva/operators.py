@@ -1,0 +1,10 @@
+"""The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
+
+from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
+from gradiva.ops.generic.cast import cast as cast
+from gradiva.ops.generic.transpose import transpose as transpose
+from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.crop import crop as crop
+from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
+from gradiva.ops.image.flip import flip as flip
+from gradiva.ops.image.resize import resize as resize

@@ -1,0 +1,178 @@
+"""Defects that were found and mended, each with the call that showed it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import fn, random, readers
+from gradiva.capture.tracer import WholeBatch
+from gradiva.eager.case import samples
+
+
+def test_fill_values_are_checked_against_every_sample() -> None:
+    """One fill value per channel, where a later sample has more channels, read foreign memory."""
+    planes = samples((3, 2, 2), (8, 2, 2), layout="CHW")
+    options: dict[str, Any] = {"crop": (3, 3), "out_of_bounds_policy": "pad"}
+    with pytest.raises(ValueError, match=r"`fill_values`.*8 channels"):
+        gradiva.crop(planes, fill_values=[7, 8, 9], **options)
+    assert gradiva.crop(planes, fill_values=7, **options).at(1)[7, 0, 0] == 7
+
+
+def test_a_tensor_of_a_reader_can_stand_for_a_batch(photographs: Path) -> None:
+    """Its one position was used for four samples, beyond the end of the array."""
+    reader = readers.File(file_root=str(photographs))
+    file, label = next(iter(reader.next_epoch()))
+    values = random.uniform(label, batch_size=4)
+    assert values.shape == [(1,)] * 4
+    total = label + gradiva.as_batch(np.arange(3, dtype=np.int32).reshape(3, 1))
+    assert total.positions is None
+    assert gradiva.decoders.image(file).provenance is not None
+
+
+def test_an_unfinished_loop_does_not_disturb_a_later_one(photographs: Path) -> None:
+    root = str(photographs)
+
+    def draw() -> list[float]:
+        drawn = []
+        for files, _ in readers.File(file_root=root).next_epoch(batch_size=3):
+            drawn += [float(value) for value in random.uniform(batch_size=len(files))]
+        return drawn
+
+    random.set_seed(2)
+    expected = draw()
+    held = readers.File(file_root=root).next_epoch(batch_size=2)
+    next(held)
+    random.uniform(batch_size=2)
+    next(held)
+    random.uniform(batch_size=2)
+    assert draw() == expected
+    del held
+
+
+def test_two_sources_give_the_same_values_in_both_modes(photographs: Path) -> None:
+    """Also where the outputs of one of them are not used."""
+    root = str(photographs)
+
+    @gradiva.pipeline_def(batch_size=3, seed=2)
+    def program() -> Any:
+        fn.readers.file(file_root=root)
+        fn.readers.file(file_root=root, num_shards=2, shard_id=1)
+        return random.uniform(batch_size=WholeBatch())
+
+    pipe = program()
+    random.set_seed(2)
+    one = readers.File(file_root=root).next_epoch(batch_size=3)
+    two = readers.File(file_root=root, num_shards=2, shard_id=1).next_epoch(batch_size=3)
+    for _pair in zip(one, two, strict=False):
+        eager = random.uniform(batch_size=3)
+        np.testing.assert_array_equal(eager.as_array(), pipe.run()[0].as_array())
+        break
+    pipe.close()
+
+
+@pytest.mark.parametrize("threaded", [True, False])
+def test_reset_before_the_end_changes_nothing(threaded: bool) -> None:
+    @gradiva.pipeline_def(batch_size=1, exec_async=threaded, prefetch_queue_depth=4)
+    def program() -> Any:
+        return fn.external_source([np.full((1, 1), i) for i in range(3)], cycle="raise")
+
+    pipe = program()
+    seen = []
+    for _ in range(3):
+        seen.append(int(pipe.run()[0].at(0)[0]))
+        pipe.reset()
+    assert seen == [0, 1, 2]
+    with pytest.raises(StopIteration):
+        pipe.run()
+    pipe.reset()
+    assert int(pipe.run()[0].at(0)[0]) == 0
+    pipe.close()
+
+
+def test_the_least_integer() -> None:
+    assert gradiva.tensor(-(2**63)).item() == -(2**63)
+
+
+def test_operators_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(gradiva.flip)) is gradiva.flip
+    assert pickle.loads(pickle.dumps(random.uniform)) is random.uniform
+
+
+def test_seeds(photographs: Path) -> None:
+    """A reader's seed is no useless one; large seeds mean the same in both modes."""
+
+    @gradiva.pipeline_def(batch_size=2)
+    def program() -> Any:
+        files, _ = fn.readers.file(file_root=str(photographs), random_shuffle=True, seed=3)
+        return files, fn.random.uniform(seed=2**64 + 5)
+
+    names = program().run()[0].source_info()
+    reader = readers.File(file_root=str(photographs), random_shuffle=True, seed=3)
+    assert next(iter(reader.next_epoch(batch_size=2)))[0].source_info() == names
+    images = samples((2, 2, 3))
+    with pytest.warns(UserWarning, match="`seed` has no effect") as caught:
+        gradiva.flip(images, seed=3)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("operand", [2**40, None, "x", object()])
+def test_errors_of_operands_name_operator_and_line(operand: Any) -> None:
+    with pytest.raises(gradiva.GradivaError, match=r"(?s)^add: .*test_regressions.py"):
+        samples((2, 2, 3)) + operand
+
+
+def test_errors_of_readers_name_the_users_line(photographs: Path, tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone.jpg")
+    with pytest.raises(RuntimeError, match=r"(?s)gone.jpg.*test_regressions.py"):
+        list(readers.File(files=[gone]).next_epoch(batch_size=1, progress=True))
+    lazy = readers.File(file_root=gone, lazy_init=True)
+    with pytest.raises(ValueError, match=r"(?s)readers.file: .*test_regressions.py"):
+        lazy.get_metadata()
+
+
+def test_errors_of_resize_name_argument_and_sample() -> None:
+    images = samples((4, 4, 3), (4, 4, 3))
+    with pytest.raises(gradiva.OperatorValueError) as caught:
+        gradiva.resize(images, resize_x=[3.0, np.nan])
+    assert (caught.value.argument, caught.value.sample) == ("resize_x", 1)
+
+
+def test_lists_alone_give_the_number_of_samples() -> None:
+    drawn = random.normal(mean=[0, 50], stddev=0)
+    assert [float(value) for value in drawn] == [0, 50]
+
+
+def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    (tmp_path / "a").mkdir()
+    real = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if str(path).endswith("a"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(ValueError, match=r"`file_root`.*Permission denied"):
+        readers.File(file_root=str(tmp_path))
+
+
+def test_a_batch_of_the_user_is_not_shared_unless_asked() -> None:
+    own = gradiva.as_batch(np.zeros((2, 3), np.uint8))
+
+    def output(**options: Any) -> gradiva.Batch:
+        pipe = gradiva.pipeline_def(batch_size=2, exec_async=False)(
+            lambda: fn.external_source(lambda: own, **options)
+        )()
+        return pipe.run()[0]
+
+    assert not np.shares_memory(output().data, own.data)
+    assert np.shares_memory(output(no_copy=True).data, own.data)
+    assert own.provenance is None
