@@ -164,14 +164,15 @@ def assert_close(
     *,
     exact: bool = True,
     uint8_lsb: int = 2,
+    float_range: float = 1e-6,
     layout: bool = True,
 ) -> None:
     """The project's tolerances.
 
-    exact: equal (NaN to NaN). Otherwise floats differ by at most 1e-5 of their size plus 1e-6 of
-    the range of the reference's output; uint8 is at most 1 apart on 99.9% of the values and never
-    more than `uint8_lsb`; wider integers, roundings of such floats, are at most 1 apart. Shapes,
-    dtypes and (with `layout`) layouts agree.
+    exact: equal (NaN to NaN). Otherwise floats differ by at most 1e-5 of their size plus
+    `float_range` of the range of the reference's output (1e-6; 1e-4 for resize); uint8 is at most 1
+    apart on 99.9% of the values and never more than `uint8_lsb`; wider integers, roundings of such
+    floats, are at most 1 apart. Shapes, dtypes and (with `layout`) layouts agree.
     """
     assert len(ours) == len(theirs)
     if layout and isinstance(theirs, Samples):
@@ -187,7 +188,7 @@ def assert_close(
         elif got.dtype.kind == "f":
             finite = expected[np.isfinite(expected)]
             span = float(np.ptp(finite)) if finite.size else 0.0
-            np.testing.assert_allclose(got, expected, 1e-5, 1e-6 * span, err_msg=where)
+            np.testing.assert_allclose(got, expected, 1e-5, float_range * span, err_msg=where)
         else:
             apart = np.abs(got.astype(np.int64) - expected.astype(np.int64))
             assert apart.max(initial=0) <= (uint8_lsb if got.dtype == np.uint8 else 1), where
@@ -203,6 +204,7 @@ def check(
     layout: str = "",
     exact: bool = True,
     both_may_refuse: bool = False,
+    float_range: float = 1e-6,
     **arguments: Any,
 ) -> None:
     """The operator `name` of ours against the reference's, on one input."""
@@ -213,6 +215,6 @@ def check(
         return reference(name, [ours], **arguments)
 
     if both_may_refuse:
-        agree(lambda: operator(ours, **arguments), ask, exact=exact)
+        agree(lambda: operator(ours, **arguments), ask, exact=exact, float_range=float_range)
     else:
-        assert_close(operator(ours, **arguments), ask(), exact=exact)
+        assert_close(operator(ours, **arguments), ask(), exact=exact, float_range=float_range)

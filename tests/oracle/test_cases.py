@@ -39,4 +39,5 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     expected = reference(target, list(case.inputs), outputs=len(results), **case.arguments)
     expected = expected if isinstance(expected, tuple) else (expected,)
     for result, theirs in zip(results, expected, strict=True):
-        assert_close(result, theirs, exact=operator.name not in CLOSE)
+        near = 1e-4 if operator.name == "resize" else 1e-6
+        assert_close(result, theirs, exact=operator.name not in CLOSE, float_range=near)
