@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -83,9 +84,7 @@ class Geometry:
     @staticmethod
     def repeated(count: int, shape: tuple[int, ...]) -> Geometry:
         """`count` samples that are all the same memory."""
-        base = Geometry.equal(count, shape)
-        size = int(np.prod(shape, dtype=np.int64))
-        return Geometry(base.shapes, np.zeros(count, np.int64), size, True, count <= 1, count == 1)
+        return _repeated(count, shape)
 
     def select(self, samples: Sequence[int]) -> Geometry:
         """Some of the samples, where they are."""
@@ -96,10 +95,16 @@ class Geometry:
 
 
 @lru_cache(maxsize=256)
+def _repeated(count: int, shape: tuple[int, ...]) -> Geometry:
+    base = Geometry.equal(count, shape)
+    offsets = np.zeros(count, np.int64)
+    offsets.flags.writeable = False
+    return Geometry(base.shapes, offsets, math.prod(shape), True, count <= 1, count == 1)
+
+
+@lru_cache(maxsize=256)
 def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
-    volume = 1
-    for extent in shape:
-        volume *= extent
+    volume = math.prod(shape)
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     offsets = np.arange(count, dtype=np.int64) * volume

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,8 +98,10 @@ def _flip_samples(
                                 target[a + c] = source[b + c]
 
 
-def _canonical(shapes: Int64Array, layout: str) -> Int64Array:
+@lru_cache(maxsize=64)
+def _canonical(geometry: Geometry, layout: str) -> Int64Array:
     """Extents as (planes, D, H, W, C), (N, 5)."""
+    shapes = geometry.shapes
     width = layout.index("W")
     first = layout.index("D") if "D" in layout else layout.index("H")
     extents = np.ones((len(shapes), 5), np.int64)
@@ -125,7 +128,7 @@ def _cpu(call: Call) -> None:
         source.geometry.offsets,
         target.data.view(unsigned),
         target.geometry.offsets,
-        _canonical(source.geometry.shapes, layout),
+        _canonical(source.geometry, layout),
         flips,
     )
 
