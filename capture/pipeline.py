@@ -87,7 +87,7 @@ class Pipeline:
         self._exec_pipelined = bool(exec_pipelined)
         self._exec_async = bool(exec_async)
         fixed = seed is not None and int(seed) >= 0
-        self._seed = int(seed) if seed is not None and fixed else None
+        self._seed = int(seed) & 0xFFFFFFFFFFFFFFFF if seed is not None and fixed else None
         self._recorder = Recorder("pipeline")
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None
@@ -255,8 +255,10 @@ class Pipeline:
             self._executor.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_executor", None) is not None:
-            self.close()
+        executor = getattr(self, "_executor", None)
+        if executor is not None:
+            # Not long: a callback that never returns must not hold up whoever let the object go.
+            executor.close(timeout=1.0)
 
     def __repr__(self) -> str:
         state = "built" if self._executor is not None else "not built"

@@ -41,15 +41,7 @@ class Kernel:
         self.__name__ = function.__name__
 
     def __call__(self, *args: Any) -> Any:
-        compiled = self._compiled
-        if compiled is None:
-            compiled = self.dispatcher()
-        known = len(compiled.overloads)
-        started = time.perf_counter()
-        result = compiled(*args)
-        if len(compiled.overloads) != known:
-            _report(self, compiled, time.perf_counter() - started)
-        return result
+        return (self._compiled or self.dispatcher())(*args)
 
     def dispatcher(self) -> Any:
         """The Numba dispatcher; imports Numba on first use."""
@@ -131,15 +123,46 @@ def _numba() -> Any:
     return numba
 
 
-def _report(kernel: Kernel, compiled: Any, seconds: float) -> None:
-    """Say once that compiling takes a moment; keep count of what was compiled."""
+def _listen(numba: Any) -> None:
+    """Hear from Numba when it compiles one of our kernels (not when it loads one)."""
+    base: Any = numba.core.event.Listener
+    started: dict[int, float] = {}
+
+    class Listener(base):  # type: ignore[misc]  # Numba has no types
+        def on_start(self, happening: Any) -> None:
+            if _is_ours(happening):
+                started[id(happening.data["dispatcher"])] = time.perf_counter()
+                _announce()
+
+        def on_end(self, happening: Any) -> None:
+            if _is_ours(happening):
+                dispatcher = happening.data["dispatcher"]
+                since = started.pop(id(dispatcher), time.perf_counter())
+                name = dispatcher.py_func.__name__
+                compiled_kernels.append((name, time.perf_counter() - since))
+
+    numba.core.event.register("numba:compile", Listener())
+
+
+when_loaded(_listen)
+
+
+def _is_ours(happening: Any) -> bool:
+    function = getattr(happening.data["dispatcher"], "py_func", None)
+    return (getattr(function, "__module__", None) or "").startswith("gradiva.")
+
+
+def _announce() -> None:
+    """Say once why a first call takes its time, to a person who looks on."""
     global _announced
-    if not sum(compiled.stats.cache_misses.values()) and cache_folder() is not None:
-        return
-    compiled_kernels.append((kernel.__name__, seconds))
-    if not _announced and os.environ.get("GRADIVA_QUIET", "") != "1" and sys.stderr.isatty():
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not _announced and watched and os.environ.get("GRADIVA_QUIET", "") != "1":
         _announced = True
-        print("gradiva: compiling kernels (once per machine) ...", file=sys.stderr)
+        print(
+            "gradiva: compiling kernels, once per machine "
+            "(`python -m gradiva warmup` does it ahead of time) ...",
+            file=sys.stderr,
+        )
 
 
 _folder: Path | None = None

@@ -1,4 +1,4 @@
-"""The command line: `python -m gradiva demo | ops | info`."""
+"""The command line: `python -m gradiva demo | ops | info | warmup`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva import demo
+from gradiva import demo, warmup
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.jit import cache_folder
 from gradiva.eager.operator import operators
@@ -26,12 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
     commands.add_parser("ops", help="list the operators")
     commands.add_parser("info", help="versions, threads and folders")
+    commands.add_parser("warmup", help="compile the kernels ahead of time")
     given = parser.parse_args(arguments)
     try:
         if given.command == "demo":
             return demo.run(given)
         if given.command == "ops":
             return list_operators()
+        if given.command == "warmup":
+            return warmup.run()
         return show_info()
     except GradivaError as error:
         print(f"gradiva: {error}", file=sys.stderr)

@@ -57,5 +57,7 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "random.coin_flip" in printed
     assert main(["info"]) == 0
     assert "gradiva" in capsys.readouterr().out
+    assert main(["warmup"]) == 0
+    assert "kernels compiled in" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["nonsense"])

@@ -74,3 +74,25 @@ def test_a_folder_of_others_is_not_used(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(readable)
     assert jit._private_folder(link) is None
+
+
+def test_a_person_is_told_when_kernels_are_compiled(tmp_path: Path) -> None:
+    """Once, on a terminal or in a notebook; and each compiled kernel is counted."""
+    script = (
+        "import sys\n"
+        "sys.stderr.isatty = lambda: True\n"
+        "import numpy as np, gradiva\n"
+        "from gradiva.eager.jit import compiled_kernels\n"
+        "images = gradiva.as_batch(np.zeros((2, 4, 4, 3), np.uint8), layout='HWC')\n"
+        "gradiva.flip(images), gradiva.cast(images, dtype='float32')\n"
+        "print(sorted(name for name, seconds in compiled_kernels if seconds > 0))\n"
+    )
+    environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    for expected, told in ((["_cast_samples", "_flip_samples"], 1), ([], 0)):
+        run = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT,
+            env=environment,
+        )  # fmt: skip
+        assert [name for name in expected if name not in run.stdout] == []
+        assert bool(expected) == ("_flip_samples" in run.stdout)
+        assert run.stderr.count("compiling kernels, once per machine") == told
