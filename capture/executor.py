@@ -105,7 +105,7 @@ class Plan:
                 failure = failure or self._locate(error, node)
                 continue
             except StopIteration as stop:
-                failure = stop
+                failure = failure or stop
                 continue
             for output, batch in enumerate(batches):
                 values[node, output] = batch

@@ -11,9 +11,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, overload
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    user_location,
+)
 from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
+from gradiva.eager.run import as_seed
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
 from .compile import optimise
@@ -86,8 +93,8 @@ class Pipeline:
         self._prefetch_queue_depth = _positive("prefetch_queue_depth", prefetch_queue_depth)
         self._exec_pipelined = bool(exec_pipelined)
         self._exec_async = bool(exec_async)
-        fixed = seed is not None and int(seed) >= 0
-        self._seed = int(seed) & 0xFFFFFFFFFFFFFFFF if seed is not None and fixed else None
+        with blaming("Pipeline"):
+            self._seed = as_seed(seed)
         self._recorder = Recorder("pipeline")
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None

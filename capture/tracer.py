@@ -20,7 +20,7 @@ from gradiva.eager.errors import (
 )
 from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
 from gradiva.eager.rng import RNG
-from gradiva.eager.run import check_common
+from gradiva.eager.run import as_seed, check_common
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value
@@ -80,8 +80,9 @@ class Recorder:
         types: tuple[SampleType, ...],
         common: dict[str, Any],
     ) -> Any:
-        if isinstance(operator, SourceOperator) and int(common.get("seed", -1)) >= 0:
-            attributes["seed"] = int(common["seed"]) & 0xFFFFFFFFFFFFFFFF
+        seed = as_seed(common.get("seed"))
+        if isinstance(operator, SourceOperator) and seed is not None:
+            attributes["seed"] = seed
         if operator.effects:
             attributes["effect"] = self._effects
             self._effects += 1
@@ -141,12 +142,12 @@ class Recorder:
         )
 
     def _key(self, common: dict[str, Any]) -> Node:
-        seed, rng = common.get("seed"), common.get("rng")
+        seed, rng = as_seed(common.get("seed")), common.get("rng")
         if rng is not None and not isinstance(rng, RNG):
             raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
         attributes: dict[str, Any] = {"number": 0}
-        if seed is not None and int(seed) >= 0:
-            attributes["seed"] = int(seed) & 0xFFFFFFFFFFFFFFFF
+        if seed is not None:
+            attributes["seed"] = seed
         else:
             attributes["number"] = self._random_calls.get(rng, 0)
             self._random_calls[rng] = attributes["number"] + 1

@@ -11,7 +11,7 @@ from . import display
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import GradivaError, OperatorTypeError, OperatorValueError
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
 from .geometry import Geometry
 from .layouts import check_layout
 from .memory import allocate
@@ -149,7 +149,14 @@ class Batch(Value):
         if isinstance(sample_range, slice):
             chosen = list(range(len(self)))[sample_range]
         else:
-            chosen = np.arange(len(self))[np.asarray(sample_range, np.intp)].tolist()
+            picked = np.asarray(sample_range)
+            if picked.dtype.kind not in "iub" and picked.size:
+                raise OperatorTypeError(
+                    argument="sample_range",
+                    expected="an integer, a slice, integers or a mask",
+                    got=describe(sample_range),
+                )
+            chosen = np.arange(len(self))[picked if picked.size else slice(0)].tolist()
         where = self.provenance.select(chosen) if self.provenance else None
         return Batch(self.data, self.geometry.select(chosen), self.type, where)
 

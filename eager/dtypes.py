@@ -96,6 +96,8 @@ class DType:
         (int32) or float (float32). Raises TypeError or ValueError."""
         if isinstance(value, DType):
             return value
+        if isinstance(value, np.dtype):
+            return DType.from_numpy(value)
         if isinstance(value, str):
             return DType.parse(value)
         if value is float:

@@ -9,12 +9,33 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .errors import OperatorValueError
+
 __all__ = ["Geometry", "Int64Array"]
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
+_MOST = 1 << 42
 _STEP = 64
 """Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
+
+
+def _check_volume(volume: float, shape: Sequence[int], sample: int | None) -> None:
+    if volume > _MOST:
+        raise OperatorValueError(
+            "the output is too large",
+            expected=f"at most {_MOST} elements",
+            got=f"{volume:.0f}, with samples of shape {tuple(shape)}",
+            sample=sample,
+        )
+
+
+def _check_volumes(shapes: Int64Array) -> None:
+    """Refuse what cannot be allocated before its size overflows 64 bits."""
+    volumes = shapes.astype(np.float64).prod(axis=1)
+    if volumes.sum() > _MOST:
+        sample = int(volumes.argmax())
+        _check_volume(float(volumes.sum()), shapes[sample].tolist(), sample)
 
 
 class Geometry:
@@ -69,6 +90,7 @@ class Geometry:
             return Geometry(shapes, np.empty(0, np.int64), 0, True, True)
         if count == 1 or (shapes == shapes[0]).all():
             return Geometry.equal(count, tuple(shapes[0].tolist()))
+        _check_volumes(shapes)
         volumes = shapes.prod(axis=1)
         padded = -(-volumes // _STEP) * _STEP
         ends = padded.cumsum()
@@ -105,6 +127,8 @@ def _repeated(count: int, shape: tuple[int, ...]) -> Geometry:
 @lru_cache(maxsize=256)
 def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
     volume = math.prod(shape)
+    _check_volume(volume, shape, None)
+    _check_volume(volume * count, shape, None)
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     offsets = np.arange(count, dtype=np.int64) * volume

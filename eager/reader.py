@@ -11,7 +11,7 @@ from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .lazy import lazy_module
 from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
-from .run import check_common
+from .run import as_seed, check_common
 from .source import Source, SourceOperator
 from .threads import default_pool
 
@@ -86,8 +86,8 @@ class Reader:
                 if key not in self.operator.arguments and value is not None
             }
             check_common(self.operator, common)
-            seed = int(common.get("seed", -1))
-            seed = get_default_rng().seed if seed < 0 else seed & 0xFFFFFFFFFFFFFFFF
+            seed = as_seed(common.get("seed"))
+            seed = get_default_rng().seed if seed is None else seed
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     def next_epoch(

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -124,7 +125,7 @@ class RNG:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._seed = (secrets.randbits(63) if seed is None else int(seed)) & 0xFFFFFFFFFFFFFFFF
+        self._seed = (secrets.randbits(63) if seed is None else index(seed)) & 0xFFFFFFFFFFFFFFFF
         self._calls = 0
         self._lock = threading.Lock()
 
@@ -187,7 +188,7 @@ def get_default_rng() -> RNG:
 
 def set_seed(seed: int) -> None:
     """Start the default generator again, from `seed`."""
-    _default.set_state((int(seed), 0))
+    _default.set_state((index(seed), 0))
 
 
 @jit

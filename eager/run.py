@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
+    describe,
     user_location,
 )
 from .geometry import Geometry
@@ -32,6 +34,7 @@ from .value import SampleType, Value
 
 __all__ = ["Call", "Eager", "execute"]
 
+_MOST_SAMPLES = 1 << 24
 _INLINE_BYTES = 1 << 16
 """Work on fewer bytes than this is not worth waking another thread for."""
 
@@ -219,7 +222,7 @@ class Eager:
             )
         given, common = _split(operator, keywords)
         size, single = _batch_size(operator, inputs, given, common)
-        batches = tuple(_as_input(value, size, index) for index, value in enumerate(inputs))
+        batches = tuple(_as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
             given[name] = _as_argument(operator.arguments[name], value, size)
         key, positions = None, None
@@ -268,9 +271,23 @@ def random_key(common: Mapping[str, Any]) -> RandomKey:
     seed, rng = common.get("seed"), common.get("rng")
     if rng is not None and not isinstance(rng, RNG):
         raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
-    if seed is not None and int(seed) >= 0:
-        return RandomKey(int(seed) & 0xFFFFFFFFFFFFFFFF, 0)
+    given = as_seed(seed)
+    if given is not None:
+        return RandomKey(given, 0)
     return (rng or get_default_rng()).draw()
+
+
+def as_seed(seed: Any) -> int | None:
+    """A seed as 64 bits; None if it was not given or is negative. Raises OperatorTypeError."""
+    if seed is None:
+        return None
+    try:
+        number = index(seed)
+    except TypeError:
+        raise OperatorTypeError(
+            argument="seed", expected="an integer", got=describe(seed)
+        ) from None
+    return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
 
 
 def _positions(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -319,27 +336,31 @@ def _asked_size(common: Mapping[str, Any]) -> int | None:
         raise OperatorValueError(
             argument="batch_size", expected="a number of samples", got=repr(asked)
         )
+    if asked > _MOST_SAMPLES:
+        raise OperatorValueError(
+            argument="batch_size", expected=f"at most {_MOST_SAMPLES}", got=str(asked)
+        )
     return int(asked)
 
 
-def _as_input(value: Any, size: int, index: int) -> Batch:
+def _as_input(value: Any, size: int, number: int) -> Batch:
     if isinstance(value, Batch):
         return value
     if isinstance(value, Value) and not isinstance(value, Tensor):
         raise OperatorTypeError(
-            f"input {index} is a symbol of a graph: it has no data outside of the pipeline "
+            f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
             "definition that made it"
         )
     if isinstance(value, list | tuple):
         raise OperatorTypeError(
-            f"input {index}",
+            f"input {number}",
             expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
             got=type(value).__name__,
         )
     try:
         tensor = as_tensor(value)
     except GradivaError as error:
-        error.problem = f"input {index}"
+        error.problem = f"input {number}: {error.problem}".removesuffix(": ")
         raise
     array = np.asarray(tensor)
     geometry = Geometry.repeated(size, array.shape)
@@ -354,7 +375,9 @@ def _as_argument(argument: Argument, value: Any, size: int) -> Any:
         return value
     if isinstance(value, Tensor):
         array = np.asarray(value)
-        return np.broadcast_to(array, (size, *array.shape)) if argument.per_sample else value.item()
+        if argument.per_sample:
+            return np.broadcast_to(array, (size, *array.shape))
+        return argument.static(array.item() if array.size == 1 else array.tolist())
     if isinstance(value, Value):
         raise OperatorTypeError(
             argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"

@@ -176,3 +176,84 @@ def test_a_batch_of_the_user_is_not_shared_unless_asked() -> None:
     assert not np.shares_memory(output().data, own.data)
     assert np.shares_memory(output(no_copy=True).data, own.data)
     assert own.provenance is None
+
+
+@pytest.mark.parametrize("end", [1e10, -1e10, 1e6])
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_region_far_outside_is_refused(end: float, relative: bool) -> None:
+    """It took minutes: the taps of a pixel grow with the region."""
+    with pytest.raises(ValueError, match=r"(?s)`roi_end`.*sample 0"):
+        gradiva.resize(
+            samples((6, 8, 3)), size=4, roi_start=(0, 0), roi_end=(end, 1), roi_relative=relative
+        )
+
+
+def test_sizes_that_overflow() -> None:
+    images = samples((6, 8, 3), (5, 8, 3))
+    huge: list[Any] = [
+        lambda: gradiva.resize(images, size=(1e10, 1e10)),
+        lambda: gradiva.resize(images, size=(1e9, 1e9)),
+        lambda: gradiva.resize(images, resize_x=2.0**62),
+        lambda: gradiva.crop(images, crop=(1e10, 1e10), out_of_bounds_policy="pad"),
+        lambda: gradiva.crop_mirror_normalize(
+            images, crop=(2.0**31, 2.0**31), out_of_bounds_policy="pad"
+        ),
+        lambda: random.uniform(shape=(2**62, 8), batch_size=2),
+        lambda: random.uniform(shape=[[2**31, 2**31], [1, 1]], batch_size=2),
+        lambda: random.uniform(batch_size=2**62),
+    ]
+    for call in huge:
+        with pytest.raises(gradiva.OperatorValueError, match=r"(?s)too large|at most"):
+            call()
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, [1]])
+def test_bad_seeds(seed: Any) -> None:
+    with pytest.raises(TypeError, match=r"random.uniform: argument `seed`: expected an integer"):
+        random.uniform(seed=seed)
+    with pytest.raises(TypeError, match="integer"):
+        random.set_seed(seed)
+    with pytest.raises(TypeError, match="Pipeline: argument `seed`"):
+        gradiva.Pipeline(batch_size=1, seed=seed)
+
+
+def test_unusable_input_says_why() -> None:
+    for array in (np.zeros((2, 2, 3), complex), np.array(["x"]), np.array([object()])):
+        with pytest.raises(TypeError, match=r"resize: input 0: expected a boolean, integer"):
+            gradiva.resize(array, size=4)
+
+
+def test_smaller_batches_of_a_source_in_dynamic_mode() -> None:
+    source = gradiva.ExternalSource([[np.zeros(1)] * 3, [np.zeros(1)], [np.zeros(1)] * 4])
+    assert [len(source(batch_size=3)) for _ in range(2)] == [3, 1]
+    with pytest.raises(ValueError, match=r"(?s)too large.*test_regressions.py"):
+        source(batch_size=3)
+
+
+def test_an_error_is_not_hidden_by_the_end_of_another_source() -> None:
+    def fails() -> Any:
+        raise OSError("disk")
+
+    @gradiva.pipeline_def(batch_size=1)
+    def program() -> Any:
+        return fn.external_source(fails), fn.external_source(iter([]))
+
+    with pytest.raises(RuntimeError, match="disk"):
+        program().run()
+
+
+def test_select_with_a_mask() -> None:
+    batch = gradiva.batch([1, 2, 3])
+    assert [int(value) for value in batch.select([True, False, True])] == [1, 3]
+    assert len(batch.select([])) == 0
+    with pytest.raises(TypeError, match="integers or a mask"):
+        batch.select([0.5])  # type: ignore[list-item]
+
+
+def test_a_tensor_for_a_fixed_argument() -> None:
+    images = samples((2, 2, 3))
+    one: Any = gradiva.tensor(2.0)
+    two: Any = gradiva.tensor([1.0, 2.0])
+    assert gradiva.crop_mirror_normalize(images, scale=one).at(0).max() > 255
+    with pytest.raises(TypeError, match="`scale`"):
+        gradiva.crop_mirror_normalize(images, scale=two)

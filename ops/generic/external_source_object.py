@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch, as_batch
-from gradiva.eager.errors import OperatorValueError, blaming
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.rng import enter_step, leave_step
@@ -60,9 +60,17 @@ class ExternalSource:
             leave_step(self._token)
             raise
         items = (item,) if self._count == 1 else tuple(item)
-        values = [
-            _value(part, type, batch_size) for part, type in zip(items, self._types, strict=True)
-        ]
+        with blaming("ExternalSource"):
+            if len(items) != self._count:
+                raise OperatorTypeError(
+                    "the source returned the wrong thing",
+                    expected=f"a tuple of {self._count} (num_outputs)",
+                    got=f"{len(items)} values",
+                )
+            values = [
+                _value(part, type, batch_size)
+                for part, type in zip(items, self._types, strict=True)
+            ]
         size = next((len(value) for value in values if isinstance(value, Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
@@ -80,12 +88,11 @@ def _value(item: Any, type: SampleType, batch_size: int | None) -> Batch | Tenso
     dtype, layout = type.dtype, type.layout
     if isinstance(item, Batch | list | tuple):
         made: Batch = as_batch(item, dtype, layout=layout)
-        if batch_size is not None and len(made) != batch_size:
+        if batch_size is not None and len(made) > batch_size:
             raise OperatorValueError(
-                operator="ExternalSource",
-                argument="batch_size",
-                expected=f"{len(made)}, the size of the batch that the source returned",
-                got=str(batch_size),
+                "the source returned a batch that is too large",
+                expected=f"at most {batch_size} samples",
+                got=str(len(made)),
             )
         return Batch(made.data, made.geometry, made.type)
     tensor = as_tensor(item, dtype, layout=layout)

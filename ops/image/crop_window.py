@@ -20,6 +20,7 @@ LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
 DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
+_LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
@@ -53,6 +54,15 @@ def crop_window(
         )
     count = len(shapes)
     sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
+    for letter, size in sizes.items():
+        if (np.abs(size) > _LARGEST).any():
+            sample = int(np.flatnonzero(np.abs(size) > _LARGEST)[0])
+            raise OperatorValueError(
+                argument="crop" if crop is not None else f"crop_{letter.lower()}",
+                expected=f"a size of at most {_LARGEST} pixels",
+                got=str(size[sample]),
+                sample=sample,
+            )
     positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
     anchors = np.zeros_like(shapes)
     windows = shapes.copy()

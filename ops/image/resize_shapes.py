@@ -25,6 +25,8 @@ MODES = ("default", "stretch", "not_larger", "not_smaller")
 # A source region thinner than this is widened by half of it on both sides.
 _THINNEST = 1e-3
 _ONE = np.float32(1.0)
+_FARTHEST = 2.0**31
+_REACH = 65536
 
 
 def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
@@ -54,13 +56,28 @@ def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
     """The argument as float32. The reference crashes on a NaN, so refuse what is not finite."""
     assert value is not None
     assert value.shape == shape
-    bad = ~np.isfinite(value)
+    bad = ~(np.abs(value) <= _FARTHEST)
     if bad.any():
         sample = int(np.argwhere(bad)[0][0])
         raise OperatorValueError(
-            argument=name, expected="finite numbers", got=str(value[bad][0]), sample=sample
+            argument=name,
+            expected=f"finite numbers, of at most {_FARTHEST:.0f}",
+            got=str(value[bad][0]),
+            sample=sample,
         )
     return value.astype(np.float32)
+
+
+def _check_reach(name: str, ends: F64, in_sizes: I64) -> None:
+    """The taps of a pixel grow with the region: refuse one that is nearly all outside."""
+    bad = (ends < -_REACH) | (ends > in_sizes + _REACH)
+    if bad.any():
+        raise OperatorValueError(
+            argument=name,
+            expected=f"a region that ends within {_REACH} pixels of the image",
+            got=f"{ends[bad][0]:g} pixels",
+            sample=int(np.argwhere(bad)[0][0]),
+        )
 
 
 def _region(
@@ -80,6 +97,8 @@ def _region(
     end = _checked("roi_end", roi_end, shape).astype(np.float64)
     if relative:
         start, end = start * in_sizes, end * in_sizes
+    _check_reach("roi_start", start, in_sizes)
+    _check_reach("roi_end", end, in_sizes)
     lo, hi = np.minimum(start, end), np.maximum(start, end)
     widen = np.where(hi - lo < _THINNEST, _THINNEST / 2.0, 0.0)
     return (lo - widen).astype(np.float32), (hi + widen).astype(np.float32), start > end
