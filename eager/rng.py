@@ -9,7 +9,7 @@ source: in it, calls are numbered anew, and samples have the positions the sourc
 from __future__ import annotations
 
 import math
-import secrets
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,7 +125,9 @@ class RNG:
     """
 
     def __init__(self, seed: int | None = None) -> None:
-        self._seed = (secrets.randbits(63) if seed is None else index(seed)) & 0xFFFFFFFFFFFFFFFF
+        self._seed = (
+            int.from_bytes(os.urandom(8), "little") if seed is None else index(seed)
+        ) & 0xFFFFFFFFFFFFFFFF
         self._calls = 0
         self._lock = threading.Lock()
 
