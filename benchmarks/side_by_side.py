@@ -58,7 +58,7 @@ def save(name: str, rows: list[dict[str, Any]]) -> None:
     facts = {
         "command": "python " + " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
         "machine": f"{processor()}, {os.cpu_count()} CPUs, {platform.system()}",
-        "load_before": round(os.getloadavg()[0], 2),
+        "load_average_at_the_end": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         "versions": {
             "gradiva": gradiva.__version__,
