@@ -238,7 +238,7 @@ def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
     view = memoryview(target.data)
     done = 0
     while done < len(view):
-        count = os.preadv(handle, [view[done:]], done)
+        count = os.readv(handle, [view[done:]])
         if count == 0:
             raise OSError(f"it shrank to {done} bytes while it was being read")
         done += count
