@@ -244,7 +244,7 @@ def test_control_c_ends_a_running_pipeline() -> None:
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - sent < 2.0  # a second, and some for a loaded machine
+    assert time.monotonic() - sent < 5.0  # a second on a quiet machine; this one may be loaded
     assert "KeyboardInterrupt" in errors
     assert process.returncode in (1, -signal.SIGINT)
 
