@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, overload
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.dynamic import as_seed
 from gradiva.eager.errors import (
     GradivaError,
     OperatorTypeError,
@@ -20,7 +21,6 @@ from gradiva.eager.errors import (
 )
 from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
-from gradiva.eager.run import as_seed
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
 from .compile import optimise

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager.arguments import Argument, is_edge
 from gradiva.eager.batch import Batch
+from gradiva.eager.dynamic import as_seed, check_common
 from gradiva.eager.errors import (
     GradivaError,
     Location,
@@ -20,7 +21,6 @@ from gradiva.eager.errors import (
 )
 from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
 from gradiva.eager.rng import RNG
-from gradiva.eager.run import as_seed, check_common
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value

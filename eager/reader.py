@@ -7,11 +7,11 @@ from typing import Any, ParamSpec, cast
 
 import numpy as np
 
+from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .lazy import lazy_module
 from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
-from .run import as_seed, check_common
 from .source import Source, SourceOperator
 from .threads import default_pool
 

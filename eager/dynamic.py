@@ -1,0 +1,217 @@
+"""Dynamic mode: the interpreter that runs a call at once, and what it takes from the user."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from .arguments import Argument, is_edge
+from .batch import Batch
+from .device import device, require_cpu
+from .errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
+from .geometry import Geometry
+from .operator import OperatorBase, set_eager
+from .rng import RNG, RandomKey, current_step, get_default_rng
+from .run import execute
+from .tensor import Tensor, as_tensor, to_array
+from .threads import default_pool
+from .value import Value
+
+__all__ = ["Eager", "as_seed", "check_common"]
+
+_MOST_SAMPLES = 1 << 24
+
+
+class Eager:
+    """The interpreter of dynamic mode: a call runs at once, over the worker pool."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        operator.check(inputs, keywords)
+        if operator.effects and not operator.kernels:
+            raise OperatorTypeError(
+                "this makes a source for a pipeline definition; in dynamic mode use its class "
+                "(readers.File, ExternalSource, ...)"
+            )
+        given, common = _split(operator, keywords)
+        size, single = _batch_size(operator, inputs, given, common)
+        batches = tuple(_as_input(value, size, number) for number, value in enumerate(inputs))
+        for name, value in given.items():
+            given[name] = _as_argument(operator.arguments[name], value, size)
+        key, positions = None, None
+        if operator.random:
+            key, positions = random_key(common), _positions(batches, size)
+        outputs = execute(operator, batches, given, size, default_pool(), key, positions)
+        if single:
+            tensors = tuple(batch.tensors[0] for batch in outputs)
+            return tensors[0] if len(tensors) == 1 else tensors
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _split(
+    operator: OperatorBase, keywords: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The operator's own arguments that were given, and the common ones, checked."""
+    given: dict[str, Any] = {}
+    common: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if value is not None:
+            (given if name in operator.arguments else common)[name] = value
+    if common:
+        check_common(operator, common)
+    return given, common
+
+
+def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
+    """Refuse devices that are not there; warn of a seed that nothing would use."""
+    if "device" in common:
+        try:
+            chosen = common["device"]
+            require_cpu(device("gpu" if chosen == "mixed" else chosen))
+        except (ValueError, AttributeError) as error:
+            raise OperatorValueError(str(error), argument="device") from None
+        except GradivaError as error:
+            raise error.complete(argument="device") from None
+    if "seed" in common and not operator.takes_seed:
+        text = f"{operator.name}: `seed` has no effect on an operator that is not random"
+        where = user_location()
+        if where is not None:
+            warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+
+
+def random_key(common: Mapping[str, Any]) -> RandomKey:
+    """The key of a random call: an explicit seed makes the call the same wherever it stands."""
+    seed, rng = common.get("seed"), common.get("rng")
+    if rng is not None and not isinstance(rng, RNG):
+        raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
+    given = as_seed(seed)
+    if given is not None:
+        return RandomKey(given, 0)
+    return (rng or get_default_rng()).draw()
+
+
+def as_seed(seed: Any) -> int | None:
+    """A seed as 64 bits; None if it was not given or is negative. Raises OperatorTypeError."""
+    if seed is None:
+        return None
+    try:
+        number = index(seed)
+    except TypeError:
+        raise OperatorTypeError(
+            argument="seed", expected="an integer", got=describe(seed)
+        ) from None
+    return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
+
+
+def _positions(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    for batch in inputs:
+        if batch.positions is not None:
+            return batch.positions
+    step = current_step()
+    if step is not None and len(step.positions) == size:
+        return step.positions
+    first = int(step.positions[0]) if step is not None and len(step.positions) else 0
+    return np.arange(first, first + size, dtype=np.int64)
+
+
+def _batch_size(
+    operator: OperatorBase,
+    inputs: tuple[Any, ...],
+    given: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> tuple[int, bool]:
+    """The number of samples of a call, and whether it is about single tensors."""
+    size: int | None = None
+    for value in (*inputs, *given.values()):
+        if isinstance(value, Batch):
+            if size is not None and len(value) != size:
+                raise OperatorValueError(
+                    "all inputs and per-sample arguments have one batch size",
+                    expected=f"{size} samples",
+                    got=f"{len(value)}",
+                )
+            size = len(value)
+    if size is None:
+        size = _asked_size(common)
+    if size is None and not inputs:
+        for name, value in given.items():
+            argument = operator.arguments[name]
+            if is_edge(argument, value) and not isinstance(value, Tensor):
+                return len(value), False
+    return (1, True) if size is None else (size, False)
+
+
+def _asked_size(common: Mapping[str, Any]) -> int | None:
+    asked = common.get("batch_size")
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or asked < 0:
+        raise OperatorValueError(
+            argument="batch_size", expected="a number of samples", got=repr(asked)
+        )
+    if asked > _MOST_SAMPLES:
+        raise OperatorValueError(
+            argument="batch_size", expected=f"at most {_MOST_SAMPLES}", got=str(asked)
+        )
+    return int(asked)
+
+
+def _as_input(value: Any, size: int, number: int) -> Batch:
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Value) and not isinstance(value, Tensor):
+        raise OperatorTypeError(
+            f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
+            "definition that made it"
+        )
+    if isinstance(value, list | tuple):
+        raise OperatorTypeError(
+            f"input {number}",
+            expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
+            got=type(value).__name__,
+        )
+    try:
+        tensor = as_tensor(value)
+    except GradivaError as error:
+        error.problem = f"input {number}: {error.problem}".removesuffix(": ")
+        raise
+    array = np.asarray(tensor)
+    geometry = Geometry.repeated(size, array.shape)
+    # A tensor that stands for several samples has no place of its own in a stream.
+    where = tensor.provenance if size == 1 else None
+    return Batch(array.reshape(-1), geometry, tensor.type, where)
+
+
+def _as_argument(argument: Argument, value: Any, size: int) -> Any:
+    """A static value, or a Batch or array with one row per sample."""
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Tensor):
+        array = np.asarray(value)
+        if argument.per_sample:
+            return np.broadcast_to(array, (size, *array.shape))
+        return argument.static(array.item() if array.size == 1 else array.tolist())
+    if isinstance(value, Value):
+        raise OperatorTypeError(
+            argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
+        )
+    if is_edge(argument, value):
+        try:
+            return to_array(value)
+        except GradivaError as error:
+            raise error.complete(argument=argument.name) from None
+    return argument.static(value)
+
+
+set_eager(Eager())
