@@ -58,8 +58,8 @@ class Common(TypedDict, total=False):
     """Arguments that every operator takes.
 
     device: where to run; only "cpu" in this version. name: of the node in a graph. preserve: keep
-    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: expected size of
-    a sample, for sizing buffers. seed: of random operators and readers. batch_size: number of
+    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: accepted; buffers
+    are sized exactly from the shapes. seed: of random operators and readers. batch_size: number of
     samples in dynamic mode, if no input is a batch.
     """
 

@@ -67,7 +67,9 @@ class Reader:
     """Base of the readers of dynamic mode.
 
     It is made with the arguments of the pipeline operator of the same name. Loop over
-    `next_epoch(batch_size=...)`; `get_state` and `set_state` save and restore its place.
+    `next_epoch(batch_size=...)`; `get_state` and `set_state` save and restore its place, always, so
+    `enable_checkpointing` need not be given; nor need `max_batch_size` and `ctx`, for buffers and
+    threads adapt themselves.
     """
 
     operator: SourceOperator[Any]

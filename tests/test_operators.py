@@ -158,7 +158,6 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
     """The type rule, given types only, says what the outputs turn out to be, or "not known"."""
     if not all(isinstance(value, Batch) for value in case.inputs):
         return
-    recorder = Recorder()
     static = {
         name: operator.arguments[name].static(value)
         for name, value in case.arguments.items()
@@ -169,7 +168,6 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
         for field in ("dtype", "ndim", "layout"):
             known = getattr(type, field)
             assert known is None or known == getattr(output.type, field), field
-    assert recorder.finish(()).outputs == ()
 
 
 @pytest.mark.parametrize(("operator", "case"), GOOD)

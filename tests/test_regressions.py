@@ -242,6 +242,13 @@ def test_an_error_is_not_hidden_by_the_end_of_another_source() -> None:
         program().run()
 
 
+def test_the_device_of_a_source_is_not_ignored() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"(?s)ExternalSource: .*no GPU.*test_regressions"
+    ):
+        gradiva.ExternalSource([np.zeros(1)], device="gpu")
+
+
 def test_select_with_a_mask() -> None:
     batch = gradiva.batch([1, 2, 3])
     assert [int(value) for value in batch.select([True, False, True])] == [1, 3]

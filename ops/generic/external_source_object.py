@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.device import device as to_device
+from gradiva.eager.device import require_cpu
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.provenance import Provenance
@@ -39,9 +41,11 @@ class ExternalSource:
         layout: Any = None,
         dtype: Any = None,
     ) -> None:
-        self._feed = Feed(source, cycle)
-        self._count = num_outputs
-        self._types = declared_types(num_outputs, layout, dtype, None)
+        with blaming("ExternalSource"):
+            require_cpu(to_device(device))
+            self._feed = Feed(source, cycle)
+            self._count = num_outputs
+            self._types = declared_types(num_outputs, layout, dtype, None)
         self._token = object()
         self._position = 0
         self._ended = False
