@@ -43,15 +43,18 @@ class Pixelwise(NamedTuple):
     """How an operator works pixel by pixel: a row kernel, and its parameters for a call.
 
     parameters: from a call to float32 (N, 1, P), or (N, channels, P) for a "channelwise" kernel
-    whose channels are treated differently. made: channels of the output; 0: as many as came in.
+    whose channels are treated differently. made: channels of the output, or how to tell them from
+    a call; 0: as many as came in.
     """
 
     row: RowKernel
     parameters: Callable[[Call], np.ndarray[Any, np.dtype[np.float32]]]
-    made: int = 0
+    made: int | Callable[[Call], int] = 0
 
 
-def pixelwise(operator: OperatorBase, row: RowKernel, made: int = 0) -> Callable[[F], F]:
+def pixelwise(
+    operator: OperatorBase, row: RowKernel, made: int | Callable[[Call], int] = 0
+) -> Callable[[F], F]:
     """Decorator of the function that computes the parameters: declare a pixel-wise operator.
 
     The operator gets its CPU kernel from this, and joins fused groups.
@@ -83,8 +86,8 @@ def step_of(call: Call, spec: Pixelwise, channels: int) -> Step:
     source, target = call.inputs[0].dtype, call.types[0].dtype
     assert target is not None
     rows = spec.parameters(call)
-    return Step(spec.row, _storable(source.numpy), _storable(target.numpy), rows,
-                spec.made or channels)  # fmt: skip
+    made = (spec.made(call) if callable(spec.made) else spec.made) or channels
+    return Step(spec.row, _storable(source.numpy), _storable(target.numpy), rows, made)
 
 
 def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -110,10 +113,11 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
             got=str(int(channels[channels != count][0])),
             sample=int(np.flatnonzero(channels != count)[0]),
         )
-    planes = count > 1 and layout[-1:] != "C"
-    if count > 1 and not planes:
+    # One channel that becomes several is interleaved, or a plane, as the several will be.
+    planes = not alike and layout[-1:] != "C"
+    if not alike and not planes:
         frames, inner = np.ones_like(frames), frames
-    made = step.made if count > 1 or not alike else 1
+    made = 1 if alike else step.made
     data = convert_array(source.data, step.source)
     result = target.data
     if target.dtype is float16:

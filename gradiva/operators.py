@@ -3,8 +3,15 @@
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.transpose import transpose as transpose
+from gradiva.ops.image.brightness import brightness as brightness
 from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.color_space_conversion import color_space_conversion as color_space_conversion
+from gradiva.ops.image.color_twist import color_twist as color_twist
+from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
 from gradiva.ops.image.flip import flip as flip
+from gradiva.ops.image.hsv import hsv as hsv
+from gradiva.ops.image.hue import hue as hue
 from gradiva.ops.image.resize import resize as resize
+from gradiva.ops.image.saturation import saturation as saturation

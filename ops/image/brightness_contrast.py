@@ -30,6 +30,19 @@ _DTYPES = (uint8, int8, uint16, int16, int32, float32)
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
 
 
+def linear_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
+    """The type rule that `brightness`, `contrast` and `brightness_contrast` share."""
+    require_dtype(input, _DTYPES)
+    layout = require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
+    if dtype is None:
+        return with_layout(input, layout)
+    if dtype not in _DTYPES:
+        raise OperatorTypeError(
+            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
+        )
+    return with_layout(input, layout).with_(dtype=dtype)
+
+
 @operator("brightness_contrast")
 def brightness_contrast(
     input: SampleType,
@@ -55,15 +68,7 @@ def brightness_contrast(
         input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
     dtype: of the output; the input's by default.
     """
-    require_dtype(input, _DTYPES)
-    layout = require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
-    if dtype is None:
-        return with_layout(input, layout)
-    if dtype not in _DTYPES:
-        raise OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
-    return with_layout(input, layout).with_(dtype=dtype)
+    return linear_type(input, dtype)
 
 
 @brightness_contrast.shapes
@@ -92,19 +97,28 @@ def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
         target[k] = convert_sat(np.float32(source[k]) * multiplier + addend, target)
 
 
-@pixelwise(brightness_contrast, brightness_contrast_row)
-def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits."""
-    brightness, contrast = call["brightness"], call["contrast"]
-    center = call["contrast_center"]
+def linear_rows(
+    call: Call, brightness: Any, shift: Any, contrast: Any, center: Any
+) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits.
+
+    Each value is float32 (N,), or a float32 scalar for all samples; center: None if not given.
+    """
     if center is None:
-        center = np.full(call.size, default_center(call.inputs[0].dtype), np.float32)
+        center = np.float32(default_center(call.inputs[0].dtype))
     scale = np.float32(output_range(call.types[0].dtype or call.inputs[0].dtype))
     rows = np.empty((call.size, 1, 2), np.float32)
     with np.errstate(all="ignore"):
         rows[:, 0, 0] = brightness * contrast
-        rows[:, 0, 1] = call["brightness_shift"] * scale + brightness * (center - contrast * center)
+        rows[:, 0, 1] = shift * scale + brightness * (center - contrast * center)
     return rows
+
+
+@pixelwise(brightness_contrast, brightness_contrast_row)
+def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(N, 1, 2): multiplier and addend of each sample."""
+    names = ("brightness", "brightness_shift", "contrast", "contrast_center")
+    return linear_rows(call, *(call[name] for name in names))
 
 
 @brightness_contrast.cases

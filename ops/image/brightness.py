@@ -1,0 +1,84 @@
+"""`brightness`: multiply and shift the values of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64, int16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.pixelwise import pixelwise
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["brightness"]
+
+
+@operator("brightness")
+def brightness(
+    input: SampleType,
+    /,
+    *,
+    brightness: FloatArg = 1.0,
+    brightness_shift: FloatArg = 0.0,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Change the brightness of each sample.
+
+    out = brightness_shift * range + brightness * in
+
+    computed in float32 and rounded to the output dtype, half away from zero, saturating. `range` is
+    the largest value of the output dtype, 1 for floats. The same as `brightness_contrast` with the
+    contrast left as it is.
+
+    input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
+        CDHW. Without a layout, HW, HWC or FHWC by rank.
+    brightness, brightness_shift: may differ per sample.
+    dtype: of the output; the input's by default.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
+    """
+    return linear_type(input, dtype)
+
+
+@brightness.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@pixelwise(brightness, brightness_contrast_row)
+def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return linear_rows(call, call["brightness"], call["brightness_shift"], np.float32(1), None)
+
+
+@brightness.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    flat = samples((2, 2, 3), low=100, high=100)
+    floats = samples((3, 4, 3), dtype=float32)
+    return [
+        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("half", (flat,), {"brightness": 0.5}, [np.full((2, 2, 3), 50, np.uint8)]),
+        Case("shift", (flat,), {"brightness_shift": 0.2}, [np.full((2, 2, 3), 151, np.uint8)]),
+        Case("saturates", (flat,), {"brightness": 3.0}, [np.full((2, 2, 3), 255, np.uint8)]),
+        Case("per sample", (images,), {"brightness": [0.5, 1.5, -1.0]}),
+        Case("to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
+        Case("empty", (samples(),), {"brightness": 0.5}, []),
+        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
+             match="float64"),
+        Case("wrong length", (images,), {"brightness": [1.0]}, raises=OperatorValueError,
+             match="`brightness`"),
+    ]  # fmt: skip
