@@ -27,7 +27,7 @@ from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .sine_cosine import sine_cosine
+from .series import sine_cosine
 
 __all__ = [
     "colour_type",

@@ -13,8 +13,8 @@ from gradiva.eager.operator import OperatorBase, operators
 
 from .reference import assert_close, reference
 
-# Resampling is close, not equal; all other operators are exact.
-CLOSE = ("resize",)
+# Sums of many products are close, not equal; all other operators are exact.
+CLOSE = ("resize", "gaussian_blur")
 
 
 def _samples(case: Case) -> int:

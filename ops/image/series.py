@@ -1,4 +1,4 @@
-"""Sine and cosine with the same bits on every machine: no library function that might differ."""
+"""Sine, cosine and exponential with the same bits on every machine: no library function that might differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["sine_cosine"]
+__all__ = ["decay", "sine_cosine"]
 
 F32 = np.ndarray[Any, np.dtype[np.float32]]
 F64 = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,3 +40,15 @@ def sine_cosine(degrees: F32) -> tuple[F32, F32]:
         sines = signs * np.where(odd, cosine, sine)
         cosines = signs * np.where(odd, -sine, cosine)
     return sines.astype(np.float32), cosines.astype(np.float32)
+
+
+def decay(values: F64) -> F64:
+    """exp(-x) for x >= 0, in float64."""
+    values = np.minimum(values, 1000.0)
+    doublings = np.rint(values * (1 / math.log(2)))
+    rest = doublings * math.log(2) - values
+    total = np.ones_like(values)
+    for term in range(16, 0, -1):
+        total = 1.0 + rest / term * total
+    result: F64 = np.ldexp(total, -doublings.astype(np.int32))
+    return result

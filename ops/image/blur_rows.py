@@ -1,0 +1,147 @@
+"""The inner loops of `gaussian_blur`: one row of the output from rows of the input."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.convert import convert_sat
+from gradiva.eager.jit import jit
+
+__all__ = ["blur_row", "convert_line", "reflect", "symmetric"]
+
+Array: TypeAlias = npt.NDArray[Any]
+F32: TypeAlias = npt.NDArray[np.float32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+
+@jit
+def symmetric(src: F32, at: I64, weights: F32, half: int, n: int, out: F32) -> None:
+    """`out[:n]` = the weighted sum of 2 * half + 1 runs of n elements that begin at `src[at[k]]`.
+
+    weights: of the middle one, and of the pairs at distance 1, 2, ... from it. The pairs are added
+    from the middle outwards, also where the loops below take several at once.
+    """
+    o = out[:n]
+    m = src[at[half] : at[half] + n]
+    w = weights[0]
+    if half == 0:
+        for j in range(n):
+            o[j] = w * m[j]
+        return
+    b, c = src[at[half - 1] : at[half - 1] + n], src[at[half + 1] : at[half + 1] + n]
+    wb = weights[1]
+    if half == 1:
+        for j in range(n):
+            o[j] = w * m[j] + wb * (b[j] + c[j])
+        return
+    d, e = src[at[half - 2] : at[half - 2] + n], src[at[half + 2] : at[half + 2] + n]
+    wd = weights[2]
+    if half == 2:
+        for j in range(n):
+            o[j] = w * m[j] + wb * (b[j] + c[j]) + wd * (d[j] + e[j])
+        return
+    f, g = src[at[half - 3] : at[half - 3] + n], src[at[half + 3] : at[half + 3] + n]
+    wf = weights[3]
+    for j in range(n):
+        v = w * m[j] + wb * (b[j] + c[j]) + wd * (d[j] + e[j])
+        o[j] = v + wf * (f[j] + g[j])
+    k = 4
+    while k + 1 <= half:
+        b, c = src[at[half - k] : at[half - k] + n], src[at[half + k] : at[half + k] + n]
+        k += 1
+        d, e = src[at[half - k] : at[half - k] + n], src[at[half + k] : at[half + k] + n]
+        k += 1
+        wb, wd = weights[k - 2], weights[k - 1]
+        for j in range(n):
+            o[j] = o[j] + wb * (b[j] + c[j]) + wd * (d[j] + e[j])
+    if k <= half:
+        b, c = src[at[half - k] : at[half - k] + n], src[at[half + k] : at[half + k] + n]
+        wb = weights[k]
+        for j in range(n):
+            o[j] = o[j] + wb * (b[j] + c[j])
+
+
+@jit
+def reflect(index: int, size: int) -> int:
+    """Where the border is mirrored to: of -1 to 1, of `size` to `size - 2`, and so on."""
+    # Divisions are slow, and needed for windows larger than the image only.
+    index = abs(index)
+    if index < size:
+        return index
+    period = 2 * (size - 1)
+    if index <= period:
+        return period - index
+    if size == 1:
+        return 0
+    index = index % period
+    return index if index < size else period - index
+
+
+@jit
+def _filter_line(
+    source: Array, channels: int, weights: F32, half: int, at: I64, line: F32, out: F32
+) -> None:
+    """`out` = one row of the input, blurred along its pixels; `line`: room for it with borders."""
+    n = len(source)
+    border = half * channels
+    middle = line[border : border + n]
+    for j in range(n):
+        middle[j] = np.float32(source[j])
+    width = n // channels
+    for x in range(half):
+        left, right = reflect(x - half, width), reflect(width + x, width)
+        for c in range(channels):
+            line[x * channels + c] = middle[left * channels + c]
+            line[border + n + x * channels + c] = middle[right * channels + c]
+    for k in range(2 * half + 1):
+        at[k] = k * channels
+    symmetric(line, at, weights, half, n, out)
+
+
+@jit
+def blur_row(
+    src: Array,
+    base: int,
+    pitch: int,
+    channels: int,
+    y: int,
+    height: int,
+    wy: F32,
+    half_y: int,
+    wx: F32,
+    half_x: int,
+    line: F32,
+    ring: F32,
+    tags: I64,
+    at: I64,
+    slots: I64,
+    out: F32,
+) -> None:
+    """`out` = row `y` of the blurred plane at `src[base]`, whose rows are `pitch` elements long.
+
+    `ring` keeps 2 * half_y + 1 rows that are blurred along x; `tags` says which row each slot holds
+    (-1: none). Rows that are reached by reflection lie in the window, or the window holds all.
+    """
+    taps = 2 * half_y + 1
+    for k in range(taps):
+        row = reflect(y + k - half_y, height)
+        slot = row % taps
+        if tags[slot] != row:
+            tags[slot] = row
+            head = base + row * pitch
+            _filter_line(
+                src[head : head + pitch], channels, wx, half_x, at, line,
+                ring[slot * pitch : (slot + 1) * pitch],
+            )  # fmt: skip
+        slots[k] = slot * pitch
+    symmetric(ring, slots, wy, half_y, pitch, out)
+
+
+@jit
+def convert_line(source: F32, target: Array) -> None:
+    """Round and saturate."""
+    for j in range(target.size):
+        target[j] = convert_sat(source[j], target)

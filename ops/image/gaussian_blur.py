@@ -1,0 +1,225 @@
+"""`gaussian_blur`: weighted means of the pixels around each pixel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import bool_, dtypes, float16, float32, int16, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .blur_rows import blur_row, convert_line, reflect, symmetric
+from .gaussian_windows import F32, windows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["gaussian_blur"]
+
+_LAYOUTS: Final = (
+    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
+    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
+)  # fmt: skip
+_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+
+
+@operator("gaussian_blur")
+def gaussian_blur(
+    input: SampleType,
+    /,
+    *,
+    sigma: FloatsArg | None = None,
+    window_size: IntsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Blur samples with a Gaussian window, along each of the axes D, H and W.
+
+    input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
+        samples have at most 3 axes, and are blurred along all of them.
+    sigma: standard deviation in pixels, one or one per axis in the order of the layout; may differ
+        per sample. 0: computed as 0.3 * ((window_size - 1) / 2 - 1) + 0.8.
+    window_size: an odd number of pixels, one or one per axis; may differ per sample. 0: computed as
+        2 * ceil(3 * sigma) + 1. Not both may be 0 or not given.
+    dtype: of the output, float32 or the input's; the input's by default.
+
+    Weights are normalised to a sum of 1. Beyond the border pixels are mirrored, the outermost one
+    not repeated. The sums are float32, along W, then H, then D; then the value is rounded half away
+    from zero.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for negative numbers, even windows and windows of more than 65535 pixels.
+    """
+    require_dtype(input, _DTYPES)
+    require_layout(input, _LAYOUTS, {1: "", 2: "", 3: ""})
+    if dtype is None:
+        return input
+    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    return input.with_(dtype=dtype)
+
+
+@gaussian_blur.shapes
+def _shapes(call: Call) -> Geometry:
+    if call["sigma"] is None and call["window_size"] is None:
+        raise OperatorValueError("`sigma` or `window_size` must be given")
+    return call.inputs[0].geometry
+
+
+def _extents(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
+    """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
+    letters = layout or "DHW"[3 - shapes.shape[1] :]
+    first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
+    last = letters.index("W") + 1
+    extents = np.ones((len(shapes), 5), np.int64)
+    extents[:, 0] = shapes[:, :first].prod(axis=1)
+    extents[:, 4 - (last - first) : 4] = shapes[:, first:last]
+    extents[:, 4] = shapes[:, last:].prod(axis=1)
+    return extents, last - first
+
+
+@jit
+def _slices(
+    src: Any, base: int, dst: Any, to: int, depth: int, height: int, pitch: int, channels: int,
+    weights: Any, halves: Any, line: Any, ring: Any, tags: Any, at: Any, slots: Any,
+    out: Any,
+) -> None:  # fmt: skip
+    """Blur `depth` slices along W and H."""
+    for z in range(depth):
+        tags[:] = -1
+        for y in range(height):
+            row = z * height + y
+            blur_row(
+                src, base + z * height * pitch, pitch, channels, y, height, weights[1], halves[1],
+                weights[2], halves[2], line, ring, tags, at, slots, out,
+            )  # fmt: skip
+            convert_line(out[:pitch], dst[to + row * pitch : to + (row + 1) * pitch])
+
+
+@jit
+def _blur_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, weights: Any,
+    halves: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    pitch, most, rings, volume = 0, 1, 0, 0
+    for i in range(begin, end):
+        row = extents[i, 3] * extents[i, 4]
+        pitch = max(pitch, row + 2 * halves[i, 2] * extents[i, 4])
+        rings = max(rings, (2 * halves[i, 1] + 1) * row)
+        for axis in range(3):
+            most = max(most, 2 * halves[i, axis] + 1)
+        if halves[i, 0]:
+            volume = max(volume, extents[i, 1] * extents[i, 2] * row)
+    line, out = np.empty(pitch, np.float32), np.empty(pitch, np.float32)
+    ring, whole = np.empty(rings, np.float32), np.empty(volume, np.float32)
+    tags, at = np.empty(most, np.int64), np.empty(most, np.int64)
+    slots = np.empty(most, np.int64)
+    for i in range(begin, end):
+        planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
+        channels = extents[i, 4]
+        row = extents[i, 3] * channels
+        size = depth * height * row
+        if size == 0:
+            continue
+        own, half = weights[i], halves[i, 0]
+        for p in range(planes):
+            base, to = src_offsets[i] + p * size, dst_offsets[i] + p * size
+            if half == 0:
+                _slices(
+                    src, base, dst, to, depth, height, row, channels, own, halves[i], line, ring,
+                    tags, at, slots, out,
+                )  # fmt: skip
+                continue
+            _slices(
+                src, base, whole, 0, depth, height, row, channels, own, halves[i], line, ring,
+                tags, at, slots, out,
+            )  # fmt: skip
+            for z in range(depth):
+                for y in range(height):
+                    for k in range(2 * half + 1):
+                        at[k] = (reflect(z + k - half, depth) * height + y) * row
+                    symmetric(whole, at, own[0], half, row, out)
+                    there = to + (z * height + y) * row
+                    convert_line(out[:row], dst[there : there + row])
+
+
+@gaussian_blur.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    extents, count = _extents(source.layout, source.geometry.shapes)
+    weights, halves = windows(call["sigma"], call["window_size"], count, call.size)
+    data, result = source.data, target.data
+    # Numba has no float16 on the CPU: such samples pass through float32.
+    if source.dtype is float16:
+        data = convert_array(data, np.dtype(np.float32))
+    if target.dtype is float16:
+        result = np.zeros(result.shape, np.float32)
+    call.for_samples(
+        _blur_samples, data, source.geometry.offsets, result, target.geometry.offsets, extents,
+        weights, halves,
+    )  # fmt: skip
+    if result is not target.data:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+def _expected(image: np.ndarray[Any, Any], window: F32, axes: tuple[int, ...]) -> Any:
+    """The same in NumPy: sums over padded copies, in float64."""
+    half = len(window) // 2
+    total = image.astype(np.float64)
+    for axis in axes:
+        width = [(half, half) if k == axis else (0, 0) for k in range(image.ndim)]
+        padded = np.pad(total, width, mode="reflect")
+        parts = [np.take(padded, np.arange(image.shape[axis]) + k, axis) for k in range(2 * half + 1)]
+        total = sum((w * part for w, part in zip(window, parts, strict=True)), np.zeros_like(total))
+    return np.floor(total + 0.5).astype(image.dtype)
+
+
+@gaussian_blur.cases
+def _cases() -> list[Case]:
+    images = samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
+    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW")
+    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
+    floats = samples((7, 7), (3, 5), layout="HW", dtype=float32)
+    sigma_1 = np.array([0.05448868, 0.24420135, 0.40261996, 0.24420135, 0.05448868])
+    five = {"sigma": 1.0, "window_size": 5}
+    return [
+        Case("one pixel", (images,), {"window_size": 1}, [images.at(i) for i in range(3)]),
+        Case("five", (images,), five, [_expected(images.at(i), sigma_1, (0, 1)) for i in range(3)]),
+        Case("planes", (planes,), five, [_expected(planes.at(i), sigma_1, (1, 2)) for i in (0, 1)]),
+        Case("volume", (volumes,), {"sigma": [0.5, 1.0, 0.7]}),
+        Case("floats", (floats,), {"window_size": [3, 7]}),
+        Case("to float", (images,), {"sigma": 0.8, "dtype": float32}),
+        Case("half", (samples((5, 6), layout="HW", dtype=float16),), {"sigma": 0.8}, oracle=False),
+        Case("sequence", (samples((2, 5, 6, 3), layout="FHWC"),), {"sigma": [2.0, 0.5]}),
+        Case("per sample", (images,), {"sigma": np.array([[0.5], [1.0], [3.0]], np.float32)}),
+        Case("no layout", (samples((4, 5, 3), layout=""),), {"sigma": 0.9}),
+        Case("empty", (samples(),), five, []),
+        Case("neither", (images,), raises=OperatorValueError, match="must be given"),
+        Case("both zero", (images,), {"sigma": 0.0}, raises=OperatorValueError, match="`sigma`"),
+        Case("negative", (images,), {"sigma": -1.0}, raises=OperatorValueError, match="`sigma`"),
+        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
+             match="`window_size`"),
+        Case("huge", (images,), {"sigma": 1e9}, raises=OperatorValueError, match="65535"),
+        Case("axes", (images,), {"sigma": [1.0, 2.0, 3.0]}, raises=OperatorValueError,
+             match="`sigma`"),
+        Case("dtype", (images,), {"sigma": 1.0, "dtype": int16}, raises=OperatorTypeError,
+             match="`dtype`"),
+        Case("bool", (samples((2, 2), layout="HW", dtype=bool_),), {"sigma": 1.0},
+             raises=OperatorTypeError, match="bool"),
+        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),), {"sigma": 1.0},
+             raises=OperatorTypeError, match="layout"),
+    ]  # fmt: skip
