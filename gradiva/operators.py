@@ -5,7 +5,9 @@ from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.transpose import transpose as transpose
 from gradiva.ops.image.brightness import brightness as brightness
 from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
-from gradiva.ops.image.color_space_conversion import color_space_conversion as color_space_conversion
+from gradiva.ops.image.color_space_conversion import (
+    color_space_conversion as color_space_conversion,
+)
 from gradiva.ops.image.color_twist import color_twist as color_twist
 from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop

@@ -126,9 +126,14 @@ def blur_row(
     (-1: none). Rows that are reached by reflection lie in the window, or the window holds all.
     """
     taps = 2 * half_y + 1
+    before = reflect(y - half_y, height)
+    slot = before % taps
     for k in range(taps):
         row = reflect(y + k - half_y, height)
-        slot = row % taps
+        # The slot is row % taps. Rows follow each other by steps of one: no division is needed.
+        slot += row - before
+        slot = 0 if slot == taps else (taps - 1 if slot < 0 else slot)
+        before = row
         if tags[slot] != row:
             tags[slot] = row
             head = base + row * pitch

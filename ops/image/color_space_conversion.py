@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["color_space_conversion"]
 
 _TAKEN: Final = (ImageType.RGB, ImageType.BGR, ImageType.GRAY, ImageType.YCbCr)
+# How channels stand: blue first, or only to be swapped.
+_BLUE_FIRST: Final = np.float32(1)
+_SWAP: Final = np.float32(2)
 Rows = tuple[tuple[float, float, float, float], ...]
 
 
@@ -74,19 +77,18 @@ def _equations() -> dict[tuple[ImageType, ImageType], tuple[Rows, tuple[float, f
 
 
 def _row(source: ImageType, target: ImageType) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """What `convert_row` reads: what to subtract, and four numbers per output channel."""
+    """What `convert_row` reads: how channels stand, what to subtract from red, green and blue, and
+    four numbers per output channel."""
     rgb, bgr = ImageType.RGB, ImageType.BGR
     if {source, target} == {rgb, bgr}:
-        weights = np.hstack([np.eye(3)[::-1], np.zeros((3, 1))])
-        return np.hstack([np.zeros(3), weights.ravel()]).astype(np.float32)
+        return np.array([_SWAP], np.float32)
     plain = (rgb if source == bgr else source, rgb if target == bgr else target)
     equations, subtracted = _EQUATIONS[plain]
     table = np.array(equations)
     if target == bgr:
         table = table[::-1]
-    if source == bgr:
-        table[:, :3] = table[:, 2::-1]
-    return np.hstack([subtracted, table.ravel()]).astype(np.float32)
+    order = _BLUE_FIRST if source == bgr else 0
+    return np.hstack([order, subtracted, table.ravel()]).astype(np.float32)
 
 
 _EQUATIONS: Final = _equations()
@@ -147,7 +149,7 @@ def _weigh(
     one: Any, two: Any, three: Any, target: Any, row: Any, first: int
 ) -> None:  # fmt: skip
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
-    p, q, r = row[0], row[1], row[2]
+    p, q, r = row[1], row[2], row[3]
     for k in range(target.size):
         x, y, z = np.float32(one[k]) - p, np.float32(two[k]) - q, np.float32(three[k]) - r
         target[k] = convert_sat(x * a + y * b + z * c + d, target)
@@ -156,11 +158,18 @@ def _weigh(
 @row_kernel("mixing")
 def convert_row(source: Any, target: Any, row: Any) -> None:
     """One strip, one output channel at a time; a gray source counts as three channels, of which
-    the second and third have no weight."""
-    one = source[0]
-    two, three = (source[1], source[2]) if source.shape[0] == 3 else (one, one)
+    the second and third have no weight. Sums begin with red, also where blue comes first."""
+    if row[0] == _SWAP:
+        for channel in range(3):
+            target[channel][:] = source[2 - channel]
+        return
+    one, two, three = source[0], source[0], source[0]
+    if source.shape[0] == 3:
+        two, three = source[1], source[2]
+        if row[0] == _BLUE_FIRST:
+            one, three = three, one
     for channel in range(target.shape[0]):
-        _weigh(one, two, three, target[channel], row, 3 + 4 * channel)
+        _weigh(one, two, three, target[channel], row, 4 + 4 * channel)
 
 
 @pixelwise(color_space_conversion, convert_row, made=_made)

@@ -14,7 +14,7 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout
+from gradiva.eager.rules import require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -63,7 +63,10 @@ def gaussian_blur(
     OperatorValueError for negative numbers, even windows and windows of more than 65535 pixels.
     """
     require_dtype(input, _DTYPES)
-    require_layout(input, _LAYOUTS, {1: "", 2: "", 3: ""})
+    if input.layout == "":
+        require_ndim(input, (1, 2, 3))
+    else:
+        require_layout(input, _LAYOUTS)
     if dtype is None:
         return input
     if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
@@ -183,7 +186,9 @@ def _expected(image: np.ndarray[Any, Any], window: F32, axes: tuple[int, ...]) -
     for axis in axes:
         width = [(half, half) if k == axis else (0, 0) for k in range(image.ndim)]
         padded = np.pad(total, width, mode="reflect")
-        parts = [np.take(padded, np.arange(image.shape[axis]) + k, axis) for k in range(2 * half + 1)]
+        parts = [
+            np.take(padded, np.arange(image.shape[axis]) + k, axis) for k in range(2 * half + 1)
+        ]
         total = sum((w * part for w, part in zip(window, parts, strict=True)), np.zeros_like(total))
     return np.floor(total + 0.5).astype(image.dtype)
 

@@ -1,4 +1,4 @@
-"""Sine, cosine and exponential with the same bits on every machine: no library function that might differ."""
+"""Sine, cosine and exponential with the same bits on every machine, unlike library functions."""
 
 from __future__ import annotations
 
