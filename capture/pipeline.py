@@ -23,7 +23,7 @@ from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
-from .compile import optimise
+from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode

@@ -3,6 +3,7 @@ that shares the work on each node with a pool."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = ["Outputs", "Positions", "Program", "Values"]
 Outputs = tuple[Batch, ...]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 Values = dict[tuple[Node, int], Batch]
+Keys = Sequence[tuple[Any, Any]]
 
 
 class Program:
@@ -60,18 +62,19 @@ class Program:
         positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey] | None = None,
+        keys: Keys = (),
     ) -> Outputs:
         """The outputs for these values of sources and parameters, which are used up.
 
         positions: of the samples in each source, and under None those that count where no source
-        is named. seed: of random keys that have none, unless `keys` holds them.
+        is named. seed: of random keys that have none. keys: of random calls, and the positions
+        of their samples, where the graph only says which of these it is.
         """
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
             try:
-                outputs = self._call(node, values, size, positions, seed, pool, keys or {})
+                outputs = self._call(node, values, size, positions, seed, pool, keys)
             except GradivaError as error:
                 raise self.locate(error, node) from error.__cause__
             for output, batch in enumerate(outputs):
@@ -88,7 +91,7 @@ class Program:
         all_positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey],
+        keys: Keys,
     ) -> Outputs:
         if node.operator is constant:
             return (_constant(node, size),)
@@ -99,7 +102,11 @@ class Program:
         positions = all_positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
-                key = keys.get(edge.node) or _key(edge, seed)
+                slot = edge.node.attribute("slot")
+                if slot is not None:
+                    key, positions = keys[slot]
+                else:
+                    key = _key(edge, seed)
                 for source in edge.node.inputs:
                     positions = all_positions.get(source.node, positions)
         if node.operator.random:
@@ -118,7 +125,7 @@ class Program:
         positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey],
+        keys: Keys,
     ) -> Outputs:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
         inside: Values = {}

@@ -12,6 +12,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TypeAlias
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "default_num_threads",
     "default_pool",
     "get_num_threads",
+    "pool_in_force",
     "set_num_threads",
 ]
 
@@ -122,6 +124,8 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 _default: WorkerPool | None = None
+pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
+"""The pool of an `EvalContext`, in its block."""
 _default_lock = threading.Lock()
 
 
@@ -139,8 +143,11 @@ def default_num_threads() -> int:
 
 
 def default_pool() -> WorkerPool:
-    """The pool of dynamic mode."""
+    """The pool of dynamic mode in this context."""
     global _default
+    chosen = pool_in_force.get()
+    if chosen is not None:
+        return chosen
     if _default is None:
         with _default_lock:
             if _default is None:

@@ -10,7 +10,7 @@ import pytest
 import gradiva
 from gradiva import fn, random, types
 from gradiva.capture.check import GraphError, check
-from gradiva.capture.compile import optimise
+from gradiva.capture.compiler import optimise
 from gradiva.capture.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.passes.prune import prune
 from gradiva.eager.operator import operators
