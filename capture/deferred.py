@@ -24,13 +24,15 @@ from gradiva.eager.geometry import Geometry
 from gradiva.eager.memory import is_leased
 from gradiva.eager.modes import lazy_interpreter
 from gradiva.eager.operator import OperatorBase, eager_interpreter, interpreter
+from gradiva.eager.run import execute
 from gradiva.eager.tensor import Tensor
+from gradiva.eager.threads import default_pool
 from gradiva.eager.value import SampleType, Value
 
 from .graph import Opaque
-from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate, leaf_of
+from .lazy import Home, LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate, leaf_of
 
-__all__ = ["Deferred", "note"]
+__all__ = ["Deferred", "note", "run_now"]
 
 _CONSTANT = 16
 """Arrays of at most so many elements are part of the program, larger ones are data."""
@@ -39,7 +41,7 @@ _serial = itertools.count()
 
 
 def note(
-    home: Any, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    home: Home, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Pending:
     """One call as a Pending, with its arguments resolved and its types inferred.
 
@@ -49,12 +51,12 @@ def note(
     operator.check(inputs, keywords)
     given, common = split_common(operator, keywords)
     size, single = batch_size_of(operator, inputs, given, common)
-    refs = [_input(value, size, single, index) for index, value in enumerate(inputs)]
+    refs = [_input(home, value, size, index) for index, value in enumerate(inputs)]
     attributes: dict[str, Any] = {}
     for name, value in given.items():
         argument = operator.arguments[name]
         if is_edge(argument, value):
-            refs.append(_argument(argument, value, size, single))
+            refs.append(_argument(home, argument, value, size))
         else:
             static = as_argument(argument, value, size)
             attributes[name] = _hashable(static)
@@ -79,18 +81,20 @@ def _hashable(value: Any) -> Any:
     return Opaque(value) if callable(value) else value
 
 
-def _input(value: Any, size: int, single: bool, index: int) -> Ref:
-    if isinstance(value, LazyBatch) or (isinstance(value, LazyTensor) and single):
-        return Ref(value.pending, value.output)
+def _input(home: Home, value: Any, size: int, index: int) -> Ref:
+    known = home.find(value)
+    if known is not None:
+        return known
     if isinstance(value, Batch):
         return Ref(leaf_of(_snapshot(value)), 0)
     batch = as_input(value, size, index)
     return Ref(_small(batch, isinstance(value, Tensor)), 0)
 
 
-def _argument(argument: Argument, value: Any, size: int, single: bool) -> Ref:
-    if isinstance(value, LazyBatch) or (isinstance(value, LazyTensor) and single):
-        return Ref(value.pending, value.output, argument.name)
+def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
+    known = home.find(value)
+    if known is not None:
+        return known._replace(argument=argument.name)
     if isinstance(value, Batch):
         return Ref(leaf_of(_snapshot(value)), 0, argument.name)
     rows = as_argument(argument, value, size)
@@ -118,6 +122,37 @@ def _snapshot(batch: Batch) -> Batch:
     if isinstance(batch, LazyBatch) or is_leased(batch.data):
         return batch
     return Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
+
+
+def run_now(pending: Pending) -> None:
+    """Run one call at once, as dynamic mode does. It keeps its inputs. Raises GradivaError."""
+    inputs = []
+    given = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in pending.attributes.items()
+    }
+    for ref in pending.inputs:
+        source = ref.source
+        batch = source.batch if isinstance(source, Leaf) else source.value(ref.output)
+        if isinstance(source, Pending) and source.single and not pending.single:
+            geometry = Geometry.repeated(pending.size, batch.geometry.shape(0))
+            batch = Batch(batch.data, geometry, batch.type)
+        if ref.argument is None:
+            inputs.append(batch)
+        else:
+            given[ref.argument] = batch
+    positions = pending.positions
+    for batch in inputs:
+        if batch.positions is not None:
+            positions = batch.positions
+            break
+    try:
+        pending.values = execute(
+            pending.operator, tuple(inputs), given, pending.size, default_pool(), pending.key,
+            positions,
+        )  # fmt: skip
+    except GradivaError as error:
+        raise error.complete(location=pending.location) from error.__cause__
 
 
 def _infer(
@@ -159,6 +194,14 @@ class Deferred:
             self._waiting.add(pending)
         made = pending.hand_out()
         return made[0] if len(made) == 1 else made
+
+    def find(self, value: Any) -> Ref | None:
+        """The call that a lazy value came from, whoever noted it down."""
+        if isinstance(value, LazyBatch):
+            return Ref(value.pending, value.output)
+        if isinstance(value, LazyTensor) and value.pending.home is self:
+            return Ref(value.pending, value.output)
+        return None
 
     def force(self, pending: Pending) -> None:
         """Run a call, and with it those that nobody has read yet and that belong to it."""

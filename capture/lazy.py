@@ -42,9 +42,11 @@ __all__ = [
 
 
 class Home(Protocol):
-    """Who decides how a pending call gets its values."""
+    """Who decides how a pending call gets its values, and knows whose values are its own."""
 
     def force(self, pending: Pending) -> None: ...
+
+    def find(self, value: Any) -> Ref | None: ...
 
 
 class Leaf:
@@ -69,13 +71,14 @@ class Ref(NamedTuple):
 class Pending:
     """One call that was noted down. `values` are its outputs, once it has run.
 
-    observed: the outputs that somebody has looked at; readers: how many pending calls read it.
+    observed: the outputs that somebody has looked at; readers: how many pending calls read it;
+    own_key: whether its random values belong to the captured loop that it is in.
     """
 
     __slots__ = (
         "__weakref__", "attributes", "handed", "home", "inputs", "key", "location", "name",
-        "observed", "operator", "positions", "readers", "serial", "signature", "single", "size",
-        "types", "values",
+        "observed", "operator", "own_key", "positions", "readers", "serial", "signature",
+        "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -99,6 +102,7 @@ class Pending:
         self.location = location
         self.key: RandomKey | None = None
         self.positions: Positions | None = None
+        self.own_key = False
         self.name: str | None = None
         self.signature: Any = None
         self.values: tuple[Batch, ...] | None = None
@@ -266,7 +270,7 @@ def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
     if program is None:
         graph = _graph(order, targets, leaves)
         program = plans.keep(key, graph, Program(optimise(graph)))
-    size = order[0].size
+    size = max([pending.size for pending in order if not pending.single] or [1])
     batches = [leaf.batch for leaf in leaves]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
@@ -341,15 +345,18 @@ def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, 
     for index, pending in enumerate(order):
         edges = []
         for ref in pending.inputs:
-            leaf = _leaf(ref)
-            output = ref.output if leaf is None else 0
-            source = nodes[ref.source if leaf is None else leaf]
+            given = _leaf(ref)
+            output = ref.output if given is None else 0
+            source = nodes[ref.source if given is None else given]
             edges.append(Edge(source, output, ref.argument))
         if pending.operator.random:
             drawn = builder.add(random_key, (), {"slot": index}, (SampleType(None, 0, ""),))
             edges.append(Edge(drawn, 0, "key"))
+        attributes = pending.attributes
+        if pending.operator.random and pending.single:
+            attributes = {**attributes, "shared": True}
         nodes[pending] = builder.add(
-            pending.operator, tuple(edges), pending.attributes, pending.types, pending.location,
+            pending.operator, tuple(edges), attributes, pending.types, pending.location,
             pending.name,
         )  # fmt: skip
     return builder.finish(

@@ -78,6 +78,19 @@ class Step:
         return self.item.batches[0].positions
 
 
+class _Late:
+    """The home of calls whose step is over."""
+
+    def find(self, value: Any) -> Ref | None:
+        return None
+
+    def force(self, pending: Pending) -> None:
+        evaluate([pending])
+
+
+_late = _Late()
+
+
 class _Face:
     """What the context holds of a loop: a loop that nobody iterates over any more must end."""
 
@@ -249,7 +262,7 @@ class CapturedLoop(Iterator[Any]):
         if pending.signature in item.known:
             values = item.results.get(pending.signature)
             if values is not None:
-                pending.settle_early(values)
+                pending.values = values
             self._explanation.served += 1
         else:
             self._miss(step, pending)
@@ -304,6 +317,7 @@ class CapturedLoop(Iterator[Any]):
             running = current_step()
             mine = running is not None and running.leader is self._token
             key = (pending.key, mine or object())
+            pending.own_key = mine
         attributes = tuple(
             (name, key_of(value)) for name, value in sorted(pending.attributes.items())
         )
@@ -331,6 +345,11 @@ class CapturedLoop(Iterator[Any]):
         if self._plan is None:
             self._plan = LoopPlan(self.operator, self._token)
         self._plan.learn(step.calls, fresh, known_leaves, step.source)
+        for call in step.calls:
+            # Who still holds a value must not hold the whole step.
+            call.home = _late
+            if call.values is not None:
+                call.inputs = ()
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
