@@ -12,6 +12,7 @@ prefetching pipeline with the same bits.
 
 from gradiva import decoders as decoders
 from gradiva import fn as fn
+from gradiva import math as math
 from gradiva import pipeline as pipeline
 from gradiva import random as random
 from gradiva import readers as readers
