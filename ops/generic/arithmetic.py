@@ -170,7 +170,8 @@ def to_operand(value: Any) -> Any:
             return np.asarray(value, scalar_dtype(value))
         array = np.asarray(value)
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
-        return array.astype([scalar_dtype(end) for end in ends][0])
+        kinds = [scalar_dtype(end) for end in ends]
+        return array.astype(kinds[0])
     except OverflowError as error:
         raise OperatorValueError(str(error).rstrip(".")) from None
     except (TypeError, ValueError):
