@@ -79,11 +79,15 @@ def parse(ranges: Any) -> tuple[Items, tuple[Value, ...]]:
 
 def _number(value: Any, given: list[Value]) -> int | str:
     """A number for all samples, or GIVEN."""
-    if isinstance(value, Value) and not (hasattr(value, "item") and value.type.ndim == 0):
-        given.append(value)
-        return GIVEN
+    number: Any = value
+    if isinstance(value, Value):
+        # A tensor is the same for all samples; it has an `item`, batches and symbols have none.
+        if not hasattr(number, "item") or number.ndim:
+            given.append(value)
+            return GIVEN
+        number = number.item()
     try:
-        return int(operator.index(value.item() if isinstance(value, Value) else value))
+        return int(operator.index(number))
     except TypeError:
         raise OperatorTypeError(
             "a subscript of a type it does not take", expected=_MEANT, got=describe(value)

@@ -145,7 +145,7 @@ def test_both_modes() -> None:
 def test_equal_calls_are_one_node() -> None:
     @gradiva.pipeline_def(batch_size=1)
     def pipeline() -> Any:
-        x = fn.external_source(source=lambda: [np.float32([1, 2])])
+        x = fn.external_source(source=lambda: [np.array([1, 2], np.float32)])
         one, two = gradiva.math.clamp(x, 0, 1), gradiva.math.clamp(x, 0, 1)
         return one, two, abs(x), gradiva.math.abs(x), x**2.0, gradiva.math.pow(x, 2.0)
 

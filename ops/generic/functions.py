@@ -46,7 +46,9 @@ __all__ = [
     "tanh",
 ]
 
-Operand: TypeAlias = "Value | np.ndarray[Any, Any] | float | list[Any] | tuple[Any, ...]"
+Operand: TypeAlias = (
+    "Value | np.ndarray[Any, Any] | np.generic | float | list[Any] | tuple[Any, ...]"
+)
 """A Batch, Tensor, symbol, array, number or list of numbers."""
 
 

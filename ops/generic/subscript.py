@@ -70,7 +70,7 @@ def _take(value: Value, ranges: Any) -> Any:
     """`value.slice[ranges]`."""
     with blaming(subscript.name):
         items, numbers = parse(ranges)
-    return subscript(value, *numbers, ranges=items)
+    return subscript.bind((value, *numbers), {"ranges": items})
 
 
 arithmetic["getitem"] = _take
@@ -122,7 +122,8 @@ def _index(number: Any, extent: Int64Array, axis: int) -> Int64Array:
         sample = int(np.flatnonzero(bad)[0])
         wrong = number if isinstance(number, int) else int(number[sample])
         raise out_of_range(wrong, axis, int(extent[sample]), sample)
-    return np.where(index < 0, index + extent, index)
+    found: Int64Array = np.where(index < 0, index + extent, index)
+    return found
 
 
 def _range(fields: list[Any], extent: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -140,7 +141,8 @@ def _range(fields: list[Any], extent: Int64Array) -> tuple[Int64Array, Int64Arra
         if number is None:
             return default
         place = np.zeros_like(extent) + number
-        return np.clip(np.where(place < 0, place + extent, place), least, most)
+        cut: Int64Array = np.clip(np.where(place < 0, place + extent, place), least, most)
+        return cut
 
     first = end(start, np.where(forward, 0, most))
     distance = end(stop, np.where(forward, extent, -1)) - first

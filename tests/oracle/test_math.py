@@ -8,6 +8,8 @@ float32 is NaN at 0 and at infinity, and it refuses float16 on the CPU, where ou
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,13 +104,14 @@ def test_numbers_and_broadcasting(number: Any) -> None:
         [np.random.default_rng(i).integers(0, 9, (2 + i, 3), np.uint8) for i in range(3)],
         layout="HC",
     )
-    channels = batch([np.float32([1, 2, 3])] * 3, layout="C")
-    for call in (
+    channels = batch([np.array([1, 2, 3], np.float32)] * 3, layout="C")
+    calls: list[Callable[[Any, Any, Any], Any]] = [
         lambda m, x, c: m.max(x, number),
         lambda m, x, c: m.min(number, c),
         lambda m, x, c: m.clamp(x, number, c),
         lambda m, x, c: m.clamp(number, c, x),
         lambda m, x, c: m.clamp(value=x, lo=c, hi=5),
-    ):
-        theirs = reference(lambda x, c, call=call: call(math, x, c), [images, channels])
+    ]
+    for call in calls:
+        theirs = reference(partial(call, math), [images, channels])
         assert_close(call(gradiva.math, images, channels), theirs)
