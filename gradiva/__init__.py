@@ -12,6 +12,7 @@ prefetching pipeline with the same bits.
 
 from gradiva import decoders as decoders
 from gradiva import fn as fn
+from gradiva import math as math
 from gradiva import pipeline as pipeline
 from gradiva import random as random
 from gradiva import readers as readers
@@ -42,6 +43,7 @@ from gradiva.eager.errors import OperatorRuntimeError as OperatorRuntimeError
 from gradiva.eager.errors import OperatorTypeError as OperatorTypeError
 from gradiva.eager.errors import OperatorValueError as OperatorValueError
 from gradiva.eager.rng import step as step
+from gradiva.eager.subscripts import newaxis as newaxis
 from gradiva.eager.tensor import Tensor as Tensor
 from gradiva.eager.tensor import as_tensor as as_tensor
 from gradiva.eager.tensor import tensor as tensor
