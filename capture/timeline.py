@@ -25,7 +25,7 @@ _COLOURS = (
     "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d",
     "#ff9da6", "#1f9e89", "#8c6bb1", "#a6761d",
 )  # fmt: skip
-_WAITING = "#d8dee4"
+_WAITING, _OTHER = "#d8dee4", "#9aa5b1"
 _WORK = ("source", "operator")
 
 
@@ -109,12 +109,13 @@ class Timeline:
         made = {event.facts["batch"] for event in self._events if event.kind == "batch"}
         taken = {event.facts["batch"] for event in self._events if event.kind == "run"}
         for event in self._events:
-            common = {
+            begin = (event.begin - self._begin) / 1000
+            common: dict[str, Any] = {
                 "name": event.name,
                 "cat": event.kind,
                 "pid": process,
                 "tid": numbers[event.thread],
-                "ts": (event.begin - self._begin) / 1000,
+                "ts": begin,
             }
             if event.phase == "C":
                 found.append({**common, "ph": "C", "args": event.facts})
@@ -125,7 +126,7 @@ class Timeline:
             if event.kind in ("batch", "run") and batch in made & taken:
                 flow = {**common, "name": "batch", "cat": "flow", "id": batch}
                 # Both ends must lie within the events that they bind to.
-                flow["ts"] = common["ts"] + duration * 0.999
+                flow["ts"] = begin + duration * 0.999
                 flow["ph"] = "s" if event.kind == "batch" else "f"
                 found.append(flow if event.kind == "batch" else {**flow, "bp": "e"})
         return found
@@ -247,7 +248,7 @@ class Timeline:
 
 
 def _bar(event: Event, left: float, top: float, wide: float, colours: dict[str, str]) -> str:
-    colour = colours.get(event.name, _WAITING)
+    colour = _WAITING if event.kind == "wait" else colours.get(event.name, _OTHER)
     facts = ", ".join(f"{key} {value}" for key, value in event.facts.items())
     note = f"{event.name}: {(event.end - event.begin) / 1e6:.3f} ms {facts}".strip()
     return (

@@ -61,9 +61,7 @@ class Recording:
         """Something that began at `began`, in the calling thread, has just ended."""
         self._add(owner, "X", kind, name, began, facts)
 
-    def call(
-        self, owner: Any, kind: str, name: str, began: int, outputs: tuple[Any, ...]
-    ) -> None:
+    def call(self, owner: Any, kind: str, name: str, began: int, outputs: tuple[Any, ...]) -> None:
         """A source was read or an operator run: `outputs` are its batches."""
         size = max(map(len, outputs), default=0)
         nbytes = sum(batch.nbytes for batch in outputs)
@@ -83,8 +81,7 @@ class Recording:
             self.made += 1
 
     def taken(self, owner: Any, began: int, length: int) -> None:
-        """A batch was taken from the queue; began: when the wait for it began, 0 if there was none.
-        """
+        """A batch was taken from the queue; began: when the wait for it began, 0 if there was none."""
         if began:
             self._add(owner, "X", "wait", "wait: the queue is empty", began, {})
         self._count(owner, length)
