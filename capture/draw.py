@@ -51,9 +51,10 @@ def before_after(before: Graph, after: Graph) -> BeforeAfter:
 
 
 def _document(body: str, width: float, height: float) -> str:
+    wide, high = number(width), number(height)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" height="{number(height)}" '
-        f'viewBox="0 0 {number(width)} {number(height)}" font-family="{SANS}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+        f'viewBox="0 0 {wide} {high}" font-family="{SANS}">'
         f'<rect x="0.5" y="0.5" width="{number(width - 1)}" height="{number(height - 1)}" rx="10" '
         f'fill="#ffffff" stroke="#d8dee4"/>{body}</svg>'
     )

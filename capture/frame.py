@@ -148,7 +148,7 @@ class Frame:
         return "".join([*self._edges(), *self._boxes()])
 
     def _edges(self) -> Iterator[str]:
-        for (edge, source, target), path, start in zip(
+        for (edge, source, target), way, start in zip(
             self.edges, self.layout.paths, self.layout.starts, strict=True
         ):
             port = self.boxes[target].card.kind == "port"
@@ -157,10 +157,10 @@ class Frame:
                 colour, dash, width = FAINT, "2 3", 1.1
             elif edge.argument is not None:
                 colour, dash = ("#d9822b" if edge.argument == "key" else "#5b7fb5"), "5 3"
+            first, tip = way[0], way[-1]
             if self.boxes[source].card.kind == "port" and not self.boxes[source].labels:
-                path = [Point(path[0].x, -3), *path[1:]]  # from the border of the group
-            tip = path[-1]
-            path = [*path[:-1], Point(tip.x, tip.y - (0 if port else 6))]
+                first = Point(first.x, -3)  # from the border of the group
+            path = [first, *way[1:-1], Point(tip.x, tip.y - (0 if port else 6))]
             dashes = f' stroke-dasharray="{dash}"' if dash else ""
             yield (
                 f'<path d="{curve(path, start)}" fill="none" stroke="{colour}" '

@@ -39,7 +39,7 @@ class _Row(NamedTuple):
 
 
 def record_timeline(executor: Executor, batches: int) -> Timeline:
-    """Take batches until that many were made in sight, or the data ends.
+    """Take batches until that many of them were made in sight, or the data ends.
 
     Those that had been made ahead are taken first. Raises what making a batch raised.
     """
@@ -48,7 +48,7 @@ def record_timeline(executor: Executor, batches: int) -> Timeline:
         # Under the lock of the queue, so that batches are counted from the same moment.
         with executor._changed:
             recording = stack.enter_context(record(pool, executor.waiting()))
-        while not ended and sum(event.kind == "batch" for event in recording.events) < batches:
+        while not ended and (recording.first is None or taken - recording.first < batches):
             began = recording.now()
             try:
                 executor.get()

@@ -49,6 +49,8 @@ class Recording:
         """The operator that the worker threads are busy with."""
         self.made = ready
         """Batches put into the queue: the number of the batch that is being made."""
+        self.first: int | None = None
+        """The number of the first batch that was wholly made in sight."""
 
     now = staticmethod(time.perf_counter_ns)
 
@@ -59,6 +61,8 @@ class Recording:
 
     def done(self, owner: Any, kind: str, name: str, began: int, **facts: Any) -> None:
         """Something that began at `began`, in the calling thread, has just ended."""
+        if kind == "batch" and self.first is None and owner is self.owner:
+            self.first = self.made
         self._add(owner, "X", kind, name, began, facts)
 
     def call(self, owner: Any, kind: str, name: str, began: int, outputs: tuple[Any, ...]) -> None:
@@ -81,7 +85,7 @@ class Recording:
             self.made += 1
 
     def taken(self, owner: Any, began: int, length: int) -> None:
-        """A batch was taken from the queue; began: when the wait for it began, 0 if there was none."""
+        """A batch was taken from the queue; began: of the wait for it, 0 if there was none."""
         if began:
             self._add(owner, "X", "wait", "wait: the queue is empty", began, {})
         self._count(owner, length)
