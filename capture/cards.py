@@ -12,12 +12,12 @@ from gradiva.eager.dtypes import DType
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.value import SampleType
 
-from .leaves import constant, random_key
+from .leaves import constant, parameter, random_key
 
 if TYPE_CHECKING:
     from .graph import Edge, Graph, Node
 
-__all__ = ["MOST", "Card", "card", "members", "output_card", "type_text"]
+__all__ = ["MOST", "Card", "card", "inputs_of", "members", "output_card", "type_text"]
 
 MOST = 34
 """The characters of a line, at most."""
@@ -40,7 +40,20 @@ class Card:
 
 def members(node: Node) -> tuple[Node, ...]:
     """The calls inside a fused node, in order; () for other nodes."""
-    return tuple(getattr(node, "members", ()))
+    return node.members
+
+
+def inputs_of(node: Node, group: Node | None = None) -> tuple[Edge, ...]:
+    """The inputs of a node; those of a member of `group` as the group takes them."""
+    if group is None:
+        return node.inputs
+    found = []
+    for edge in node.inputs:
+        if edge.node.operator is parameter:
+            taken = group.inputs[edge.node.attribute("number")]
+            edge = taken._replace(argument=edge.argument)  # noqa: PLW2901
+        found.append(edge)
+    return tuple(found)
 
 
 def card(node: Node, graph: Graph) -> Card:
@@ -56,6 +69,8 @@ def card(node: Node, graph: Graph) -> Card:
         number, seed = node.attribute("number"), node.attribute("seed")
         title = f"key {number % _BEFORE}" if seed is None or number else f"seed {seed}"
         return Card("key", title, (), (), note)
+    if node.operator is parameter:
+        return Card("source", f"input {node.attribute('number')}", (), types, note)
     if members(node):
         return Card("fused", shorten(node.operator.name), (), types, note)
     kind = "operator"
@@ -129,7 +144,8 @@ def _text(value: Any) -> str:
 
 
 def _note(node: Node, graph: Graph) -> str:
-    given = [f"{name}={_whole(value)}" for name, value in node.attributes]
+    given = [f"{name}={_whole(value)}" for name, value in node.attributes if name != "members"]
+    given += [f"  {member.operator.name}" for member in members(node)]
     lines = [node.operator.name, *given, "→ " + ", ".join(map(str, node.type))]
     lines += [f"at {place}" for place in graph.locations.get(node, ())]
     return "\n".join(lines)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from .graph import Graph
-from .leaves import constant, random_key
+from .graph import Graph, Node
+from .leaves import constant, fused, parameter, random_key
 from .tracer import infer
 
 __all__ = ["GraphError", "check"]
+
+
+_OWN = {"effect", "seed", "shared", "number", "value", "layout", "members", "slot"}
 
 
 class GraphError(AssertionError):
@@ -28,7 +31,7 @@ def check(graph: Graph) -> Graph:
                 raise GraphError(f"{where}: uses an output that does not exist")
             if edge.argument not in (None, "key", "source", *node.operator.arguments):
                 raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
-        known = {*node.operator.arguments, "effect", "seed", "shared", "number", "value", "layout"}
+        known = {*node.operator.arguments, *_OWN}
         for name, value in node.attributes:
             if name not in known:
                 raise GraphError(f"{where}: unknown attribute {name}")
@@ -38,7 +41,9 @@ def check(graph: Graph) -> Graph:
                 effects.add(value)
         if node.operator.random != any(edge.argument == "key" for edge in node.inputs):
             raise GraphError(f"{where}: a random operator has a key, and no other has")
-        if node.operator not in (constant, random_key):
+        if node.operator is fused:
+            _check_members(node, where)
+        elif node.operator not in (constant, parameter, random_key):
             given = {k: v for k, v in node.attributes if k in node.operator.arguments}
             edges = tuple(edge for edge in node.inputs if edge.argument != "key")
             if infer(node.operator, edges, given) != node.type:
@@ -48,3 +53,24 @@ def check(graph: Graph) -> Graph:
         if edge.node not in seen or not 0 <= edge.output < len(edge.node.type):
             raise GraphError("an output of the graph is not an output of one of its nodes")
     return graph
+
+
+def _check_members(group: Node, where: str) -> None:
+    """The members of a fused group are a chain, and read nothing but each other and its inputs."""
+    last: Node | None = None
+    for member in group.members:
+        if member.operator.stage is None:
+            raise GraphError(f"{where}: {member.operator.name} cannot be fused")
+        for edge in member.inputs:
+            inside = edge.node is last and edge.argument is None
+            number = edge.node.attribute("number", len(group.inputs))
+            given = edge.node.operator is parameter and number < len(group.inputs)
+            if not inside and not given:
+                raise GraphError(f"{where}: {member.operator.name} reads what is not there")
+        if last is not None and member.inputs[0].node is not last:
+            raise GraphError(f"{where}: its members are no chain")
+        if infer(member.operator, member.inputs, dict(member.attributes)) != member.type:
+            raise GraphError(f"{where}: {member.operator.name} has another type than its rule says")
+        last = member
+    if len(group.members) < 2 or last is None or last.type != group.type:
+        raise GraphError(f"{where}: its type is not that of its last member")

@@ -9,13 +9,17 @@ from typing import TypeAlias
 
 from .check import check
 from .graph import Graph
+from .passes.fold import fold
+from .passes.fuse import fuse, region
+from .passes.lower import lower
+from .passes.move import move
 from .passes.prune import prune
 
 __all__ = ["PASSES", "optimise"]
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-PASSES: tuple[Pass, ...] = (prune,)
+PASSES: tuple[Pass, ...] = (prune, fold, lower, move, region, fuse)
 """In the order in which they run."""
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .cards import Card, card, members, output_card
+from .cards import Card, card, inputs_of, members, output_card
 
 if TYPE_CHECKING:
-    from .graph import Edge, Graph, Node
+    from .graph import Graph, Node
 
 __all__ = ["dot", "mermaid"]
 
@@ -31,7 +31,7 @@ _MERMAID = {  # what stands around the text
 
 
 class _Names:
-    """Short names of nodes, and which node an edge to or from a group is drawn at."""
+    """Short names of nodes, members included; an edge to or from a group is drawn at a member."""
 
     def __init__(self, graph: Graph) -> None:
         self.numbers: dict[Node, str] = {}
@@ -47,31 +47,24 @@ class _Names:
         inside = members(node)
         return self.source(inside[-1]) if inside else self.numbers[node]
 
-    def target(self, node: Node, edge: Edge) -> str:
-        """The member of a group that takes the edge, else its first one; or the node."""
-        inside = members(node)
-        if not inside:
-            return self.numbers[node]
-        takers = [member for member in inside if edge in member.inputs]
-        return self.target((takers or inside)[0], edge)
-
 
 def _links(graph: Graph, names: _Names) -> list[tuple[str, str, str | None]]:
     """(source, target, name of the argument that is fed) of all edges, those in groups included."""
     found: list[tuple[str, str, str | None]] = []
 
-    def visit(nodes: Sequence[Node], known: set[Node]) -> None:
-        known = known | set(nodes)
+    def visit(nodes: Sequence[Node], group: Node | None) -> None:
         for node in nodes:
+            inside = members(node)
+            if inside:
+                visit(inside, node)
+                continue
             found.extend(
-                (names.source(edge.node), names.target(node, edge), edge.argument)
-                for edge in node.inputs
-                if edge.node in known
+                (names.source(edge.node), names.numbers[node], edge.argument)
+                for edge in inputs_of(node, group)
+                if edge.node in names.numbers
             )
-            # Edges from outside have been drawn to the members that take them.
-            visit(members(node), set())
 
-    visit(graph.nodes, set())
+    visit(graph.nodes, None)
     outputs = enumerate(graph.outputs)
     return found + [(names.source(edge.node), f"out{index}", None) for index, edge in outputs]
 

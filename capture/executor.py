@@ -18,28 +18,22 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import trace
-from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.rng import RandomKey
-from gradiva.eager.run import execute
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
-from .graph import Edge, Graph, Node, Opaque
-from .leaves import constant, random_key
+from .graph import Graph, Node, Opaque
+from .program import Outputs, Positions, Program, Values
 
 __all__ = ["Executor", "Plan"]
 
-Outputs = tuple[Batch, ...]
-Positions = np.ndarray[Any, np.dtype[np.int64]]
-
 
 class Plan:
-    """A graph with its sources opened: `run` makes the next batch of each output."""
+    """A program with its sources opened: `run` makes the next batch of each output."""
 
     def __init__(self, graph: Graph, batch_size: int, seed: int, pool: WorkerPool) -> None:
         self.graph = graph
+        self.program = Program(graph)
         self.batch_size = batch_size
         self.seed = seed
         self.pool = pool
@@ -48,10 +42,6 @@ class Plan:
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
-        self._steps = [
-            node for node in graph.nodes if node not in self.sources and node.operator != random_key
-        ]
-        self._last_use = self._find_last_uses()
 
     def _open(self, node: Node, operator: SourceOperator[Any]) -> Source:
         given = {
@@ -62,50 +52,23 @@ class Plan:
         try:
             return operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
         except GradivaError as error:
-            raise self._locate(error, node) from error.__cause__
-
-    def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
-        """What can be let go after a node has run, so that its memory serves the next one."""
-        last: dict[tuple[Node, int], Node] = {}
-        for node in self._steps:
-            for edge in node.inputs:
-                last[edge.node, edge.output] = node
-        for edge in self.graph.outputs:
-            last.pop((edge.node, edge.output), None)
-        uses: dict[Node, list[tuple[Node, int]]] = {}
-        for value, node in last.items():
-            uses.setdefault(node, []).append(value)
-        return uses
+            raise self.program.locate(error, node) from error.__cause__
 
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
         recording = trace.active
-        started = began = 0 if recording is None else recording.now()
-        values: dict[tuple[Node, int], Batch] = {}
+        started = 0 if recording is None else recording.now()
+        values: Values = {}
         size = self._read(values)
         positions = self._positions(values, size)
         self.iteration += 1
-        for node in self._steps:
-            if self.pool.cancelled:
-                raise StopIteration
-            if recording is not None:
-                began = recording.start(node.operator.name)
-            try:
-                outputs = self._call(node, values, size, positions)
-            except GradivaError as error:
-                raise self._locate(error, node) from error.__cause__
-            if recording is not None:
-                recording.call(self.pool, "operator", node.operator.name, began, outputs)
-            for output, batch in enumerate(outputs):
-                values[node, output] = batch
-            for value in self._last_use.get(node, ()):
-                values.pop(value, None)
+        outputs = self.program.run(values, size, positions, self.seed, self.pool)
         if recording is not None:
             facts = {"batch": recording.made, "samples": size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
-        return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+        return outputs
 
-    def _read(self, values: dict[tuple[Node, int], Batch]) -> int:
+    def _read(self, values: Values) -> int:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
@@ -116,7 +79,7 @@ class Plan:
             try:
                 batches = source.read(self.batch_size, self.pool)
             except GradivaError as error:
-                failure = failure or self._locate(error, node)
+                failure = failure or self.program.locate(error, node)
                 continue
             except StopIteration as stop:
                 failure = failure or stop
@@ -127,7 +90,7 @@ class Plan:
                 values[node, output] = batch
             read = len(batches[0])
             if size is not None and read != size and failure is None:
-                failure = self._locate(
+                failure = self.program.locate(
                     OperatorValueError(
                         "all sources of a pipeline deliver batches of one size",
                         expected=f"{size} samples",
@@ -140,7 +103,7 @@ class Plan:
             raise failure
         return self.batch_size if size is None else size
 
-    def _positions(self, values: dict[tuple[Node, int], Batch], size: int) -> dict[Any, Positions]:
+    def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
         first = self.iteration * self.batch_size
         found: dict[Any, Positions] = {None: np.arange(first, first + size, dtype=np.int64)}
@@ -150,65 +113,9 @@ class Plan:
                 found[node] = found[None] = own
         return found
 
-    def _call(
-        self,
-        node: Node,
-        values: dict[tuple[Node, int], Batch],
-        size: int,
-        all_positions: dict[Any, Positions],
-    ) -> Outputs:
-        if node.operator is constant:
-            return (_constant(node, size),)
-        inputs: list[Batch] = []
-        given: dict[str, Any] = {
-            name: value.value if isinstance(value, Opaque) else value
-            for name, value in node.attributes
-            if name in node.operator.arguments
-        }
-        key = None
-        positions = all_positions[None]
-        for edge in node.inputs:
-            if edge.argument is None:
-                inputs.append(values[edge.node, edge.output])
-            elif edge.argument == "key":
-                key = self._key(edge)
-                for source in edge.node.inputs:
-                    positions = all_positions.get(source.node, positions)
-            else:
-                given[edge.argument] = values[edge.node, edge.output]
-        if node.operator.random:
-            own = next((batch.positions for batch in inputs if batch.positions is not None), None)
-            positions = positions if own is None else own
-            if node.attribute("shared"):
-                outputs = execute(node.operator, (), given, 1, self.pool, key, positions[:1])
-                return tuple(_repeat(batch, size) for batch in outputs)
-        return execute(node.operator, tuple(inputs), given, size, self.pool, key, positions)
-
-    def _key(self, edge: Edge) -> RandomKey:
-        seed = edge.node.attribute("seed")
-        return RandomKey(self.seed if seed is None else seed, edge.node.attribute("number"))
-
-    def _locate(self, error: GradivaError, node: Node) -> GradivaError:
-        lines = self.graph.locations.get(node, ())
-        name = self.graph.names.get(node)
-        operator = f"{node.operator.name} ({name})" if name else node.operator.name
-        error.operator = operator
-        return error.complete(location=lines[0] if lines else None)
-
     def reset(self) -> None:
         for source in self.sources.values():
             source.reset()
-
-
-def _constant(node: Node, size: int) -> Batch:
-    array = node.attribute("value")
-    geometry = Geometry.repeated(size, array.shape)
-    return Batch(array.reshape(-1), geometry, node.type[0])
-
-
-def _repeat(batch: Batch, size: int) -> Batch:
-    geometry = Geometry.repeated(size, batch.geometry.shape(0))
-    return Batch(batch.data, geometry, batch.type)
 
 
 class Executor:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .cards import Card, card, members, output_card
+from .cards import Card, card, inputs_of, members, output_card
 from .layers import Link, Point
 from .layout import Layout, arrange
 from .strokes import (
@@ -58,7 +58,7 @@ class Frame:
         nodes: Sequence[Node],
         entering: Sequence[Edge],
         leaving: Sequence[Edge],
-        group: bool = False,
+        group: Node | None = None,
     ) -> None:
         self.graph = graph
         self.boxes: list[_Box] = []
@@ -70,7 +70,7 @@ class Frame:
             place.setdefault((edge.node, edge.output), (len(self.boxes), 0))
             self.boxes.append(_port(edge.argument or ""))
         for node in nodes:
-            known = _in_the_middle(edge for edge in node.inputs if edge[:2] in place)
+            known = _in_the_middle(edge for edge in inputs_of(node, group) if edge[:2] in place)
             box = self._box(node, known)
             for index, edge in enumerate(known):
                 self._link(edge, place[edge.node, edge.output], len(self.boxes), box.enter[index])
@@ -79,7 +79,7 @@ class Frame:
             self.boxes.append(box)
         first = len(self.boxes)
         for index, edge in enumerate(leaving):
-            box = _port() if group else _pill(output_card(edge, index))
+            box = _port() if group is not None else _pill(output_card(edge, index))
             self._link(edge, place[edge.node, edge.output], len(self.boxes), box.width / 2)
             self.boxes.append(box)
         self.layout: Layout = arrange(
@@ -129,7 +129,7 @@ class Frame:
         same = len(last.type) == len(node.type)
         edge = type(known[0]) if known else None
         leaving = [edge(last, output) for output in range(len(last.type))] if same and edge else []
-        inner = Frame(self.graph, inside, known, leaving, group=True)
+        inner = Frame(self.graph, inside, known, leaving, node)
         width = max(inner.layout.width, bold_width(shown.title, NAME)) + 2 * 14
         aside = (width - inner.layout.width) / 2
         tops = inner.layout.corners

@@ -21,7 +21,7 @@ from gradiva.eager.value import SampleType
 
 from . import diagrams, draw
 
-__all__ = ["Edge", "Graph", "GraphBuilder", "Node", "Opaque"]
+__all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque"]
 
 
 class Edge(NamedTuple):
@@ -47,6 +47,22 @@ class Node:
                 return value
         return default
 
+    @property
+    def members(self) -> tuple[Node, ...]:
+        """The nodes of a fused group, in order; empty for ordinary nodes. Their inputs are members
+        before them, and `input` leaves that stand for the inputs of the group, by number."""
+        value = self.attribute("members")
+        return value.nodes if isinstance(value, Members) else ()
+
+
+class Members:
+    """The nodes inside a fused group; compared by identity."""
+
+    __slots__ = ("nodes",)
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+
 
 class Opaque:
     """A callable or other object in an attribute: compared by identity, shown by its name."""
@@ -71,6 +87,8 @@ def _key(value: Any) -> Any:
         return (np.ndarray, value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, Opaque):
         return (Opaque, id(value.value))
+    if isinstance(value, Members):
+        return (Members, id(value))
     return (type(value), value)
 
 
@@ -79,7 +97,8 @@ class Graph:
     """A program: `nodes` in an order in which they can run, and `outputs`.
 
     locations: the user's lines that made a node (several calls may have made the same one);
-    names: given by the user; kept: nodes that must stay though no output needs them.
+    names: given by the user; kept: nodes that must stay though no output needs them; origins: the
+    operator that the user called, where a pass has put others in its place.
     """
 
     nodes: tuple[Node, ...]
@@ -88,11 +107,12 @@ class Graph:
     names: dict[Node, str] = field(default_factory=dict)
     kept: frozenset[Node] = frozenset()
     title: str = "graph"
+    origins: dict[Node, str] = field(default_factory=dict)
 
     def with_(self, nodes: Iterable[Node], outputs: tuple[Edge, ...] | None = None) -> Graph:
         """The graph with other nodes; what lies beside them is kept for those that remain."""
         chosen = tuple(nodes)
-        alive = set(chosen)
+        alive = {*chosen, *(member for node in chosen for member in node.members)}
         return Graph(
             chosen,
             self.outputs if outputs is None else outputs,
@@ -100,6 +120,7 @@ class Graph:
             {node: name for node, name in self.names.items() if node in alive},
             self.kept & alive,
             self.title,
+            {node: name for node, name in self.origins.items() if node in alive},
         )
 
     def __len__(self) -> int:
@@ -110,21 +131,9 @@ class Graph:
 
     def __str__(self) -> str:
         """One line a node: `%1 = flip(%0, horizontal=%2) : uint8 HWC cpu`."""
-        numbers: dict[tuple[Node, int], int] = {}
-        lines = []
-        for node in self.nodes:
-            arguments = [
-                (f"{edge.argument}=" if edge.argument else "")
-                + f"%{numbers[edge.node, edge.output]}"
-                for edge in node.inputs
-            ]
-            arguments += [f"{name}={_text(value)}" for name, value in node.attributes]
-            for output in range(len(node.type)):
-                numbers[node, output] = len(numbers)
-            results = ", ".join(f"%{numbers[node, output]}" for output in range(len(node.type)))
-            types = ", ".join(map(str, node.type))
-            lines.append(f"  {results} = {node.operator.name}({', '.join(arguments)}) : {types}")
-        returned = ", ".join(f"%{numbers[edge.node, edge.output]}" for edge in self.outputs)
+        numbers: dict[tuple[Node, int], str] = {}
+        lines = [line for node in self.nodes for line in _lines(node, numbers)]
+        returned = ", ".join(numbers[edge.node, edge.output] for edge in self.outputs)
         return "\n".join([f"{self.title} {{", *lines, f"  return {returned}", "}"])
 
     def _repr_svg_(self) -> str:
@@ -138,6 +147,38 @@ class Graph:
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart, such as GitHub draws from a block fenced `mermaid`."""
         return diagrams.mermaid(self)
+
+
+def _lines(node: Node, numbers: dict[tuple[Node, int], str]) -> list[str]:
+    """A node as text: one line, and one more for each member of a fused group."""
+    inputs = [numbers[edge.node, edge.output] for edge in node.inputs]
+    texts = [
+        f"{edge.argument}={text}" if edge.argument else text
+        for edge, text in zip(node.inputs, inputs, strict=True)
+    ]
+    texts += [
+        f"{name}={_text(value)}"
+        for name, value in node.attributes
+        if not isinstance(value, Members)
+    ]
+    first = sum(name.startswith("%") for name in numbers.values())
+    results = [f"%{first + output}" for output in range(len(node.type))]
+    for output, name in enumerate(results):
+        numbers[node, output] = name
+    line = f"  {', '.join(results)} = {node.operator.name}({', '.join(texts)}) : "
+    line += ", ".join(map(str, node.type))
+    if not node.members:
+        return [line]
+    inside: dict[tuple[Node, int], str] = {}
+    lines = [line + " {"]
+    for index, member in enumerate(node.members):
+        for edge in member.inputs:
+            if edge.node not in node.members:
+                inside[edge.node, edge.output] = inputs[edge.node.attribute("number")]
+        (text,) = _lines(member, {**inside})
+        inside[member, 0] = f".{index}"
+        lines.append(f"    .{index} = " + text.split(" = ", 1)[1])
+    return [*lines, "  }"]
 
 
 def _text(value: Any) -> str:
@@ -161,6 +202,7 @@ class GraphBuilder:
         self._locations: dict[Node, list[Location]] = {}
         self._names: dict[Node, str] = {}
         self._kept: set[Node] = set()
+        self._origins: dict[Node, str] = {}
 
     def add(
         self,
@@ -195,6 +237,16 @@ class GraphBuilder:
             self._kept.add(node)
         return node
 
+    def describe(
+        self, node: Node, locations: Iterable[Location], origin: str | None = None
+    ) -> Node:
+        """Put beside the graph where a node comes from."""
+        lines = self._locations.setdefault(node, [])
+        lines += [line for line in locations if line not in lines]
+        if origin is not None:
+            self._origins.setdefault(node, origin)
+        return node
+
     def finish(self, outputs: tuple[Edge, ...]) -> Graph:
         return Graph(
             tuple(self._nodes),
@@ -203,4 +255,5 @@ class GraphBuilder:
             dict(self._names),
             frozenset(self._kept),
             self.title,
+            dict(self._origins),
         )

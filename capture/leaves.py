@@ -1,11 +1,11 @@
-"""Leaves of graphs that no user calls: constants, and the keys of random calls."""
+"""Nodes of graphs that no user calls: constants, inputs, keys of random calls, fused groups."""
 
 from __future__ import annotations
 
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType
 
-__all__ = ["constant", "random_key"]
+__all__ = ["constant", "fused", "parameter", "random_key"]
 
 
 def _leaf() -> SampleType:
@@ -14,4 +14,6 @@ def _leaf() -> SampleType:
 
 
 constant = OperatorBase(_leaf, "constant", (0, 0))
+parameter = OperatorBase(_leaf, "input", (0, 0))
 random_key = OperatorBase(_leaf, "random_key", (0, 0))
+fused = OperatorBase(_leaf, "fused", (1, 1 << 30))

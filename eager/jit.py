@@ -7,6 +7,7 @@ on disk, in a folder of the user's own. `docs/design.md` says which rules keep b
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import shutil
 import stat
@@ -19,7 +20,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
-__all__ = ["cache_folder", "compiled_kernels", "jit", "when_loaded"]
+import numpy as np
+
+__all__ = ["Kernel", "cache_folder", "compile_entry", "compiled_kernels", "jit", "when_loaded"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,25 +70,75 @@ def _compile(kernel: Kernel) -> Any:
     # Numba resolves global names when it compiles: hand it a copy of the function whose globals
     # hold dispatchers in place of our lazy kernels.
     function = kernel.function
-    scope = dict(function.__globals__)
-    for name in _names(function):
-        if isinstance(scope.get(name), Kernel):
-            scope[name] = scope[name].dispatcher()
+    scope = {
+        name: value.dispatcher()
+        for name in _names(function)
+        if isinstance(value := function.__globals__.get(name), Kernel)
+    }
+    copy = _copied(function, scope, function.__qualname__)
+    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(copy)
+    _keep(numba, dispatcher)
+    return dispatcher
+
+
+def _copied(function: FunctionType, names: dict[str, Any], qualified: str) -> FunctionType:
+    """The function with some of its global names bound to other things."""
+    scope = {**function.__globals__, **names}
     copy = FunctionType(
         function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
     )
     copy.__module__ = function.__module__
-    copy.__qualname__ = function.__qualname__
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(copy)
+    copy.__qualname__ = qualified
+    return copy
+
+
+def _keep(numba: Any, compiled: Any) -> None:
+    """Cache what is compiled in our own folder, if there is one."""
     folder = cache_folder()
-    if folder is not None:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(folder)
-        try:
-            dispatcher.enable_caching()
-        finally:
-            numba.config.CACHE_DIR = before
-    return dispatcher
+    if folder is None:
+        return
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        compiled.enable_caching()
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def compile_entry(
+    kernel: Kernel, entry: FunctionType, source: np.dtype[Any], target: np.dtype[Any]
+) -> tuple[int, Any]:
+    """A row kernel's address for these dtypes, and the object that keeps its machine code alive.
+
+    `entry` is the C function to make: it calls the kernel by the name `row`.
+    """
+    dispatcher = kernel.dispatcher()
+    numba = _numba()
+    callbacks = importlib.import_module("numba.core.ccallback")
+    types = numba.types
+    word = types.int64
+    signature = types.void(
+        types.CPointer(numba.from_dtype(source)),
+        types.CPointer(numba.from_dtype(target)),
+        *[word] * 5,
+        types.CPointer(types.float32),
+        word,
+    )
+    # The cache tells functions apart by their qualified names.
+    function = kernel.function
+    name = f"{entry.__name__}.{function.__module__}.{function.__qualname__}"
+    copy = _copied(entry, {"row": dispatcher, "carray": numba.carray}, name)
+    with _lock:
+        # What `numba.cfunc` does, with our cache folder in place of Numba's.
+        compiled = callbacks.CFunc(
+            copy,
+            (signature.args, signature.return_type),
+            locals={},
+            options={"nopython": True, "error_model": "numpy", "fastmath": False},
+        )
+        _keep(numba, compiled)
+        compiled.compile()
+    return compiled.address, compiled
 
 
 def _names(function: FunctionType) -> set[str]:

@@ -68,7 +68,8 @@ class OperatorBase:
     """An operator: its arguments, its type rule, shape rule, kernels and cases.
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
-    returns a tuple); random: its values come from a key; effects: it does more than make outputs.
+    returns a tuple); random: its values come from a key; effects: it does more than make outputs;
+    stage: what it is inside a fused group (see `stages`), None if it never is in one.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class OperatorBase:
         self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], None]] = {}
         self.case_maker: Callable[[], list[Any]] | None = None
+        self.stage: Any = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__

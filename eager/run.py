@@ -21,11 +21,12 @@ from .errors import (
 )
 from .geometry import Geometry
 from .operator import OperatorBase
+from .provenance import Provenance
 from .rng import RandomKey
 from .threads import WorkerPool
 from .value import SampleType
 
-__all__ = ["Call", "execute"]
+__all__ = ["Call", "blamed", "execute", "prepare"]
 
 _INLINE_BYTES = 1 << 16
 """Work on fewer bytes than this is not worth waking another thread for."""
@@ -40,6 +41,7 @@ class Call:
 
     __slots__ = (
         "_given",
+        "geometries",
         "inputs",
         "key",
         "notes",
@@ -65,6 +67,7 @@ class Call:
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()
+        self.geometries: tuple[Geometry, ...] = ()
         self.outputs: tuple[Batch, ...] = ()
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -126,7 +129,7 @@ def _ranges(geometry: Geometry, count: int, threads: int) -> list[tuple[int, int
     return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]
 
 
-def execute(
+def prepare(
     operator: OperatorBase,
     inputs: tuple[Batch, ...],
     given: Mapping[str, Any],
@@ -134,13 +137,8 @@ def execute(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
-) -> tuple[Batch, ...]:
-    """Run `operator` on batches of `size` samples and return its outputs.
-
-    given: the arguments that were given; static ones converted by `Argument.static`, per-sample
-    ones as a Batch or an array with one row per sample. key, positions: of random operators.
-    Raises GradivaError without the user's line.
-    """
+) -> Call:
+    """The call with its arguments resolved, and the types and shapes of its outputs."""
     rows: dict[str, Any] = {}
     static: dict[str, Any] = {}
     for name, value in given.items():
@@ -156,38 +154,67 @@ def execute(
             rows[name] = argument.rows(value, size)
         else:
             static[name] = rows[name] = value
+    types = operator.infer(*[batch.type for batch in inputs], **static)
+    call = Call(operator, inputs, rows, size, pool)
+    call.types = types if isinstance(types, tuple) else (types,)
+    call.key, call.positions = key, positions
+    assert operator.shape_rule is not None
+    shapes = operator.shape_rule(call)
+    if not isinstance(shapes, tuple):
+        shapes = (shapes,)
+    geometries, known = [], []
+    for shape, inferred in zip(shapes, call.types, strict=True):
+        if isinstance(shape, Geometry):
+            geometry = shape if shape.packed else Geometry.of(shape.shapes)
+        else:
+            geometry = Geometry.of(shape)
+        geometries.append(geometry)
+        type = inferred
+        if type.ndim is None or type.layout is None:
+            type = type.with_(ndim=geometry.ndim, layout=type.layout or "")
+        known.append(type)
+    call.types, call.geometries = tuple(known), tuple(geometries)
+    return call
+
+
+def execute(
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    key: RandomKey | None = None,
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+) -> tuple[Batch, ...]:
+    """Run `operator` on batches of `size` samples and return its outputs.
+
+    given: the arguments that were given; static ones converted by `Argument.static`, per-sample
+    ones as a Batch or an array with one row per sample. key, positions: of random operators.
+    Raises GradivaError without the user's line.
+    """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
-        types = operator.infer(*[batch.type for batch in inputs], **static)
-        call = Call(operator, inputs, rows, size, pool)
-        call.types = types if isinstance(types, tuple) else (types,)
-        call.key, call.positions = key, positions
-        assert operator.shape_rule is not None
-        shapes = operator.shape_rule(call)
-        if not isinstance(shapes, tuple):
-            shapes = (shapes,)
-        outputs = []
-        for shape, inferred in zip(shapes, call.types, strict=True):
-            if isinstance(shape, Geometry):
-                geometry = shape if shape.packed else Geometry.of(shape.shapes)
-            else:
-                geometry = Geometry.of(shape)
-            type = inferred
-            if type.ndim is None or type.layout is None:
-                type = type.with_(ndim=geometry.ndim, layout=type.layout or "")
-            outputs.append(Batch.empty(geometry, type, where))
-        call.outputs = tuple(outputs)
+        call = prepare(operator, inputs, given, size, pool, key, positions)
+        call.outputs = tuple(
+            Batch.empty(geometry, type, where)
+            for geometry, type in zip(call.geometries, call.types, strict=True)
+        )
         if size:
             operator.kernels["cpu"](call)
     except GradivaError as error:
-        if error.sample is not None and where is not None and error.file is None:
-            error.file = where.name(error.sample)
-        raise error.complete(operator=operator.name) from error.__cause__
+        raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:
         raise OperatorRuntimeError(
             f"not enough memory for the outputs ({error})", operator=operator.name
         ) from error
     return call.outputs
+
+
+def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
+    """The error with the operator and the sample's file."""
+    if error.sample is not None and where is not None and error.file is None:
+        error.file = where.name(error.sample)
+    return error.complete(operator=operator.name)
 
 
 def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:

@@ -48,7 +48,7 @@ def test_every_operator_of_the_graph_is_there(pipe: Pipeline, tmp_path: Path) ->
     wanted = {node.operator.name for node in pipe.graph if node.operator is not random_key}
     assert set(counted) == wanted
     assert all(count >= 4 for count in counted.values())
-    decoded = [e for e in complete(timeline) if e["name"] == "resize" and e["cat"] == "operator"]
+    decoded = [e for e in complete(timeline) if e["name"] == "fused" and e["cat"] == "operator"]
     assert [event["args"]["batch"] for event in decoded[:4]] == [0, 1, 2, 3]
     assert {event["args"]["samples"] for event in decoded} == {6}
     assert {event["args"]["bytes"] for event in decoded} == {6 * 96 * 96 * 3}
@@ -82,12 +82,12 @@ def test_threads_are_named_and_ranges_cover_the_samples(pipe: Pipeline) -> None:
     assert any(name.startswith("user") for name in names.values())
     assert "gradiva-scheduler" in names.values()
     assert {event["tid"] for event in complete(timeline)} <= set(names)
-    whole = next(e for e in complete(timeline) if e["name"] == "resize" and e["cat"] == "operator")
+    whole = next(e for e in complete(timeline) if e["name"] == "fused" and e["cat"] == "operator")
     inside = [
         event
         for event in complete(timeline)
         if event["cat"] == "range"
-        and event["name"] == "resize"
+        and event["name"] == "fused"
         and whole["ts"] <= event["ts"] <= whole["ts"] + whole["dur"]
     ]
     assert sum(event["args"]["samples"] for event in inside) == 6
@@ -158,7 +158,7 @@ def test_batches_that_were_ready_are_taken_first(pipe: Pipeline) -> None:
     timeline = pipe.trace(batches=2)
     assert timeline.batches == pipe.prefetch_queue_depth + 2
     counted = Counter(e["name"] for e in complete(timeline) if e["cat"] == "operator")
-    assert counted["resize"] >= 2
+    assert counted["fused"] >= 2
 
 
 def test_without_a_scheduler(photographs: Path) -> None:
@@ -183,7 +183,7 @@ def test_other_pipelines_are_not_recorded(pipe: Pipeline) -> None:
         second.run()
         pipe.run()
     names = {event.name for event in recording.events}
-    assert "resize" in names
+    assert "fused" in names
     assert "transpose" not in names
     second.close()
 
@@ -237,7 +237,7 @@ def test_what_a_person_sees(pipe: Pipeline) -> None:
     lines = str(timeline).splitlines()
     assert lines[0].startswith("program: 3 batches in ")
     assert lines[1].split() == ["operator", "calls", "total", "ms", "share"]
-    assert {line.split()[0] for line in lines[2:]} >= {"readers.file", "resize", "mul"}
+    assert {line.split()[0] for line in lines[2:]} >= {"readers.file", "decoders.image", "fused"}
     shares = [float(line.split()[-1].rstrip("%")) for line in lines[2:]]
     assert abs(sum(shares) - 100) < 0.1 * len(shares)
     assert shares == sorted(shares, reverse=True)

@@ -8,12 +8,13 @@ import numpy as np
 
 from gradiva.eager.arguments import DTypeLike
 from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array, convert_sat
+from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import DType, bool_, float16, float32, int8, int64, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
-from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
+from gradiva.eager.pixelwise import pixelwise
+from gradiva.eager.rows import row_kernel
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -42,38 +43,16 @@ def _shapes(call: Call) -> Geometry:
     return call.inputs[0].geometry
 
 
-@jit
-def _cast_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, begin: int, end: int
-) -> None:
-    for i in range(begin, end):
-        source = src[src_offsets[i] : src_offsets[i] + counts[i]]
-        target = dst[dst_offsets[i] : dst_offsets[i] + counts[i]]
-        for k in range(counts[i]):
-            target[k] = convert_sat(source[k], target)
+@row_kernel()
+def cast_row(source: Any, target: Any, parameters: Any) -> None:
+    """One strip: convert."""
+    for k in range(source.size):
+        target[k] = convert_sat(source[k], target)
 
 
-def _cast_half(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, begin: int, end: int
-) -> None:
-    """In NumPy: Numba has no float16 on the CPU."""
-    for i in range(begin, end):
-        part = src[src_offsets[i] : src_offsets[i] + counts[i]]
-        dst[dst_offsets[i] : dst_offsets[i] + counts[i]] = convert_array(part, dst.dtype)
-
-
-@cast.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    half = float16 in (source.dtype, target.dtype)
-    call.for_samples(
-        _cast_half if half or source.dtype is target.dtype else _cast_samples,
-        source.data,
-        source.geometry.offsets,
-        target.data,
-        target.geometry.offsets,
-        target.geometry.volumes,
-    )
+@pixelwise(cast, cast_row)
+def _parameters(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.empty((call.size, 1, 0), np.float32)
 
 
 @cast.cases

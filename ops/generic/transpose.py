@@ -15,6 +15,7 @@ from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Planes
 from gradiva.eager.value import SampleType
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def _shapes(call: Call) -> Int64s:
     shapes = call.inputs[0].geometry.shapes
     return shapes[:, list(resolve_perm(shapes.shape[1], call["perm"]))]
 
+
+def _fits(call: Call) -> bool:
+    """Whether interleaved channels become planes."""
+    source = call.inputs[0].type
+    return source.layout == "HWC" and resolve_perm(3, call["perm"]) == (2, 0, 1)
+
+
+transpose.stage = Planes(_fits)
 
 AXES: Final = 5
 

@@ -12,8 +12,9 @@ from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
-from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
+from gradiva.eager.pixelwise import pixelwise
+from gradiva.eager.rows import row_kernel
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -82,21 +83,7 @@ def output_range(dtype: DType) -> float:
     return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
 
 
-def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """(N, 2): multiplier and addend of each sample. The order of operations fixes the bits."""
-    brightness, contrast = call["brightness"], call["contrast"]
-    center = call["contrast_center"]
-    if center is None:
-        center = np.full(call.size, default_center(call.inputs[0].dtype), np.float32)
-    scale = np.float32(output_range(call.outputs[0].dtype))
-    rows = np.empty((call.size, 2), np.float32)
-    with np.errstate(all="ignore"):
-        rows[:, 0] = brightness * contrast
-        rows[:, 1] = call["brightness_shift"] * scale + brightness * (center - contrast * center)
-    return rows
-
-
-@jit
+@row_kernel()
 def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
     """One strip of pixels: multiply, add, convert."""
     multiplier = row[0]
@@ -105,29 +92,19 @@ def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
         target[k] = convert_sat(np.float32(source[k]) * multiplier + addend, target)
 
 
-@jit
-def _samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, rows: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
-    for i in range(begin, end):
-        source = src[src_offsets[i] : src_offsets[i] + counts[i]]
-        target = dst[dst_offsets[i] : dst_offsets[i] + counts[i]]
-        brightness_contrast_row(source, target, rows[i])
-
-
-@brightness_contrast.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        _samples,
-        source.data,
-        source.geometry.offsets,
-        target.data,
-        target.geometry.offsets,
-        target.geometry.volumes,
-        coefficients(call),
-    )
+@pixelwise(brightness_contrast, brightness_contrast_row)
+def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits."""
+    brightness, contrast = call["brightness"], call["contrast"]
+    center = call["contrast_center"]
+    if center is None:
+        center = np.full(call.size, default_center(call.inputs[0].dtype), np.float32)
+    scale = np.float32(output_range(call.types[0].dtype or call.inputs[0].dtype))
+    rows = np.empty((call.size, 1, 2), np.float32)
+    with np.errstate(all="ignore"):
+        rows[:, 0, 0] = brightness * contrast
+        rows[:, 0, 1] = call["brightness_shift"] * scale + brightness * (center - contrast * center)
+    return rows
 
 
 @brightness_contrast.cases

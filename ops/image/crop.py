@@ -16,6 +16,7 @@ from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Reindex, View
 from gradiva.eager.value import SampleType
 
 from .crop_window import LAYOUTS, apply_policy, crop_window, fill_array
@@ -105,6 +106,23 @@ def _shapes(call: Call) -> Int64s:
     call.notes["anchors"] = anchors
     return windows
 
+
+def _view(call: Call) -> View | None:
+    """The window as a view on the input, if it lies inside of it and nothing is converted."""
+    layout = call.types[0].layout or ""
+    shapes, windows = call.inputs[0].geometry.shapes, call.geometries[0].shapes
+    anchors = call.notes["anchors"]
+    height, width = layout.find("H"), layout.find("W")
+    others = [axis for axis in range(len(layout)) if axis not in (height, width)]
+    outside = (anchors < 0) | (anchors + windows > shapes)
+    moved = (windows[:, others] != shapes[:, others]).any()
+    if outside.any() or moved or call.types[0].dtype is not call.inputs[0].dtype:
+        return None
+    nothing = np.zeros(call.size, np.int64)
+    return View(anchors[:, height], anchors[:, width], nothing, nothing)
+
+
+crop.stage = Reindex(_view)
 
 AXES: Final = 5
 

@@ -19,7 +19,7 @@ from gradiva.eager.value import SampleType
 
 from .crop import window_of
 from .crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
-from .normalize_plan import Array, Float32s, Int64s, fold, plan
+from .normalize_plan import Array, Float32s, Int64s, channel_rows, fold, plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -224,10 +224,8 @@ def _cpu(call: Call) -> None:
     layout = _layout(call)
     channels = source.geometry.shapes[:, layout.index("C")]
     most = int(channels.max())
-    mean, factor = fold(
-        _per_channel(call, "mean", most), _per_channel(call, "std", most), call["scale"],
-        call["shift"],
-    )  # fmt: skip
+    mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
+    mean, factor = fold(mean, std, call["scale"], call["shift"])
     mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
     p = call.notes["plan"]
     data = (
@@ -242,25 +240,6 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     if half:
         target.data[:] = convert_array(result, target.data.dtype)
-
-
-def _per_channel(call: Call, name: str, channels: int) -> Any:
-    rows = call[name]
-    given = rows.shape[1]
-    if given == 1:
-        return np.repeat(rows, channels, axis=1)
-    if given != channels or (call.inputs[0].geometry.shapes.size and not _same_channels(call)):
-        raise OperatorValueError(
-            argument=name,
-            expected=f"1 value, or one for each of {channels} channels",
-            got=str(given),
-        )
-    return rows
-
-
-def _same_channels(call: Call) -> bool:
-    counts = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
-    return bool((counts == counts[0]).all())
 
 
 def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:

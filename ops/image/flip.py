@@ -16,6 +16,7 @@ from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Reindex, View
 from gradiva.eager.value import SampleType
 
 if TYPE_CHECKING:
@@ -57,6 +58,18 @@ def flip(
 @flip.shapes
 def _shapes(call: Call) -> Geometry:
     return call.inputs[0].geometry
+
+
+def _view(call: Call) -> View | None:
+    """The mirroring, unless it is along D."""
+    if "D" in (call.types[0].layout or ""):
+        return None
+    nothing = np.zeros(call.size, np.int64)
+    mirror, upside_down = (np.asarray(call[name]) != 0 for name in ("horizontal", "vertical"))
+    return View(nothing, nothing, mirror.astype(np.int64), upside_down.astype(np.int64))
+
+
+flip.stage = Reindex(_view)
 
 
 @jit

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager.errors import OperatorValueError
 
-__all__ = ["Array", "Float32s", "Int64s", "Plan", "fold", "plan"]
+__all__ = ["Array", "Float32s", "Int64s", "Plan", "channel_rows", "fold", "plan"]
 
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
@@ -93,3 +93,15 @@ def fold(
     with np.errstate(all="ignore"):
         moved = m.astype(np.float64) - np.float64(offset) * s.astype(np.float64) / factor
         return moved.astype(np.float32), factor / s
+
+
+def channel_rows(name: str, rows: Array, channels: Int64s) -> Array:
+    """The argument `name`, (N, 1) or (N, channels), checked against each sample's channels."""
+    given = rows.shape[1]
+    if given != 1 and (channels != given).any():
+        raise OperatorValueError(
+            argument=name,
+            expected=f"1 value, or one for each of {int(channels.max())} channels",
+            got=str(given),
+        )
+    return rows

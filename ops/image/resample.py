@@ -1,44 +1,49 @@
 """Numba kernels of `resize`: separable resampling of ragged batches.
 
-A kernel takes a slab (`src`, 1-D, every sample end to end) and writes another (`dst`); it handles
-the samples `begin .. end - 1`, so several threads can share a batch, each with scratch of its own
-(`scratch_sizes`). Of every sample it reads one row of
+A kernel takes a slab (`src`, 1-D, every sample end to end); it handles the samples
+`begin .. end - 1`, so several threads can share a batch, each with scratch of its own
+(`scratch_sizes`). It makes the output row by row, in float32; each row goes through a chain
+(`eager/strips.py`), which rounds it, does to it what follows in a fused group, and stores it. Of
+every sample the kernel reads one row of
 
-- `sizes`   int64 `(N, 8)`: planes, channels, input D, H, W, output D, H, W. A plane is resampled
-  alone: `HWC` is one plane of C channels, `CHW` is C planes of one channel, 2-D data has D = 1;
+- `sizes`   int64 `(N, 11)`: planes, channels, input D, H, W, output D, H, W, and the source
+  elements from one row, slice and plane to the next. A plane is resampled alone: `HWC` is one
+  plane of C channels, `CHW` is C planes of one channel, 2-D data has D = 1;
 - `window`  int64 `(N, 6)`: lo, hi of the wanted part of the output per axis (D, H, W). Only this
-  part is computed and `dst` holds only this part; coefficients use absolute output indices, so
-  its bits equal those of a crop of the full result;
+  part is computed and stored; coefficients use absolute output indices, so its bits equal those
+  of a crop of the full result;
 - `roi`     float64 `(N, 6)`: lo, hi of the source region per axis; lo > hi mirrors the axis;
-- `filters` int64 `(N, 4)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0.
+- `filters` int64 `(N, 4)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0;
+- `samples`: the table of `eager/strips.py`, which says where rows go.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager.jit import jit
+from gradiva.eager.strips import (
+    MIRROR,
+    TARGET,
+    TARGET_FRAME,
+    TARGET_PLANE,
+    TARGET_ROW,
+    UPSIDE_DOWN,
+    Chain,
+    Step,
+    finish_row,
+)
 
-from .resample_rows import TO_FLOAT, TO_SMALL_INT, TO_WIDE_INT, blend_rows, resample_row, store_row
+from .resample_rows import blend_rows, pick_row, resample_row, store_row
 from .resample_taps import axis_taps, fill_axis
 
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
 I64: TypeAlias = npt.NDArray[np.int64]
-
-
-def store_limits(dtype: npt.DTypeLike) -> tuple[int, float, float]:
-    """The `kind, low, high` that `resample_range` takes for an output of this dtype."""
-    wanted = np.dtype(dtype)
-    if wanted == np.float32:
-        return TO_FLOAT, 0.0, 0.0
-    info = np.iinfo(wanted)
-    kind = TO_SMALL_INT if wanted.itemsize < 4 else TO_WIDE_INT
-    return kind, float(info.min), float(info.max)
 
 
 @jit
@@ -86,61 +91,51 @@ def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int,
 
 
 @jit
+def _store(
+    row: F32, channels: int, plane: int, y: int, sample: I64, group: I64, steps: I64,
+    parameters: int, scratch: Array, dst: int, size: int,
+) -> None:  # fmt: skip
+    """Hand one row to the chain; `y` counts the rows of all slices."""
+    to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
+    # A chain of one channel takes interleaved ones alike, whatever their number.
+    pixels = len(row) if group[0] == 1 else len(row) // channels
+    finish_row(
+        row.ctypes.data, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to,
+        sample[TARGET_PLANE] // size,
+    )  # fmt: skip
+
+
+@jit
 def _nearest_sample(
-    src: Array, src_at: int, dst: Array, dst_at: int, size: I64, win: I64, starts: I64
-) -> None:
-    """Copy whole pixels: no arithmetic, so every dtype is exact."""
+    src: Array, src_at: int, size: I64, win: I64, starts: I64, lines: F32, sample: I64, group: I64,
+    steps: I64, parameters: int, scratch: Array, dst: int, item: int,
+) -> None:  # fmt: skip
+    """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
     channels = size[1]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
-    pitch, n = size[4] * channels, nx * channels
-    out = dst_at
+    row = lines[: nx * channels]
     for plane in range(size[0]):
         for z in range(nz):
             for y in range(ny):
-                d = dst[out : out + n]
-                if y > 0 and starts[1, y] == starts[1, y - 1]:
-                    d[:] = dst[out - n : out]
-                else:
-                    row = (plane * size[2] + starts[0, z]) * size[3] + starts[1, y]
-                    a = src[src_at + row * pitch : src_at + (row + 1) * pitch]
-                    if channels == 1:
-                        for x in range(nx):
-                            d[x] = a[starts[2, x]]
-                    elif channels == 3:
-                        for x in range(nx):
-                            s, o = 3 * starts[2, x], 3 * x
-                            d[o] = a[s]
-                            d[o + 1] = a[s + 1]
-                            d[o + 2] = a[s + 2]
-                    else:
-                        for x in range(nx):
-                            s, o = channels * starts[2, x], channels * x
-                            for c in range(channels):
-                                d[o + c] = a[s + c]
-                out += n
+                if y == 0 or starts[1, y] != starts[1, y - 1]:
+                    at = src_at + plane * size[10] + starts[0, z] * size[9] + starts[1, y] * size[8]
+                    pick_row(src[at : at + size[4] * channels], channels, starts[2], nx, row)
+                where = ny - 1 - y if sample[UPSIDE_DOWN] else y
+                _store(
+                    row, channels, plane, z * ny + where, sample, group, steps, parameters,
+                    scratch, dst, item,
+                )  # fmt: skip
 
 
 @jit
 def _filtered_sample(
-    src: Array,
-    src_at: int,
-    dst: Array,
-    dst_at: int,
-    size: I64,
-    win: I64,
-    taps: I64,
-    rows_first: bool,
-    starts: I64,
-    weights: F32,
-    lines: F32,
-    marks: I64,
-    kind: int,
-    low: float,
-    high: float,
-) -> None:
+    src: Array, src_at: int, size: I64, win: I64, taps: I64, rows_first: bool, starts: I64,
+    weights: F32, lines: F32, marks: I64, sample: I64, group: I64, steps: I64, parameters: int,
+    scratch: Array, dst: int, item: int,
+) -> None:  # fmt: skip
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
-    pitch, n = size[4] * channels, nx * channels
+    width, pitch, n = size[4] * channels, size[8], nx * channels
     zs, ys, xs = starts[0], starts[1], starts[2]
     wz, wy, wx = weights[0], weights[1], weights[2]
     ends = max(xs[0], xs[nx - 1]) + kx
@@ -149,46 +144,27 @@ def _filtered_sample(
     # `lines` = one output row, then a blended line or a ring of filtered rows, then a ring of
     # resampled slices.
     row = lines[:n]
-    used = n + max(pitch, ky * n)
+    used = n + max(width, ky * n)
     work, slices = lines[n:used], lines[used:]
     at, tags = marks[:ky], marks[ky : 2 * ky]
     slice_at, slice_tags = marks[2 * ky : 2 * ky + kz], marks[2 * ky + kz : 2 * (ky + kz)]
-    out = dst_at
     for plane in range(size[0]):
-        head = src_at + plane * size[2] * size[3] * pitch
+        head = src_at + plane * size[10]
         slice_tags[:] = -1
         tags[:] = -1
         for z in range(nz):
-            if deep:
-                for k in range(kz):
-                    depth = zs[z] + k
-                    slot = depth % kz
-                    if slice_tags[slot] != depth:
-                        slice_tags[slot] = depth
-                        tags[:] = -1
-                        for y in range(ny):
-                            line = slices[(slot * ny + y) * n : (slot * ny + y + 1) * n]
-                            resample_row(
-                                src,
-                                head + depth * size[3] * pitch,
-                                pitch,
-                                channels,
-                                y,
-                                rows_first,
-                                ys,
-                                wy,
-                                ky,
-                                xs,
-                                wx,
-                                kx,
-                                nx,
-                                skip,
-                                ends - skip,
-                                work,
-                                at,
-                                tags,
-                                line,
-                            )
+            for k in range(kz if deep else 0):
+                depth = zs[z] + k
+                slot = depth % kz
+                if slice_tags[slot] != depth:
+                    slice_tags[slot] = depth
+                    tags[:] = -1
+                    for y in range(ny):
+                        line = slices[(slot * ny + y) * n : (slot * ny + y + 1) * n]
+                        resample_row(
+                            src, head + depth * size[9], pitch, width, channels, y, rows_first,
+                            ys, wy, ky, xs, wx, kx, nx, skip, ends - skip, work, at, tags, line,
+                        )  # fmt: skip
             for y in range(ny):
                 if deep:
                     for k in range(kz):
@@ -196,53 +172,27 @@ def _filtered_sample(
                     blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
                 else:
                     resample_row(
-                        src,
-                        head,
-                        pitch,
-                        channels,
-                        y,
-                        rows_first,
-                        ys,
-                        wy,
-                        ky,
-                        xs,
-                        wx,
-                        kx,
-                        nx,
-                        skip,
-                        ends - skip,
-                        work,
-                        at,
-                        tags,
-                        row,
-                    )
-                store_row(row, n, dst, out, kind, low, high)
-                out += n
+                        src, head, pitch, width, channels, y, rows_first, ys, wy, ky, xs, wx, kx,
+                        nx, skip, ends - skip, work, at, tags, row,
+                    )  # fmt: skip
+                where = ny - 1 - y if sample[UPSIDE_DOWN] else y
+                _store(
+                    row, channels, plane, z * ny + where, sample, group, steps, parameters,
+                    scratch, dst, item,
+                )  # fmt: skip
 
 
 @jit
 def resample_range(
-    src: Array,
-    src_offsets: I64,
-    dst: Array,
-    dst_offsets: I64,
-    sizes: I64,
-    window: I64,
-    roi: F64,
-    filters: I64,
-    starts: I64,
-    weights: F32,
-    lines: F32,
-    marks: I64,
-    kind: int,
-    low: float,
-    high: float,
-    begin: int,
-    end: int,
-) -> None:
-    """Resize the samples `begin .. end - 1`; `kind, low, high` come from `store_limits`."""
+    src: Array, src_offsets: I64, sizes: I64, window: I64, roi: F64, filters: I64, starts: I64,
+    weights: F32, lines: F32, marks: I64, samples: I64, group: I64, steps: I64, parameters: F32,
+    scratch: Array, dst: int, item: int, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
+    there."""
     taps = np.zeros(3, np.int64)
     last = np.full((3, 8), np.nan)
+    own, pace = parameters.ctypes.data, 4 * parameters.shape[1]
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
         nothing = size[0] == 0 or size[1] == 0
@@ -275,22 +225,46 @@ def resample_range(
                 n, m, lo, hi, filt[axis], filt[3], axis < 2, a, b, starts[axis], weights[axis]
             )
         if nearest:
-            _nearest_sample(src, src_offsets[i], dst, dst_offsets[i], size, win, starts)
+            _nearest_sample(
+                src, src_offsets[i], size, win, starts, lines, samples[i], group, steps,
+                own + i * pace, scratch, dst, item,
+            )  # fmt: skip
         else:
             _filtered_sample(
-                src,
-                src_offsets[i],
-                dst,
-                dst_offsets[i],
-                size,
-                win,
-                taps,
-                blend_rows_first(size, region, taps),
-                starts,
-                weights,
-                lines,
-                marks,
-                kind,
-                low,
-                high,
-            )
+                src, src_offsets[i], size, win, taps, blend_rows_first(size, region, taps), starts,
+                weights, lines, marks, samples[i], group, steps, own + i * pace, scratch, dst, item,
+            )  # fmt: skip
+
+
+class Tables(NamedTuple):
+    """The rows that `resample_range` reads of each sample; see the top of this file."""
+
+    offsets: I64
+    sizes: I64
+    window: I64
+    roi: F64
+    filters: I64
+
+
+def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
+    """The first steps of the chain of a resize to `dtype`: none for float32."""
+    if dtype == np.float32:
+        return []
+    limits = np.empty((count, 1, 2), np.float32)
+    limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
+
+
+def run_resample(
+    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int
+) -> None:
+    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
+    part = slice(begin, end)
+    offsets, sizes, window, roi, filters = tables
+    a, b, c, d = scratch_sizes(sizes[part], window[part], roi[part], filters[part])
+    resample_range(
+        data, offsets, sizes, window, roi, filters, np.empty((3, a), np.int64),
+        np.empty((3, b), np.float32), np.empty(c, np.float32), np.empty(d, np.int64), samples,
+        chain.group, chain.steps, chain.parameters, chain.scratch(), target.ctypes.data,
+        target.itemsize, begin, end,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The inner loops of `resize`: blend rows, filter one row, store one row."""
+"""The inner loops of `resize`: blend rows, filter one row, round one row."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager.jit import jit
+from gradiva.eager.rows import row_kernel
 
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
 I64: TypeAlias = npt.NDArray[np.int64]
-
-# What `store_row` makes of float32: itself, an integer that fits int32, or a 32-bit one.
-TO_FLOAT, TO_SMALL_INT, TO_WIDE_INT = 0, 1, 2
 
 # Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
 _HALF = np.float32(0.49999997)
@@ -162,6 +160,7 @@ def resample_row(
     src: Array,
     base: int,
     pitch: int,
+    full: int,
     channels: int,
     y: int,
     rows_first: bool,
@@ -182,7 +181,8 @@ def resample_row(
     """`out` = output row `y` (counted from the window's first) of the plane at `src[base]`.
 
     With `rows_first` the input rows are blended, then the one line is filtered. Otherwise `lines`
-    is a ring of filtered input rows and `tags` says which row each slot holds (-1: none).
+    is a ring of filtered input rows and `tags` says which row each slot holds (-1: none). `full`:
+    elements of an input row; `pitch`: from one row to the next.
     """
     first = y * ky
     if rows_first:
@@ -199,32 +199,37 @@ def resample_row(
         if tags[slot] != row:
             tags[slot] = row
             head = base + row * pitch
-            filter_row(src[head : head + pitch], 0, channels, xs, wx, kx, nx, lines[slot * size :])
+            filter_row(src[head : head + full], 0, channels, xs, wx, kx, nx, lines[slot * size :])
     blend_rows(lines, at, wy, first, ky, size, out)
 
 
 @jit
-def store_row(row: F32, n: int, dst: Array, at: int, kind: int, low: float, high: float) -> None:
-    """Write n values: round half away from zero, saturate, NaN -> 0 unless `dst` is float."""
-    d = dst[at : at + n]
-    r = row[:n]
-    if kind == TO_FLOAT:
-        for j in range(n):
-            d[j] = r[j]
-    elif kind == TO_SMALL_INT:
-        lo, hi = np.float32(low), np.float32(high)
-        for j in range(n):
-            v = r[j]
-            v = v + (_HALF if v > _ZERO else -_HALF)
-            v = v if v == v else _ZERO
-            v = v if v > lo else lo
-            v = v if v < hi else hi
-            d[j] = np.int32(v)
+def pick_row(line: Array, channels: int, starts: I64, n: int, out: F32) -> None:
+    """`out` = n whole pixels of one line, those that `starts` names."""
+    if channels == 1:
+        for x in range(n):
+            out[x] = np.float32(line[starts[x]])
+    elif channels == 3:
+        for x in range(n):
+            s, o = 3 * starts[x], 3 * x
+            out[o] = np.float32(line[s])
+            out[o + 1] = np.float32(line[s + 1])
+            out[o + 2] = np.float32(line[s + 2])
     else:
-        for j in range(n):
-            v = r[j]
-            v = v + (_HALF if v > _ZERO else -_HALF)
-            if v != v:
-                d[j] = np.int64(0)
-            else:
-                d[j] = np.int64(min(max(np.float64(v), low), high))
+        for x in range(n):
+            s, o = channels * starts[x], channels * x
+            for c in range(channels):
+                out[o + c] = np.float32(line[s + c])
+
+
+@row_kernel()
+def store_row(source: Any, target: Any, limits: Any) -> None:
+    """Round half away from zero, saturate, NaN -> 0; the target has at most 16 bits."""
+    lo, hi = limits[0], limits[1]
+    for j in range(source.size):
+        v = source[j]
+        v = v + (_HALF if v > _ZERO else -_HALF)
+        v = v if v == v else _ZERO
+        v = v if v > lo else lo
+        v = v if v < hi else hi
+        target[j] = np.int32(v)

@@ -10,13 +10,15 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, Inte
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import InterpType, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
+from gradiva.eager.geometry import Geometry, Int64Array
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Rows
+from gradiva.eager.strips import TARGET, TARGET_FRAME, TARGET_ROW, Chain, table
 from gradiva.eager.value import SampleType
 
-from .resample import resample_range, scratch_sizes, store_limits
+from .resample import Tables, rounding, run_resample
 from .resize_shapes import resize_geometry
 
 if TYPE_CHECKING:
@@ -170,41 +172,44 @@ def _filters(
     return filters
 
 
+def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
+    """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
+    inputs, outputs, low, high, filters = call.notes["plan"]
+    count = inputs.shape[1]
+    first = layout.index("D" if count == 3 else "H")
+    sizes = np.ones((call.size, 11), np.int64)
+    sizes[:, 0] = source.shapes[:, :first].prod(axis=1)
+    sizes[:, 1] = source.shapes[:, first + count :].prod(axis=1)
+    sizes[:, 5 - count : 5] = inputs
+    sizes[:, 8 - count : 8] = outputs
+    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
+    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
+    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
+    window = np.zeros((call.size, 6), np.int64)
+    window[:, 1::2] = sizes[:, 5:8]
+    roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
+    return Tables(source.offsets, sizes, window, roi, filters)
+
+
+resize.stage = Rows(resample_tables, run_resample, rounding)
+
+
 @resize.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    inputs, outputs, low, high, filters = call.notes["plan"]
-    layout, count = target.layout, inputs.shape[1]
-    first = layout.index("D" if count == 3 else "H")
-    shapes = source.geometry.shapes
-    sizes = np.ones((call.size, 8), np.int64)
-    sizes[:, 0] = shapes[:, :first].prod(axis=1)
-    sizes[:, 1] = shapes[:, first + count :].prod(axis=1)
-    sizes[:, 5 - count : 5] = inputs
-    sizes[:, 8 - count : 8] = outputs
-    window = np.zeros((call.size, 6), np.int64)
-    window[:, 1::2] = sizes[:, 5:]
-    roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
-    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
-    limits = store_limits(target.dtype.numpy)
-    tables = (sizes, window, roi, filters)
-    data = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
-
-    def resample(begin: int, end: int) -> None:
-        # Scratch belongs to the thread that works on the range.
-        part = slice(begin, end)
-        a, b, c, d = scratch_sizes(sizes[part], window[part], roi[part], filters[part])
-        scratch = (
-            np.empty((3, a), np.int64),
-            np.empty((3, b), np.float32),
-            np.empty(c, np.float32),
-            np.empty(d, np.int64),
-        )
-        resample_range(*data, *tables, *scratch, *limits, begin, end)
-
-    call.for_samples(resample)
+    tables = resample_tables(call, source.geometry, target.layout)
+    sizes, item = tables.sizes, target.data.itemsize
+    values = sizes[:, 7] * sizes[:, 1]
+    samples = table(call.size)
+    samples[:, TARGET] = target.geometry.offsets * item
+    samples[:, TARGET_ROW] = values * item
+    samples[:, TARGET_FRAME] = sizes[:, 5] * sizes[:, 6] * values * item
+    steps = rounding(target.dtype.numpy, call.size)
+    chain = Chain(steps, np.dtype(np.float32), 1, int(values.max()))
+    call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
     if len(call.outputs) > 1:
-        call.outputs[1].as_array()[:] = inputs
+        call.outputs[1].as_array()[:] = call.notes["plan"][0]
 
 
 @resize.cases

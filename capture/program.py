@@ -1,0 +1,188 @@
+"""A graph that can be run: given the values of its leaves, it computes its outputs, in one thread
+that shares the work on each node with a pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import trace
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import GradivaError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.rng import RandomKey
+from gradiva.eager.run import execute
+from gradiva.eager.source import SourceOperator
+from gradiva.eager.threads import WorkerPool
+
+from .graph import Edge, Graph, Node, Opaque
+from .group import UnfitError, run_group
+from .leaves import constant, fused, parameter, random_key
+
+__all__ = ["Outputs", "Positions", "Program", "Values"]
+
+Outputs = tuple[Batch, ...]
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+Values = dict[tuple[Node, int], Batch]
+
+
+class Program:
+    """A graph, in the order in which it runs, and when each value can be let go."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.parameters = [node for node in graph.nodes if node.operator is parameter]
+        self._steps = [
+            node
+            for node in graph.nodes
+            if not isinstance(node.operator, SourceOperator)
+            and node.operator not in (random_key, parameter)
+        ]
+        self._last_use = self._find_last_uses()
+
+    def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
+        """What can be let go after a node has run, so that its memory serves the next one."""
+        last: dict[tuple[Node, int], Node] = {}
+        for node in self._steps:
+            for edge in node.inputs:
+                last[edge.node, edge.output] = node
+        for edge in self.graph.outputs:
+            last.pop((edge.node, edge.output), None)
+        uses: dict[Node, list[tuple[Node, int]]] = {}
+        for value, node in last.items():
+            uses.setdefault(node, []).append(value)
+        return uses
+
+    def run(
+        self,
+        values: Values,
+        size: int,
+        positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: dict[Node, RandomKey] | None = None,
+    ) -> Outputs:
+        """The outputs for these values of sources and parameters, which are used up.
+
+        positions: of the samples in each source, and under None those that count where no source
+        is named. seed: of random keys that have none, unless `keys` holds them.
+        """
+        recording, began = trace.active, 0
+        for node in self._steps:
+            if pool.cancelled:
+                raise StopIteration
+            if recording is not None:
+                began = recording.start(node.operator.name)
+            try:
+                outputs = self._call(node, values, size, positions, seed, pool, keys or {})
+            except GradivaError as error:
+                raise self.locate(error, node) from error.__cause__
+            if recording is not None:
+                recording.call(pool, "operator", node.operator.name, began, outputs)
+            for output, batch in enumerate(outputs):
+                values[node, output] = batch
+            for value in self._last_use.get(node, ()):
+                values.pop(value, None)
+        return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+
+    def _call(
+        self,
+        node: Node,
+        values: Values,
+        size: int,
+        all_positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: dict[Node, RandomKey],
+    ) -> Outputs:
+        if node.operator is constant:
+            return (_constant(node, size),)
+        if node.operator is fused:
+            return self._group(node, values, size, all_positions, seed, pool, keys)
+        inputs, given = resolve(node, values)
+        key = None
+        positions = all_positions[None]
+        for edge in node.inputs:
+            if edge.argument == "key":
+                key = keys.get(edge.node) or _key(edge, seed)
+                for source in edge.node.inputs:
+                    positions = all_positions.get(source.node, positions)
+        if node.operator.random:
+            own = next((batch.positions for batch in inputs if batch.positions is not None), None)
+            positions = positions if own is None else own
+            if node.attribute("shared"):
+                outputs = execute(node.operator, (), given, 1, pool, key, positions[:1])
+                return tuple(_repeat(batch, size) for batch in outputs)
+        return execute(node.operator, inputs, given, size, pool, key, positions)
+
+    def _group(
+        self,
+        node: Node,
+        values: Values,
+        size: int,
+        positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: dict[Node, RandomKey],
+    ) -> Outputs:
+        """Run a fused group; one by one where the data do not suit the fused kernels."""
+        inside: Values = {}
+        for member in node.members:
+            for edge in member.inputs:
+                if edge.node.operator is parameter:
+                    outer = node.inputs[edge.node.attribute("number")]
+                    inside[edge.node, edge.output] = values[outer.node, outer.output]
+        try:
+            return (run_group(node.members, inside, size, pool, self.locate),)
+        except UnfitError:
+            pass
+        for member in node.members:
+            try:
+                (batch,) = self._call(member, inside, size, positions, seed, pool, keys)
+            except GradivaError as error:
+                raise self.locate(error, member) from error.__cause__
+            inside[member, 0] = batch
+        return (batch,)
+
+    def locate(self, error: GradivaError, node: Node) -> GradivaError:
+        """The error with the node's name and the user's line, unless it has them already."""
+        if error.location is not None:
+            return error
+        lines = self.graph.locations.get(node, ())
+        name = self.graph.names.get(node)
+        operator = self.graph.origins.get(node, node.operator.name)
+        error.operator = f"{operator} ({name})" if name else operator
+        return error.complete(location=lines[0] if lines else None)
+
+
+def resolve(node: Node, values: Values) -> tuple[Outputs, dict[str, Any]]:
+    """The inputs of a node, and the arguments that were given to it."""
+    given: dict[str, Any] = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in node.attributes
+        if name in node.operator.arguments
+    }
+    inputs: list[Batch] = []
+    for edge in node.inputs:
+        if edge.argument is None:
+            inputs.append(values[edge.node, edge.output])
+        elif edge.argument in node.operator.arguments:
+            given[edge.argument] = values[edge.node, edge.output]
+    return tuple(inputs), given
+
+
+def _key(edge: Edge, seed: int) -> RandomKey:
+    own = edge.node.attribute("seed")
+    return RandomKey(seed if own is None else own, edge.node.attribute("number"))
+
+
+def _constant(node: Node, size: int) -> Batch:
+    array = node.attribute("value")
+    geometry = Geometry.repeated(size, array.shape)
+    return Batch(array.reshape(-1), geometry, node.type[0])
+
+
+def _repeat(batch: Batch, size: int) -> Batch:
+    geometry = Geometry.repeated(size, batch.geometry.shape(0))
+    return Batch(batch.data, geometry, batch.type)

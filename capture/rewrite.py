@@ -1,0 +1,122 @@
+"""Rewriting graphs: a graph is built anew, node by node, while a rule replaces some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.tensor import Tensor
+
+from .graph import Edge, Graph, GraphBuilder, Node
+from .leaves import constant
+from .passes.prune import prune
+from .tracer import infer
+
+__all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
+
+
+class Rewriter:
+    """A graph while it is built anew. Rules call `add` and return edges of the new graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = GraphBuilder(graph.title)
+        self.uses = uses_of(graph)
+        self._moved: dict[tuple[Node, int], Edge] = {}
+        self._old: dict[Node, Node] = {}
+
+    def moved(self, edge: Edge) -> Edge:
+        """The edge of the new graph that stands for an old one."""
+        new = self._moved[edge.node, edge.output]
+        return Edge(new.node, new.output, edge.argument)
+
+    def inputs(self, node: Node) -> tuple[Edge, ...]:
+        """The inputs of an old node in the new graph."""
+        return tuple(self.moved(edge) for edge in node.inputs)
+
+    def found(self, node: Node) -> Node:
+        """The old node that a node of the new graph was made for; an old node itself."""
+        return self._old.get(node, node)
+
+    def used_once(self, node: Node) -> bool:
+        """Whether an old node has one output, which one other node reads, and nobody else."""
+        return len(node.type) == 1 and self.uses.get(node, 0) == 1 and node not in self.graph.kept
+
+    def add(
+        self,
+        old: Node,
+        operator: OperatorBase,
+        inputs: tuple[Edge, ...],
+        attributes: dict[str, Any],
+    ) -> Edge:
+        """A new node in place of (or beside) `old`, whose place in the user's code it gets."""
+        types = infer(operator, inputs, attributes)
+        node = self.builder.add(operator, inputs, attributes, types)
+        origin = self.graph.origins.get(old, old.operator.name)
+        self.builder.describe(
+            node,
+            self.graph.locations.get(old, ()),
+            origin if origin != operator.name else None,
+        )
+        self._old.setdefault(node, old)
+        return Edge(node, 0)
+
+    def constant(self, old: Node, value: Tensor) -> Edge:
+        """A constant in place of `old`."""
+        array = np.array(value)
+        array.flags.writeable = False
+        fields = {"layout": value.layout, "value": array}
+        node = self.builder.add(constant, (), fields, (value.type,))
+        self._old.setdefault(node, old)
+        return Edge(node, 0)
+
+    def copy(self, node: Node) -> Node:
+        graph = self.graph
+        made = self.builder.add(
+            node.operator,
+            self.inputs(node),
+            dict(node.attributes),
+            node.type,
+            None,
+            graph.names.get(node),
+            node in graph.kept,
+        )
+        self._old.setdefault(made, node)
+        self.builder.describe(made, graph.locations.get(node, ()), graph.origins.get(node))
+        for member in node.members:
+            self.builder.describe(
+                member, graph.locations.get(member, ()), graph.origins.get(member)
+            )
+        return made
+
+    def run(self, rule: Rule) -> Graph:
+        for node in self.graph.nodes:
+            replaced = rule(self, node)
+            if replaced is None:
+                made = self.copy(node)
+                for output in range(len(node.type)):
+                    self._moved[node, output] = Edge(made, output)
+            else:
+                self._moved[node, 0] = Edge(replaced.node, replaced.output)
+        # What was replaced may still stand there, read by nobody.
+        return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
+
+
+Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | None]"
+"""What to put in place of a node with one output; None keeps it."""
+
+
+def rewrite(graph: Graph, rule: Rule) -> Graph:
+    """The graph with every node replaced for which `rule` returns an edge."""
+    return Rewriter(graph).run(rule)
+
+
+def uses_of(graph: Graph) -> dict[Node, int]:
+    """How often each node is read, by other nodes and as an output."""
+    uses: dict[Node, int] = {}
+    for edge in [*graph.outputs, *(edge for node in graph.nodes for edge in node.inputs)]:
+        uses[edge.node] = uses.get(edge.node, 0) + 1
+    return uses

@@ -1,0 +1,45 @@
+"""What operators are inside a fused group, beside `Pixelwise`: the group's runner reads these.
+
+An operator's `stage` says how its work can be split into rows. Operators without one never fuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .geometry import Int64Array
+from .run import Call
+
+__all__ = ["Planes", "Reindex", "Rows", "View"]
+
+
+class View(NamedTuple):
+    """Where the pixels of an output come from, int64 (N,) each: the upper left corner of a window
+    in the input, and whether it is mirrored along W and H. The output's shape is the window's."""
+
+    top: Int64Array
+    left: Int64Array
+    mirror: Int64Array
+    upside_down: Int64Array
+
+
+class Reindex(NamedTuple):
+    """Moves whole pixels: crop, flip. `view` returns None for calls that do more than that."""
+
+    view: Callable[[Call], View | None]
+
+
+class Rows(NamedTuple):
+    """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
+    kernel, `(data, tables, samples, chain, target, begin, end)`; rounding: the first steps."""
+
+    tables: Callable[..., Any]
+    run: Callable[..., None]
+    rounding: Callable[..., Any]
+
+
+class Planes(NamedTuple):
+    """Makes planes out of interleaved channels: transpose. `fits`: whether a call does that."""
+
+    fits: Callable[[Call], bool]
