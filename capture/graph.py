@@ -19,6 +19,8 @@ from gradiva.eager.errors import Location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType
 
+from . import diagrams, draw
+
 __all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of"]
 
 
@@ -133,6 +135,18 @@ class Graph:
         lines = [line for node in self.nodes for line in _lines(node, numbers)]
         returned = ", ".join(numbers[edge.node, edge.output] for edge in self.outputs)
         return "\n".join([f"{self.title} {{", *lines, f"  return {returned}", "}"])
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
+        return draw.svg(self)
+
+    def to_dot(self) -> str:
+        """The graph as text for Graphviz."""
+        return diagrams.dot(self)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart, such as GitHub draws from a block fenced `mermaid`."""
+        return diagrams.mermaid(self)
 
 
 def _lines(node: Node, numbers: dict[tuple[Node, int], str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.geometry import Geometry
@@ -70,13 +71,18 @@ class Program:
         is named. seed: of random keys that have none. keys: of random calls, and the positions
         of their samples, where the graph only says which of these it is.
         """
+        recording, began = trace.active, 0
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
+            if recording is not None:
+                began = recording.start(node.operator.name)
             try:
                 outputs = self._call(node, values, size, positions, seed, pool, keys)
             except GradivaError as error:
                 raise self.locate(error, node) from error.__cause__
+            if recording is not None:
+                recording.call(pool, "operator", node.operator.name, began, outputs)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TypeAlias
 
+from . import trace
+
 __all__ = [
     "WorkerPool",
     "default_num_threads",
@@ -40,10 +42,15 @@ class _Job:
         self.finished = threading.Event()
 
     def work(self) -> None:
+        recording, began = trace.active, 0
         for begin, end in self.waiting:
+            if recording is not None:
+                began = recording.now()
             try:
                 if not self.pool.cancelled:
                     self.task(begin, end)
+                if recording is not None:
+                    recording.range(self.pool, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
                 self.errors.append((begin, error))
             with self.lock:
