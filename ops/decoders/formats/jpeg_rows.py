@@ -58,9 +58,7 @@ def decode_jpeg_rows(
                 upper = _empty(height, info.width, channels)
                 if _decode_shortened(data, frame.position, colour, upper, fast_idct):
                     return upper
-        return decode_jpeg(
-            data, info, colour, _empty(info.height, info.width, channels), fast_idct
-        )
+        return decode_jpeg(data, info, colour, _empty(info.height, info.width, channels), fast_idct)
     return decode_jpeg(data, info, colour, None, fast_idct)
 
 
@@ -69,9 +67,7 @@ def _empty(height: int, width: int, channels: int) -> Array:
     return allocate(height * width * channels, np.dtype(np.uint8)).reshape(shape)
 
 
-def _decode_shortened(
-    data: Array, position: int, colour: str, out: Array, fast_idct: bool
-) -> bool:
+def _decode_shortened(data: Array, position: int, colour: str, out: Array, fast_idct: bool) -> bool:
     """Whether `out`, of fewer rows than the image, was filled."""
     copy = data.copy()
     copy[position] = len(out) >> 8
