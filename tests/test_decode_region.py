@@ -28,7 +28,8 @@ def picture(height: int, width: int) -> Array:
     """Noise on a ramp: every block differs from its neighbours."""
     noise = np.random.default_rng(height * width).integers(0, 90, (height, width, 3))
     y, x = np.mgrid[0:height, 0:width]
-    return ((noise + np.stack([2 * y, 3 * x, y + x], -1)) % 256).astype(np.uint8)
+    values: Array = noise + np.stack([2 * y, 3 * x, y + x], -1)
+    return (values % 256).astype(np.uint8)
 
 
 def encoded(array: Array, format: str = "JPEG", **options: Any) -> Array:

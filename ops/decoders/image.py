@@ -94,7 +94,7 @@ def decoded_type(input: SampleType, dtype: Any) -> SampleType:
         raise OperatorTypeError(
             argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
         )
-    chosen: DType = dtype  # type: ignore[assignment]  # one of the above
+    chosen: DType = dtype
     return SampleType(chosen, 3, "HWC", input.device)
 
 

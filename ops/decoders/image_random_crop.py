@@ -58,7 +58,7 @@ def image_random_crop(
     random_area: (low, high), as fractions of the image's area: 0.08 to 1 by default.
     random_aspect_ratio: (low, high) of width / height, 3/4 to 4/3 by default; log-uniform.
     num_attempts: how many windows are tried. If none fits into the image, the largest one of the
-        nearest allowed ratio is taken.
+        allowed ratio nearest to the image's is taken, within random_area, at a random place.
     output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
         steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
     rng, seed: see `gradiva.random`. The window is a function of the key of the call, the position

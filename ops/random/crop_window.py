@@ -3,8 +3,8 @@
 The procedure is the one that the training of Inception made common (Szegedy et al.: "Going deeper
 with convolutions", CVPR 2015, section 6; "Inception-style" crops): draw an area, as a fraction of
 the image, and an aspect ratio, log-uniformly; keep the window if it fits into the image, else try
-again. After the last attempt take the largest window of the nearest ratio that is allowed. A window
-that was found lies at a uniformly drawn place.
+again. After the last attempt take the largest window of the allowed ratio that is nearest to the
+image's, of no more than the largest area. The window lies at a uniformly drawn place.
 
 Attempt k reads the four random words of block k: for area, ratio, top and left.
 """
@@ -104,11 +104,13 @@ def _draw_windows(
                 break
             attempt += 1
         if height == 0:
-            height, width = tall, wide
-            if wide < tall * low:
-                height = min(max(int(wide / low + 0.5), 1), tall)
-            elif wide > tall * high:
-                width = min(max(int(tall * high + 0.5), 1), wide)
+            # The last digits of these products must not cost a pixel.
+            exact = min(max(wide / tall, low), high)
+            most = area[1] * np.float64(tall) * np.float64(wide)
+            h_most = min(np.float64(tall), wide / exact, math.sqrt(most / exact))
+            w_most = min(np.float64(wide), tall * exact, math.sqrt(most * exact))
+            height = min(max(int(h_most * (1.0 + 1e-12)), 1), tall)
+            width = min(max(int(w_most * (1.0 + 1e-12)), 1), wide)
         words = philox(np.uint32(attempt), number, position, seed)
         windows[i, 0] = _place(words[2], tall - height)
         windows[i, 1] = _place(words[3], wide - width)

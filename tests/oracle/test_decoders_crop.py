@@ -115,8 +115,8 @@ def test_image_slice_by_inputs(seed: int, relative: bool) -> None:
     if not relative:
         anchors, extents = anchors * 32, np.round(extents * 64) / 2
     inputs = [batch([*rows.astype(np.float32)]) for rows in (anchors, extents)]
-    flags = {"normalized_anchor": relative, "normalized_shape": relative}
-    ours = decoders.image_slice(images, *inputs, **flags)
+    flags: dict[str, Any] = {"normalized_anchor": relative, "normalized_shape": relative}
+    ours = decoders.image_slice(images, inputs[0], inputs[1], **flags)
     assert_close(ours, reference("decoders.image_slice", [images, *inputs], **flags))
 
 
@@ -175,13 +175,19 @@ def test_windows_have_the_same_distribution(
             low, high = arguments.get("random_aspect_ratio", (3 / 4, 4 / 3))
             assert ratios.min() >= low - 0.01
             assert ratios.max() <= high + 0.01
-    for quantity in (
-        lambda w: w[:, 2] * w[:, 3],
-        lambda w: w[:, 3] / w[:, 2],
-        lambda w: w[:, 0] / np.maximum(shape[0] - w[:, 2], 1),
-        lambda w: w[:, 1] / np.maximum(shape[1] - w[:, 3], 1),
-    ):
-        assert distance(quantity(ours), quantity(theirs)) < LIMIT
+    for left, right in zip(quantities(ours, shape), quantities(theirs, shape), strict=True):
+        assert distance(left, right) < LIMIT
+
+
+def quantities(windows: Windows, shape: tuple[int, int]) -> list[Windows]:
+    """Area, ratio, and the place as a fraction of the room there is."""
+    top, left, height, width = windows.T
+    return [
+        height * width,
+        width / height,
+        top / np.maximum(shape[0] - height, 1),
+        left / np.maximum(shape[1] - width, 1),
+    ]
 
 
 def test_areas_of_decoded_windows() -> None:
