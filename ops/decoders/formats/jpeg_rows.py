@@ -55,16 +55,17 @@ def decode_jpeg_rows(
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved
-                upper = _empty(height, info.width, channels)
+                upper = _memory(info, channels)[:height]
                 if _decode_shortened(data, frame.position, colour, upper, fast_idct):
                     return upper
-        return decode_jpeg(data, info, colour, _empty(info.height, info.width, channels), fast_idct)
+        return decode_jpeg(data, info, colour, _memory(info, channels), fast_idct)
     return decode_jpeg(data, info, colour, None, fast_idct)
 
 
-def _empty(height: int, width: int, channels: int) -> Array:
-    shape = (height, width, channels)
-    return allocate(height * width * channels, np.dtype(np.uint8)).reshape(shape)
+def _memory(info: ImageInfo, channels: int) -> Array:
+    """For the whole image, however few rows are wanted: so that images of one size share it."""
+    shape = (info.height, info.width, channels)
+    return allocate(info.height * info.width * channels, np.dtype(np.uint8)).reshape(shape)
 
 
 def _decode_shortened(data: Array, position: int, colour: str, out: Array, fast_idct: bool) -> bool:
