@@ -2,7 +2,8 @@
 
 Milliseconds per image on one thread, the median of turns: the whole image by simplejpeg into memory
 that is used again and a copy of the window; by Pillow; our `decode_region_into`; and the reference
-library, its whole decoder and its cropping one, in pipelines of one thread.
+library, its whole decoder and its cropping one, in pipelines of one thread. nvimgcodec, which comes
+with that library, decodes regions by itself, on the CPU, into memory of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import simplejpeg
+from nvidia import nvimgcodec
 from nvidia.dali import fn as dali_fn
 from nvidia.dali import pipeline_def
 from side_by_side import per_call, save
@@ -29,6 +31,7 @@ Array = np.ndarray[Any, Any]
 ROUNDS = 7
 BATCH = 8
 WARM, MEASURED = 24, 8
+WITHOUT_GPU = -99999  # nvimgcodec's number for "no device"
 SIZES = ((375, 500), (1000, 1500))
 PLACES = {"top": 0.0, "middle": 0.5, "bottom": 1.0}
 EXTENTS = {"small": 0.25, "large": 0.75}
@@ -90,6 +93,17 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
     def region() -> None:
         decode_region_into(data, info, (top, left, height, width), out)
 
+    decoder = nvimgcodec.Decoder(
+        device_id=WITHOUT_GPU, max_num_cpu_threads=1,
+        backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)],
+    )  # fmt: skip
+    encoded = data.tobytes()
+
+    def by_nvimgcodec() -> Array:
+        place = nvimgcodec.Region([top, left], [top + height, left + width])
+        stream = nvimgcodec.CodeStream(encoded)
+        return np.asarray(decoder.decode(stream.get_sub_code_stream(region=place)))
+
     positions = {"crop_pos_x": PLACES[place], "crop_pos_y": PLACES[place]}
     dali = by_dali(data, dali_fn.decoders.image)
     dali_crop = by_dali(
@@ -97,10 +111,12 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
     )
     region(), crop_of_whole()
     np.testing.assert_array_equal(out, other)
+    np.testing.assert_array_equal(by_nvimgcodec(), other)
     times = measured({
         "simplejpeg, whole, then copied": (crop_of_whole, 1),
         "Pillow, whole, then cropped": (pillow, 1),
         "decode_region_into": (region, 1),
+        "nvimgcodec, region": (by_nvimgcodec, 1),
         "reference, whole": (dali, BATCH),
         "reference, image_crop": (dali_crop, BATCH),
     })  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ SHAPES = batch([np.array(size) for size in SIZES])
 
 
 def generated(images: Batch, **arguments: Any) -> np.ndarray[Any, Any]:
-    anchors, shapes = gradiva.random_crop_generator(images, **arguments)
+    made: Any = gradiva.random_crop_generator(images, **arguments)
+    anchors, shapes = made
     return np.hstack([anchors.as_array(), shapes.as_array()])
 
 
@@ -66,7 +68,7 @@ def test_one_key_one_window() -> None:
     for i, (top, left, height, width) in enumerate(windows.tolist()):
         expected = decoded.at(i)[top : top + height, left : left + width]
         np.testing.assert_array_equal(cut.at(i), expected)
-    nearest = {"interp_type": gradiva.types.INTERP_NN}
+    nearest: dict[str, Any] = {"interp_type": gradiva.types.INTERP_NN}
     resized = gradiva.random_resized_crop(decoded, size=(30, 40), seed=9, **nearest)
     after = gradiva.resize(cut, size=(30, 40), **nearest)
     for left_, right_ in zip(resized, after, strict=True):
@@ -122,7 +124,7 @@ def test_errors_name_sample_and_file(tmp_path: Path) -> None:
     for name, size in (("a.png", (50, 60)), ("b.png", (20, 30))):
         (tmp_path / name).write_bytes(encode(picture(*size), "PNG").tobytes())
     reader = gradiva.readers.File(files=[str(tmp_path / "a.png"), str(tmp_path / "b.png")])
-    calls = (
+    calls: tuple[Callable[[Any], Any], ...] = (
         lambda files: decoders.image_crop(files, crop=(40, 40)),
         lambda files: decoders.image_slice(files, start=(10, 10), shape=(15, 15)),
     )
