@@ -7,4 +7,6 @@ from gradiva.ops.image.brightness_contrast import brightness_contrast as brightn
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
 from gradiva.ops.image.flip import flip as flip
+from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
+from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
