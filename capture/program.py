@@ -17,7 +17,7 @@ from gradiva.eager.run import execute
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.threads import WorkerPool
 
-from .graph import Edge, Graph, Node, Opaque
+from .graph import Graph, Node, Opaque
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
 
@@ -104,17 +104,10 @@ class Program:
         if node.operator is fused:
             return self._group(node, values, size, all_positions, seed, pool, keys)
         inputs, given = resolve(node, values)
-        key = None
-        positions = all_positions[None]
+        key, positions = None, all_positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
-                slot = edge.node.attribute("slot")
-                if slot is not None:
-                    key, positions = keys[slot]
-                else:
-                    key = _key(edge, seed)
-                for source in edge.node.inputs:
-                    positions = all_positions.get(source.node, positions)
+                key, positions = _drawn(edge.node, seed, keys, all_positions)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             positions = positions if own is None else own
@@ -135,18 +128,30 @@ class Program:
     ) -> Outputs:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
         inside: Values = {}
+        drawn: dict[Node, tuple[Any, Any]] = {}
         for member in node.members:
             for edge in member.inputs:
-                if edge.node.operator is parameter:
-                    outer = node.inputs[edge.node.attribute("number")]
+                if edge.node.operator is not parameter:
+                    continue
+                outer = node.inputs[edge.node.attribute("number")]
+                if outer.node.operator is random_key:
+                    drawn[edge.node] = _drawn(outer.node, seed, keys, positions)
+                else:
                     inside[edge.node, edge.output] = values[outer.node, outer.output]
         try:
-            return (run_group(node.members, inside, size, pool, self.locate),)
+            return (run_group(node.members, inside, drawn, size, pool, self.locate),)
         except UnfitError:
             pass
         for member in node.members:
+            key, own = next(
+                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"),
+                (None, None),
+            )
             try:
-                (batch,) = self._call(member, inside, size, positions, seed, pool, keys)
+                inputs, given = resolve(member, inside)
+                first = inputs[0].positions
+                own = own if first is None else first
+                (batch,) = execute(member.operator, inputs, given, size, pool, key, own)
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
             inside[member, 0] = batch
@@ -179,9 +184,19 @@ def resolve(node: Node, values: Values) -> tuple[Outputs, dict[str, Any]]:
     return tuple(inputs), given
 
 
-def _key(edge: Edge, seed: int) -> RandomKey:
-    own = edge.node.attribute("seed")
-    return RandomKey(seed if own is None else own, edge.node.attribute("number"))
+def _drawn(
+    node: Node, seed: int, keys: Keys, all_positions: dict[Any, Positions]
+) -> tuple[RandomKey, Positions]:
+    """The key that a `random_key` node stands for, and the positions of its samples."""
+    slot = node.attribute("slot")
+    if slot is not None:
+        key, positions = keys[slot]
+        return key, positions
+    positions = all_positions[None]
+    for source in node.inputs:
+        positions = all_positions.get(source.node, positions)
+    own = node.attribute("seed")
+    return RandomKey(seed if own is None else own, node.attribute("number")), positions
 
 
 def _constant(node: Node, size: int) -> Batch:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gradiva.capture.compile import optimise
+from gradiva.capture.compiler import optimise
 from gradiva.capture.draw import before_after
 from gradiva.capture.graph import Graph
 from gradiva.capture.pipeline import Pipeline, PipelineFactory, pipeline_def

@@ -17,7 +17,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .resize import DTYPES, check_dtype, filters_of, run_plan
+from .resize import DTYPES, check_dtype, filters_of, resize, run_plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -98,6 +98,7 @@ def _shapes(call: Call) -> Int64Array:
 
 
 random_resized_crop.cpu(run_plan)
+random_resized_crop.stage = resize.stage
 
 
 @random_resized_crop.cases
