@@ -14,3 +14,4 @@ from .function import compile as compile
 from .function import invariant as invariant
 from .function import trace as trace
 from .graph import Graph as Graph
+from .loop import CapturedLoop as CapturedLoop

@@ -40,6 +40,8 @@ _BEFORE = 1 << 30
 class Recorder:
     """Records calls into one graph. Random calls are numbered as in a step of an eager loop."""
 
+    symbolic = True
+
     def __init__(self, title: str = "graph") -> None:
         self._builder = GraphBuilder(title)
         self._random_calls: dict[RNG | None, int] = {}

@@ -143,7 +143,7 @@ class Reader:
         Raises OperatorRuntimeError for a file that cannot be read.
         """
         with blaming(self.operator.name):
-            if current_interpreter() is not None:
+            if getattr(current_interpreter(), "symbolic", False):
                 raise OperatorTypeError(
                     "a reader object is read in dynamic mode; inside a pipeline definition use "
                     f"fn.{self.operator.name}(...)"

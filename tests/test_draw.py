@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gradiva.capture.compiler import optimise
 
 import gradiva
 from gradiva import fn, random, types
 from gradiva.__main__ import main
 from gradiva.capture.cards import MOST, attribute_lines, card, shorten
+from gradiva.capture.compiler import optimise
 from gradiva.capture.draw import before_after, svg
 from gradiva.capture.graph import Edge, Graph, Node
 from gradiva.capture.layers import Link

@@ -152,7 +152,7 @@ def _per_axis(call: Call, name: str, count: int) -> Any:
 
 
 def filters_of(call: Call, sizes: Int64Array, low: Any, high: Any) -> Int64Array:
-    """(N, 4): the filter of D, H and W, then 1 for antialiasing."""
+    """(N, 5): the filter of D, H and W, then 1 for antialiasing, then the number of axes."""
     given = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
     plain = given["interp_type"]
     if plain is None:
@@ -168,10 +168,11 @@ def filters_of(call: Call, sizes: Int64Array, low: Any, high: Any) -> Int64Array
             )
     shrinking = plain if given["min_filter"] is None else given["min_filter"]
     growing = plain if given["mag_filter"] is None else given["mag_filter"]
-    filters = np.zeros((call.size, 4), np.int64)
+    filters = np.zeros((call.size, 5), np.int64)
     smaller = sizes < np.abs(high - low)
     filters[:, 3 - sizes.shape[1] : 3] = np.where(smaller, shrinking[:, None], growing[:, None])
     filters[:, 3] = call["antialias"]
+    filters[:, 4] = sizes.shape[1]
     return filters
 
 
