@@ -69,7 +69,8 @@ def _check_members(group: Node, where: str) -> None:
                 raise GraphError(f"{where}: {member.operator.name} reads what is not there")
         if last is not None and member.inputs[0].node is not last:
             raise GraphError(f"{where}: its members are no chain")
-        if infer(member.operator, member.inputs, dict(member.attributes)) != member.type:
+        read = tuple(edge for edge in member.inputs if edge.argument != "key")
+        if infer(member.operator, read, dict(member.attributes)) != member.type:
             raise GraphError(f"{where}: {member.operator.name} has another type than its rule says")
         last = member
     if len(group.members) < 2 or last is None or last.type != group.type:

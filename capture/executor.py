@@ -10,12 +10,14 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Any
 
 import numpy as np
 
+from gradiva.eager import trace
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
@@ -54,17 +56,26 @@ class Plan:
 
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
+        recording = trace.active
+        started = 0 if recording is None else recording.now()
         values: Values = {}
         size = self._read(values)
         positions = self._positions(values, size)
         self.iteration += 1
-        return self.program.run(values, size, positions, self.seed, self.pool)
+        outputs = self.program.run(values, size, positions, self.seed, self.pool)
+        if recording is not None:
+            facts = {"batch": recording.made, "samples": size}
+            recording.done(self.pool, "batch", "make a batch", started, **facts)
+        return outputs
 
     def _read(self, values: Values) -> int:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
+        recording, began = trace.active, 0
         for node, source in self.sources.items():
+            if recording is not None:
+                began = recording.start(node.operator.name)
             try:
                 batches = source.read(self.batch_size, self.pool)
             except GradivaError as error:
@@ -73,6 +84,8 @@ class Plan:
             except StopIteration as stop:
                 failure = failure or stop
                 continue
+            if recording is not None:
+                recording.call(self.pool, "source", node.operator.name, began, batches)
             for output, batch in enumerate(batches):
                 values[node, output] = batch
             read = len(batches[0])
@@ -134,12 +147,16 @@ class Executor:
             )
             self._thread.start()
         with self._changed:
+            began = 0 if self._ready else time.perf_counter_ns()
             while not self._ready:
                 self._changed.wait(1.0)
                 if not self._ready and (self._closed or not self._thread.is_alive()):
                     raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
             item = self._ready.popleft()
             self._changed.notify_all()
+            recording = trace.active
+            if recording is not None:
+                recording.taken(self.plan.pool, began, len(self._ready))
         if isinstance(item, BaseException):
             # Raised once more at each call after the end, until `reset`.
             if isinstance(item, StopIteration):
@@ -161,10 +178,14 @@ class Executor:
     def _schedule(self) -> None:
         while True:
             with self._changed:
+                began = time.perf_counter_ns() if len(self._ready) >= self.depth else 0
                 while not self._closed and (self._ended or len(self._ready) >= self.depth):
                     self._changed.wait()
                 if self._closed:
                     return
+                recording = trace.active
+                if recording is not None and began:
+                    recording.done(self.plan.pool, "wait", "wait: the queue is full", began)
             item: Outputs | BaseException
             try:
                 item = self.plan.run()
@@ -173,6 +194,9 @@ class Executor:
             with self._changed:
                 self._ended = isinstance(item, StopIteration)
                 self._ready.append(item)
+                recording = trace.active
+                if recording is not None:
+                    recording.put(self.plan.pool, len(self._ready))
                 self._changed.notify_all()
             del item
 

@@ -19,7 +19,9 @@ from gradiva.eager.errors import Location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType
 
-__all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque"]
+from . import diagrams, draw
+
+__all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of"]
 
 
 class Edge(NamedTuple):
@@ -75,12 +77,12 @@ class Opaque:
         return f"<{name}>"
 
 
-def _key(value: Any) -> Any:
+def key_of(value: Any) -> Any:
     """What an attribute is compared by: 1, 1.0, True, 0.0 and -0.0 all differ; NaN is itself."""
     if isinstance(value, float):
         return (float, np.float64(value).tobytes())
     if isinstance(value, tuple):
-        return (tuple, tuple(_key(item) for item in value))
+        return (tuple, tuple(key_of(item) for item in value))
     if isinstance(value, np.ndarray):
         return (np.ndarray, value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, Opaque):
@@ -133,6 +135,18 @@ class Graph:
         lines = [line for node in self.nodes for line in _lines(node, numbers)]
         returned = ", ".join(numbers[edge.node, edge.output] for edge in self.outputs)
         return "\n".join([f"{self.title} {{", *lines, f"  return {returned}", "}"])
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
+        return draw.svg(self)
+
+    def to_dot(self) -> str:
+        """The graph as text for Graphviz."""
+        return diagrams.dot(self)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart, such as GitHub draws from a block fenced `mermaid`."""
+        return diagrams.mermaid(self)
 
 
 def _lines(node: Node, numbers: dict[tuple[Node, int], str]) -> list[str]:
@@ -205,7 +219,7 @@ class GraphBuilder:
         key = (
             operator.name,
             tuple((id(edge.node), edge.output, edge.argument) for edge in inputs),
-            tuple((key, _key(value)) for key, value in ordered),
+            tuple((key, key_of(value)) for key, value in ordered),
             name,
         )
         node = self._interned.get(key)

@@ -55,11 +55,15 @@ class UnfitError(Exception):
 def run_group(
     members: tuple[Node, ...],
     values: dict[tuple[Node, int], Batch],
+    drawn: dict[Node, tuple[Any, Any]],
     size: int,
     pool: WorkerPool,
     locate: Locate,
 ) -> Batch:
-    """The output of the group. Raises what a member's own call would raise, or UnfitError."""
+    """The output of the group. Raises what a member's own call would raise, or UnfitError.
+
+    values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
+    """
     first = members[0].inputs[0]
     source = values[first.node, first.output]
     if not size:
@@ -68,7 +72,7 @@ def run_group(
     image = source
     for member in members:
         try:
-            call = _prepared(member, image, values, size, pool)
+            call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
@@ -85,6 +89,7 @@ def _prepared(
     member: Node,
     image: Batch,
     values: dict[tuple[Node, int], Batch],
+    drawn: dict[Node, tuple[Any, Any]],
     size: int,
     pool: WorkerPool,
 ) -> Call:
@@ -94,13 +99,19 @@ def _prepared(
         if name in member.operator.arguments
     }
     others: list[Batch] = []
+    key, positions = None, None
     for edge in member.inputs[1:]:
+        if edge.argument == "key":
+            key, positions = drawn[edge.node]
+            if image.positions is not None:
+                positions = image.positions
+            continue
         value = values[edge.node, edge.output]
         if edge.argument is None:
             others.append(value)
         else:
             given[edge.argument] = value
-    return prepare(member.operator, (image, *others), given, size, pool)
+    return prepare(member.operator, (image, *others), given, size, pool, key, positions)
 
 
 class _Pass:

@@ -120,8 +120,9 @@ class DataNode(Value):
     def __iter__(self) -> Any:
         self._refuse("its samples (iteration or unpacking)")
 
-    def __getitem__(self, index: Any) -> DataNode:
-        self._refuse("a part of it by subscript")
+    def __getitem__(self, ranges: Any) -> DataNode:
+        """A part of each sample, as `slice`: recorded."""
+        return self.slice[ranges]
 
     def __contains__(self, item: Any) -> bool:
         self._refuse("whether it contains something")

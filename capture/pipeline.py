@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -23,10 +24,11 @@ from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
-from .compile import optimise
+from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode
+from .timeline import Timeline, record_timeline
 from .tracer import Recorder
 
 if TYPE_CHECKING:
@@ -230,6 +232,22 @@ class Pipeline:
         """Go to the start of the data again, after its end was reached."""
         if self._executor is not None:
             self._executor.reset()
+
+    def trace(self, path: str | os.PathLike[str] | None = None, batches: int = 10) -> Timeline:
+        """Run for some batches, throw them away, and return what happened when in which thread.
+
+        path: where to write it as JSON for https://ui.perfetto.dev or chrome://tracing.
+        batches: how many to see being made; batches that were ready before are taken in addition.
+        It ends earlier, and the pipeline is reset, where the data ends. Raises what `run` raises;
+        OperatorValueError for a `path` that cannot be written; OperatorRuntimeError while another
+        trace is being recorded. Tracing changes no bit of any batch.
+        """
+        timeline = record_timeline(self._built(), _positive("batches", batches))
+        if timeline.ended:
+            self.reset()
+        if path is not None:
+            timeline.save(path)
+        return timeline
 
     def empty(self) -> bool:
         """Whether no batch is ready."""

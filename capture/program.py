@@ -3,10 +3,12 @@ that shares the work on each node with a pool."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.geometry import Geometry
@@ -15,7 +17,7 @@ from gradiva.eager.run import execute
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.threads import WorkerPool
 
-from .graph import Edge, Graph, Node, Opaque
+from .graph import Graph, Node, Opaque
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
 
@@ -24,6 +26,7 @@ __all__ = ["Outputs", "Positions", "Program", "Values"]
 Outputs = tuple[Batch, ...]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 Values = dict[tuple[Node, int], Batch]
+Keys = Sequence[tuple[Any, Any]]
 
 
 class Program:
@@ -60,20 +63,26 @@ class Program:
         positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey] | None = None,
+        keys: Keys = (),
     ) -> Outputs:
         """The outputs for these values of sources and parameters, which are used up.
 
         positions: of the samples in each source, and under None those that count where no source
-        is named. seed: of random keys that have none, unless `keys` holds them.
+        is named. seed: of random keys that have none. keys: of random calls, and the positions
+        of their samples, where the graph only says which of these it is.
         """
+        recording, began = trace.active, 0
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
+            if recording is not None:
+                began = recording.start(node.operator.name)
             try:
-                outputs = self._call(node, values, size, positions, seed, pool, keys or {})
+                outputs = self._call(node, values, size, positions, seed, pool, keys)
             except GradivaError as error:
                 raise self.locate(error, node) from error.__cause__
+            if recording is not None:
+                recording.call(pool, "operator", node.operator.name, began, outputs)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
@@ -88,20 +97,17 @@ class Program:
         all_positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey],
+        keys: Keys,
     ) -> Outputs:
         if node.operator is constant:
             return (_constant(node, size),)
         if node.operator is fused:
             return self._group(node, values, size, all_positions, seed, pool, keys)
         inputs, given = resolve(node, values)
-        key = None
-        positions = all_positions[None]
+        key, positions = None, all_positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
-                key = keys.get(edge.node) or _key(edge, seed)
-                for source in edge.node.inputs:
-                    positions = all_positions.get(source.node, positions)
+                key, positions = _drawn(edge.node, seed, keys, all_positions)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             positions = positions if own is None else own
@@ -118,22 +124,34 @@ class Program:
         positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
-        keys: dict[Node, RandomKey],
+        keys: Keys,
     ) -> Outputs:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
         inside: Values = {}
+        drawn: dict[Node, tuple[Any, Any]] = {}
         for member in node.members:
             for edge in member.inputs:
-                if edge.node.operator is parameter:
-                    outer = node.inputs[edge.node.attribute("number")]
+                if edge.node.operator is not parameter:
+                    continue
+                outer = node.inputs[edge.node.attribute("number")]
+                if outer.node.operator is random_key:
+                    drawn[edge.node] = _drawn(outer.node, seed, keys, positions)
+                else:
                     inside[edge.node, edge.output] = values[outer.node, outer.output]
         try:
-            return (run_group(node.members, inside, size, pool, self.locate),)
+            return (run_group(node.members, inside, drawn, size, pool, self.locate),)
         except UnfitError:
             pass
         for member in node.members:
+            key, own = next(
+                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"),
+                (None, None),
+            )
             try:
-                (batch,) = self._call(member, inside, size, positions, seed, pool, keys)
+                inputs, given = resolve(member, inside)
+                first = inputs[0].positions
+                own = own if first is None else first
+                (batch,) = execute(member.operator, inputs, given, size, pool, key, own)
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
             inside[member, 0] = batch
@@ -166,9 +184,19 @@ def resolve(node: Node, values: Values) -> tuple[Outputs, dict[str, Any]]:
     return tuple(inputs), given
 
 
-def _key(edge: Edge, seed: int) -> RandomKey:
-    own = edge.node.attribute("seed")
-    return RandomKey(seed if own is None else own, edge.node.attribute("number"))
+def _drawn(
+    node: Node, seed: int, keys: Keys, all_positions: dict[Any, Positions]
+) -> tuple[RandomKey, Positions]:
+    """The key that a `random_key` node stands for, and the positions of its samples."""
+    slot = node.attribute("slot")
+    if slot is not None:
+        key, positions = keys[slot]
+        return key, positions
+    positions = all_positions[None]
+    for source in node.inputs:
+        positions = all_positions.get(source.node, positions)
+    own = node.attribute("seed")
+    return RandomKey(seed if own is None else own, node.attribute("number")), positions
 
 
 def _constant(node: Node, size: int) -> Batch:

@@ -26,7 +26,7 @@ from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value
 
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque
-from .leaves import constant, random_key
+from .leaves import constant, parameter, random_key
 from .node import BatchSize, DataNode
 
 __all__ = ["Recorder", "per_sample"]
@@ -40,11 +40,20 @@ _BEFORE = 1 << 30
 class Recorder:
     """Records calls into one graph. Random calls are numbered as in a step of an eager loop."""
 
+    symbolic = True
+
     def __init__(self, title: str = "graph") -> None:
         self._builder = GraphBuilder(title)
         self._random_calls: dict[RNG | None, int] = {}
         self._effects = 0
+        self._parameters = 0
         self._source: Node | None = None
+
+    def parameter(self, type: SampleType) -> DataNode:
+        """A symbol for a batch that is given when the graph runs."""
+        number = {"number": self._parameters}
+        self._parameters += 1
+        return DataNode(Edge(self._builder.add(parameter, (), number, (type,)), 0), self)
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]

@@ -250,7 +250,7 @@ def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], 
         annotation = str(parameter.annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
             common = SAMPLED if "Sampled" in annotation else COMMON
-        elif parameter.kind is not parameter.POSITIONAL_ONLY:
+        elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             kind = KINDS[annotation.removesuffix(" | None")]
             required = parameter.default is parameter.empty
             draft = Argument(parameter.name, kind, None, required)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsInt, overload
 
 import numpy as np
 
@@ -11,7 +11,13 @@ from . import display
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
+from .errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
 from .geometry import Geometry
 from .layouts import check_layout
 from .memory import allocate
@@ -159,6 +165,14 @@ class Batch(Value):
             chosen = np.arange(len(self))[picked if picked.size else slice(0)].tolist()
         where = self.provenance.select(chosen) if self.provenance else None
         return Batch(self.data, self.geometry.select(chosen), self.type, where)
+
+    def __getitem__(self, ranges: Any) -> NoReturn:
+        """A batch is not subscripted itself: samples or parts of samples could be meant."""
+        raise OperatorTypeError(
+            "a batch takes no subscript: batch.slice[...] takes a part of each sample, "
+            "batch.select(...) takes some of the samples",
+            location=user_location(),
+        )
 
     @property
     def tensors(self) -> Sequence[Tensor]:

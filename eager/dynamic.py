@@ -27,7 +27,17 @@ from .tensor import Tensor, as_tensor, to_array
 from .threads import default_pool
 from .value import Value
 
-__all__ = ["Eager", "as_seed", "check_common"]
+__all__ = [
+    "Eager",
+    "as_argument",
+    "as_input",
+    "as_seed",
+    "batch_size_of",
+    "check_common",
+    "positions_of",
+    "random_key",
+    "split_common",
+]
 
 _MOST_SAMPLES = 1 << 24
 
@@ -44,14 +54,14 @@ class Eager:
                 "this makes a source for a pipeline definition; in dynamic mode use its class "
                 "(readers.File, ExternalSource, ...)"
             )
-        given, common = _split(operator, keywords)
-        size, single = _batch_size(operator, inputs, given, common)
-        batches = tuple(_as_input(value, size, number) for number, value in enumerate(inputs))
+        given, common = split_common(operator, keywords)
+        size, single = batch_size_of(operator, inputs, given, common)
+        batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
-            given[name] = _as_argument(operator.arguments[name], value, size)
+            given[name] = as_argument(operator.arguments[name], value, size)
         key, positions = None, None
         if operator.random:
-            key, positions = random_key(common), _positions(batches, size)
+            key, positions = random_key(common), positions_of(batches, size)
         outputs = execute(operator, batches, given, size, default_pool(), key, positions)
         if single:
             tensors = tuple(batch.tensors[0] for batch in outputs)
@@ -59,7 +69,7 @@ class Eager:
         return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _split(
+def split_common(
     operator: OperatorBase, keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The operator's own arguments that were given, and the common ones, checked."""
@@ -114,7 +124,7 @@ def as_seed(seed: Any) -> int | None:
     return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
 
 
-def _positions(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def positions_of(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     for batch in inputs:
         if batch.positions is not None:
             return batch.positions
@@ -125,7 +135,7 @@ def _positions(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype
     return np.arange(first, first + size, dtype=np.int64)
 
 
-def _batch_size(
+def batch_size_of(
     operator: OperatorBase,
     inputs: tuple[Any, ...],
     given: Mapping[str, Any],
@@ -167,7 +177,7 @@ def _asked_size(common: Mapping[str, Any]) -> int | None:
     return int(asked)
 
 
-def _as_input(value: Any, size: int, number: int) -> Batch:
+def as_input(value: Any, size: int, number: int) -> Batch:
     if isinstance(value, Batch):
         return value
     if isinstance(value, Value) and not isinstance(value, Tensor):
@@ -193,7 +203,7 @@ def _as_input(value: Any, size: int, number: int) -> Batch:
     return Batch(array.reshape(-1), geometry, tensor.type, where)
 
 
-def _as_argument(argument: Argument, value: Any, size: int) -> Any:
+def as_argument(argument: Argument, value: Any, size: int) -> Any:
     """A static value, or a Batch or array with one row per sample."""
     if isinstance(value, Batch):
         return value

@@ -101,6 +101,8 @@ def _keep(numba: Any, compiled: Any) -> None:
     numba.config.CACHE_DIR = str(folder)
     try:
         compiled.enable_caching()
+    except RuntimeError:
+        pass  # a kernel that was typed into a shell has no file: it is compiled each time
     finally:
         numba.config.CACHE_DIR = before
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIGNMENT", "MemoryPool", "allocate", "pool"]
+__all__ = ["ALIGNMENT", "MemoryPool", "allocate", "is_leased", "pool"]
 
 ALIGNMENT = 64
 _SMALL = 16 * 1024
@@ -125,3 +125,11 @@ pool = MemoryPool()
 def allocate(count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A 1-D array of `count` elements from the pool, not initialised, aligned to 64 bytes."""
     return pool.allocate(count * dtype.itemsize).view(dtype)
+
+
+def is_leased(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the array lies in memory of a pool, which nobody else writes."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, _Lease)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
@@ -57,6 +57,22 @@ def interpreter(chosen: Interpreter) -> Iterator[None]:
         yield
     finally:
         _interpreter.reset(token)
+
+
+def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
+    """Let `chosen` bind calls in this context, None: the eager one; until `leave_interpreter`."""
+    return _interpreter.set(chosen)
+
+
+def leave_interpreter(token: Token[Interpreter | None]) -> None:
+    """Undo `enter_interpreter`; from another context it has no effect."""
+    with suppress(ValueError):
+        _interpreter.reset(token)
+
+
+def eager_interpreter() -> Interpreter:
+    """The interpreter that runs calls at once."""
+    return _eager[0]
 
 
 def current_interpreter() -> Interpreter | None:

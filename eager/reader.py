@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, cast
 
@@ -15,7 +16,11 @@ from .rng import enter_step, get_default_rng, leave_step
 from .source import Source, SourceOperator
 from .threads import default_pool
 
-__all__ = ["Epoch", "Reader", "reader_class"]
+__all__ = ["Epoch", "Reader", "loop_makers", "reader_class"]
+
+loop_makers: list[Callable[..., Any]] = []
+"""What makes captured loops, `(source, operator, single, strict)`; the room with graphs puts it
+here."""
 
 P = ParamSpec("P")
 
@@ -25,7 +30,8 @@ tqdm = lazy_module("tqdm.auto", "tqdm")
 class Epoch(Iterator[Any]):
     """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
 
-    def __init__(self, source: Source, batch_size: int | None, name: str) -> None:
+    def __init__(self, reader: Reader, source: Source, batch_size: int | None, name: str) -> None:
+        self._reader = reader
         self._source = source
         self._batch_size = batch_size
         self._name = name
@@ -38,6 +44,7 @@ class Epoch(Iterator[Any]):
     def __next__(self) -> Any:
         if self._ended:
             raise StopIteration
+        self._reader._pause()
         try:
             with blaming(self._name):
                 batches = self._source.read_epoch(self._batch_size or 1, default_pool())
@@ -59,8 +66,32 @@ class Epoch(Iterator[Any]):
         leave_step(self._token)
 
 
+class _Ahead:
+    """A reader's data as a captured loop reads them."""
+
+    def __init__(self, reader: Reader, source: Source, batch_size: int | None) -> None:
+        self.name = reader.operator.name
+        self._source = source
+        self._batch_size = batch_size or 1
+
+    def read(self) -> tuple[Any, ...]:
+        with blaming(self.name):
+            return self._source.read_epoch(self._batch_size, default_pool())
+
+    def mark(self) -> dict[str, Any]:
+        return self._source.get_state()
+
+    def rewind(self, mark: dict[str, Any], undelivered: list[Any]) -> None:
+        self._source.set_state(mark)
+
+
 def _unpack(values: Any) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _nobody() -> None:
+    """The captured loop of a reader that has none."""
+    return
 
 
 class Reader:
@@ -90,6 +121,7 @@ class Reader:
             check_common(self.operator, common)
             seed = as_seed(common.get("seed"))
             seed = get_default_rng().seed if seed is None else seed
+            self._loop: Callable[[], Any] = _nobody
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     def next_epoch(
@@ -98,30 +130,36 @@ class Reader:
         ctx: object = None,
         capture: bool = False,
         progress: bool = False,
+        strict: bool = False,
     ) -> Iterator[Any]:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
         filled up with its last sample). A loop that was left early goes on where it was left.
-        progress: show a progress bar. Raises OperatorRuntimeError for a file that cannot be read.
+        progress: show a progress bar. capture: note down the calls made in the loop's body, and
+        from the second turn on compute them ahead, fused; `explain()` of the iterator says what
+        was not. strict: raise OperatorRuntimeError for a call that was not computed ahead.
+
+        Raises OperatorRuntimeError for a file that cannot be read.
         """
         with blaming(self.operator.name):
-            if current_interpreter() is not None:
+            if getattr(current_interpreter(), "symbolic", False):
                 raise OperatorTypeError(
                     "a reader object is read in dynamic mode; inside a pipeline definition use "
                     f"fn.{self.operator.name}(...)"
-                )
-            if capture:
-                raise OperatorValueError(
-                    argument="capture",
-                    expected="False: captured loops are not there yet, use pipeline_def",
-                    got="True",
                 )
             if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
                 raise OperatorValueError(
                     argument="batch_size", expected="a positive number", got=describe(batch_size)
                 )
-        epoch = Epoch(self._source, batch_size, self.operator.name)
+        self._pause()
+        epoch: Iterator[Any]
+        if capture:
+            ahead = _Ahead(self, self._source, batch_size)
+            epoch = loop_makers[0](ahead, self.operator, batch_size is None, strict)
+            self._loop = weakref.ref(epoch)
+        else:
+            epoch = Epoch(self, self._source, batch_size, self.operator.name)
         if not progress:
             return epoch
         left = self._source.remaining()
@@ -138,12 +176,21 @@ class Reader:
     def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
         """The reader's place, as plain data."""
         with blaming(self.operator.name):
-            return self._source.get_state()
+            loop = self._loop()
+            place = None if loop is None else loop.place()
+            return self._source.get_state() if place is None else cast("dict[str, Any]", place)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
+        self._pause()
         with blaming(self.operator.name):
             self._source.set_state(state)
+
+    def _pause(self) -> None:
+        """A captured loop may have read ahead: go back to what it delivered."""
+        loop = self._loop()
+        if loop is not None:
+            loop.pause()
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} reader, {self.get_metadata()}>"

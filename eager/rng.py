@@ -30,6 +30,7 @@ __all__ = [
     "enter_step",
     "get_default_rng",
     "leave_step",
+    "natural_log",
     "normal_from_word",
     "philox",
     "set_seed",
@@ -221,7 +222,7 @@ def philox(
 
 
 @jit
-def _log(x: float) -> float:
+def natural_log(x: float) -> float:
     """Natural logarithm in plain multiplications and additions (series of atanh), so that every
     machine computes the same bits. Error below 1e-15 relative."""
     mantissa, exponent = math.frexp(x)
@@ -258,7 +259,7 @@ def normal_from_word(word: np.uint32) -> float:
                + 42.313330701600911252) * r + 1.0
         return q * num / den
     # fmt: on
-    r = math.sqrt(-_log(p if q < 0.0 else 1.0 - p))
+    r = math.sqrt(-natural_log(p if q < 0.0 else 1.0 - p))
     # fmt: off
     if r <= 5.0:
         r = r - 1.6

@@ -210,9 +210,7 @@ def execute(
     return call.outputs
 
 
-def blamed(
-    error: GradivaError, operator: OperatorBase, where: Provenance | None
-) -> GradivaError:
+def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
     """The error with the operator and the sample's file."""
     if error.sample is not None and where is not None and error.file is None:
         error.file = where.name(error.sample)

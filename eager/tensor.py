@@ -11,9 +11,10 @@ from . import display
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import OperatorTypeError, OperatorValueError, describe
+from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .layouts import check_layout
 from .provenance import Provenance
+from .subscripts import parse, result_type, view
 from .value import SampleType, Value
 
 if TYPE_CHECKING:
@@ -119,14 +120,15 @@ class Tensor(Value):
         return (1, 0)
 
     def __getitem__(self, ranges: Any) -> Tensor:
-        """A view: integers, slices, `...` and None as in NumPy. The layout loses taken axes."""
-        if isinstance(ranges, Value):
-            raise OperatorTypeError(
-                argument="ranges", expected="integers or slices", got=describe(ranges)
-            )
-        array = np.asarray(self._array[ranges])
-        layout = self.layout if array.ndim == self.ndim else _kept_layout(self.layout, ranges)
-        return Tensor(array, layout if len(layout) == array.ndim else "", self.provenance)
+        """A view: integers, ranges, `...`, None (a whole axis) and newaxis; the layout loses the
+        axes that integers take. Numbers may be tensors; with a batch of numbers, one per sample,
+        the result is a batch. Raises OperatorTypeError or OperatorValueError."""
+        with blaming("subscript"):
+            items, given = parse(ranges)
+            if not given:
+                type = result_type(self.type, items)
+                return Tensor(view(self._array, items), type.layout or "", self.provenance)
+        return self.slice[ranges]
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[index] for index in range(len(self._array)))
@@ -151,19 +153,6 @@ class Tensor(Value):
 
     def _repr_html_(self) -> str:
         return display.html([self])
-
-
-def _kept_layout(layout: str, ranges: Any) -> str:
-    """The letters of the axes that plain integers did not take away."""
-    items = ranges if isinstance(ranges, tuple) else (ranges,)
-    if any(item is None or not isinstance(item, int | slice | type(...)) for item in items):
-        return ""
-    if ... in items:
-        at = items.index(...)
-        missing = len(layout) - (len(items) - 1)
-        items = (*items[:at], *([slice(None)] * missing), *items[at + 1 :])
-    taken = {axis for axis, item in enumerate(items) if isinstance(item, int)}
-    return "".join(letter for axis, letter in enumerate(layout) if axis not in taken)
 
 
 def to_array(data: ArrayLike) -> np.ndarray[Any, Any]:

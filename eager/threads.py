@@ -12,13 +12,17 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import TypeAlias
+
+from . import trace
 
 __all__ = [
     "WorkerPool",
     "default_num_threads",
     "default_pool",
     "get_num_threads",
+    "pool_in_force",
     "set_num_threads",
 ]
 
@@ -38,10 +42,15 @@ class _Job:
         self.finished = threading.Event()
 
     def work(self) -> None:
+        recording, began = trace.active, 0
         for begin, end in self.waiting:
+            if recording is not None:
+                began = recording.now()
             try:
                 if not self.pool.cancelled:
                     self.task(begin, end)
+                if recording is not None:
+                    recording.range(self.pool, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
                 self.errors.append((begin, error))
             with self.lock:
@@ -122,6 +131,8 @@ def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
 
 _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 _default: WorkerPool | None = None
+pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
+"""The pool of an `EvalContext`, in its block."""
 _default_lock = threading.Lock()
 
 
@@ -139,8 +150,11 @@ def default_num_threads() -> int:
 
 
 def default_pool() -> WorkerPool:
-    """The pool of dynamic mode."""
+    """The pool of dynamic mode in this context."""
     global _default
+    chosen = pool_in_force.get()
+    if chosen is not None:
+        return chosen
     if _default is None:
         with _default_lock:
             if _default is None:

@@ -7,11 +7,17 @@ the registry, because operators live in a higher room.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .dtypes import DType
 
-__all__ = ["SampleType", "Value", "arithmetic"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SampleType", "Slicing", "Value", "arithmetic"]
+
+
+V = TypeVar("V", bound="Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,24 @@ def _apply(name: str, *operands: Any) -> Any:
     return function(*operands)
 
 
+class Slicing(Generic[V]):
+    """`value.slice`: its subscripts are those of each sample, whatever the value is."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: V) -> None:
+        self._value = value
+
+    def __getitem__(self, ranges: Any) -> V:
+        """A part of each sample: integers, ranges, `...`, None, newaxis. Numbers may be batches
+        or symbols of integers, one per sample."""
+        part: V = _apply("getitem", self._value, ranges)
+        return part
+
+    # Else Python would try 0, 1, 2, ... as subscripts.
+    __iter__ = None
+
+
 class Value:
     """Base of Batch, Tensor and DataNode: the Python operators on them."""
 
@@ -56,6 +80,11 @@ class Value:
     __array_priority__ = 1000
     # NumPy must hand `array + batch` to us instead of looping over the batch.
     __array_ufunc__ = None
+
+    @property
+    def slice(self) -> Slicing[Self]:
+        """Subscripts of each sample, `images.slice[..., 0]`, in both modes."""
+        return Slicing(self)
 
     def __add__(self, other: Any) -> Any:
         return _apply("add", self, other)

@@ -10,8 +10,10 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
+from gradiva import capture as capture
 from gradiva import decoders as decoders
 from gradiva import fn as fn
+from gradiva import math as math
 from gradiva import pipeline as pipeline
 from gradiva import random as random
 from gradiva import readers as readers
@@ -41,7 +43,10 @@ from gradiva.eager.errors import GradivaError as GradivaError
 from gradiva.eager.errors import OperatorRuntimeError as OperatorRuntimeError
 from gradiva.eager.errors import OperatorTypeError as OperatorTypeError
 from gradiva.eager.errors import OperatorValueError as OperatorValueError
+from gradiva.eager.modes import EvalContext as EvalContext
+from gradiva.eager.modes import EvalMode as EvalMode
 from gradiva.eager.rng import step as step
+from gradiva.eager.subscripts import newaxis as newaxis
 from gradiva.eager.tensor import Tensor as Tensor
 from gradiva.eager.tensor import as_tensor as as_tensor
 from gradiva.eager.tensor import tensor as tensor

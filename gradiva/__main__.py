@@ -1,4 +1,4 @@
-"""The command line: `python -m gradiva demo | ops | info | warmup`."""
+"""The command line: `python -m gradiva demo | graph | ops | info | warmup`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva import demo, warmup
+from gradiva import demo, graph, warmup
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.jit import cache_folder
 from gradiva.eager.operator import operators
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
+    graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
     commands.add_parser("ops", help="list the operators")
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "demo":
             return demo.run(given)
+        if given.command == "graph":
+            return graph.run(given)
         if given.command == "ops":
             return list_operators()
         if given.command == "warmup":

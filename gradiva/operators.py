@@ -16,5 +16,7 @@ from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
+from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation
+from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator

@@ -228,8 +228,6 @@ def test_samples_and_progress(photographs: Path, capsys: pytest.CaptureFixture[s
     assert "4/4" in capsys.readouterr().err
     with pytest.raises(ValueError, match="`batch_size`"):
         reader.next_epoch(batch_size=0)
-    with pytest.raises(ValueError, match="captured loops are not there yet"):
-        reader.next_epoch(batch_size=2, capture=True)
 
 
 def test_in_dynamic_mode_the_operator_points_to_the_class() -> None:

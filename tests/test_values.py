@@ -132,7 +132,9 @@ def test_tensor_views() -> None:
     assert tensor[0].layout == "WC"
     assert tensor[..., 0].layout == "HW"
     assert tensor[:, 1:, 0].layout == "HW"
-    assert tensor[None].layout == ""
+    assert tensor[None].layout == "HWC"
+    assert tensor[gradiva.newaxis].layout == ""
+    assert tensor[gradiva.newaxis("N")].layout == "NHWC"
     assert pointer(tensor[1]) == pointer(tensor) + 12 * tensor.itemsize
     assert tensor[1, 2, 3].item() == 23
     assert int(tensor[0, 0, 1]) == 1

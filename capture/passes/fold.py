@@ -38,8 +38,7 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     if any(edge.node.operator is not constant for edge in inputs):
         return None
     given = {
-        name: value.value if isinstance(value, Opaque) else value
-        for name, value in node.attributes
+        name: value.value if isinstance(value, Opaque) else value for name, value in node.attributes
     }
     values: list[Batch] = []
     for edge in inputs:

@@ -1,5 +1,6 @@
 """The operators, under the names of pipeline mode."""
 
+from gradiva import math as math
 from gradiva.fn import decoders as decoders
 from gradiva.fn import random as random
 from gradiva.fn import readers as readers

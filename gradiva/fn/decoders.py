@@ -1,5 +1,8 @@
 """Decoders in pipeline mode."""
 
 from gradiva.ops.decoders.image import image
+from gradiva.ops.decoders.image_crop import image_crop
+from gradiva.ops.decoders.image_random_crop import image_random_crop
+from gradiva.ops.decoders.image_slice import image_slice
 
-__all__ = ["image"]
+__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]

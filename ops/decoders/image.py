@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 else:
     pil = lazy_module("PIL.Image", "pillow")
 
-__all__ = ["headers", "image"]
+__all__ = ["decode_options", "decoded_shapes", "decoded_type", "headers", "image"]
 
 _DTYPES = (uint8, int8, uint16, int16, uint32, int32, float32)
 
@@ -83,13 +83,18 @@ def image(
     no image, is damaged or cut short, or has more than 2**28 pixels. JPEG decoding is that of
     libjpeg-turbo at its defaults.
     """
+    return decoded_type(input, dtype)
+
+
+def decoded_type(input: SampleType, dtype: Any) -> SampleType:
+    """The type rule of the operators that decode images."""
     require_dtype(input, (uint8,), "encoded data")
     require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
         raise OperatorTypeError(
             argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
         )
-    chosen: DType = dtype  # type: ignore[assignment]  # one of the above
+    chosen: DType = dtype
     return SampleType(chosen, 3, "HWC", input.device)
 
 
@@ -105,29 +110,33 @@ def headers(call: Call) -> list[ImageInfo]:
     return found
 
 
-def _name(output_type: int) -> str:
-    return ImageType(output_type).name
-
-
-@image.shapes
-def _shapes(call: Call) -> Int64Array:
+def decoded_shapes(call: Call) -> Int64Array:
+    """(N, 3): the shapes HWC of the whole images. Notes what their headers say."""
     infos = headers(call)
     call.notes["infos"] = infos
-    colour, turn = _name(call["output_type"]), call["adjust_orientation"]
+    colour, turn = ImageType(call["output_type"]).name, call["adjust_orientation"]
     shapes = [output_shape(info, colour, turn) for info in infos]
     return np.array(shapes, np.int64).reshape(call.size, 3)
+
+
+def decode_options(call: Call) -> dict[str, Any]:
+    """What a call asks of `decode_into` and `decode_region_into`."""
+    return {
+        "output_type": ImageType(call["output_type"]).name,
+        "adjust_orientation": call["adjust_orientation"],
+        "use_fast_idct": call["use_fast_idct"],
+        "jpeg_fancy_upsampling": call["jpeg_fancy_upsampling"],
+    }
+
+
+image.shapes(decoded_shapes)
 
 
 @image.cpu
 def _cpu(call: Call) -> None:
     encoded, target = call.inputs[0], call.outputs[0]
     infos: list[ImageInfo] = call.notes["infos"]
-    options = {
-        "output_type": _name(call["output_type"]),
-        "adjust_orientation": call["adjust_orientation"],
-        "use_fast_idct": call["use_fast_idct"],
-        "jpeg_fancy_upsampling": call["jpeg_fancy_upsampling"],
-    }
+    options = decode_options(call)
 
     def decode(sample: int) -> None:
         try:

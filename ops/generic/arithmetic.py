@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["BINARY", "UNARY"]
+__all__ = [
+    "BINARY",
+    "UNARY",
+    "Arithmetic",
+    "broadcast_shapes",
+    "broadcast_type",
+    "compute",
+    "same_geometry",
+    "to_operand",
+    "unary_type",
+]
 
 BINARY = {
     "add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div": "//", "mod": "%", "pow": "**",
@@ -52,25 +62,32 @@ def _dtype(symbol: str, *types: SampleType) -> DType | None:
         raise OperatorTypeError(str(error).rstrip(".")) from None
 
 
+def broadcast_type(symbol: str, *operands: SampleType) -> SampleType:
+    """The type of the result of `symbol` on two or more operands. Raises OperatorTypeError."""
+    dtype, device = _dtype(symbol, *operands), operands[0].device
+    ranks = [operand.ndim for operand in operands if operand.ndim is not None]
+    if len(ranks) < len(operands):
+        return SampleType(dtype, None, None, device)
+    layouts = [operand.layout for operand in operands if operand.layout is not None]
+    if len(layouts) < len(operands):
+        return SampleType(dtype, max(ranks), None, device)
+    try:
+        return SampleType(dtype, max(ranks), result_layout(max(ranks), *layouts), device)
+    except ValueError as error:
+        raise OperatorTypeError(str(error).rstrip(".")) from None
+
+
 def _binary_type(symbol: str) -> Callable[..., SampleType]:
     def infer(left: SampleType, right: SampleType, /, **common: Unpack[Common]) -> SampleType:
-        dtype = _dtype(symbol, left, right)
-        if left.ndim is None or right.ndim is None:
-            return SampleType(dtype, None, None, left.device)
-        ndim = max(left.ndim, right.ndim)
-        if left.layout is None or right.layout is None:
-            return SampleType(dtype, ndim, None, left.device)
-        try:
-            layout = result_layout(ndim, left.layout, right.layout)
-        except ValueError as error:
-            raise OperatorTypeError(str(error).rstrip(".")) from None
-        return SampleType(dtype, ndim, layout, left.device)
+        return broadcast_type(symbol, left, right)
 
     infer.__doc__ = f"`left {symbol} right`, element by element, with broadcasting per sample."
     return infer
 
 
-def _unary_type(symbol: str) -> Callable[..., SampleType]:
+def unary_type(symbol: str) -> Callable[..., SampleType]:
+    """The type rule of an operator on one operand, which keeps rank and layout."""
+
     def infer(operand: SampleType, /, **common: Unpack[Common]) -> SampleType:
         return operand.with_(dtype=_dtype(symbol, operand))
 
@@ -78,8 +95,15 @@ def _unary_type(symbol: str) -> Callable[..., SampleType]:
     return infer
 
 
-def _binary_shapes(call: Call) -> Any:
-    left, right = (batch.geometry for batch in call.inputs)
+def broadcast_shapes(call: Call) -> Any:
+    """The shape rule of two or more operands: extents align from the last axis on, 1 stretches."""
+    result = call.inputs[0].geometry
+    for operand in call.inputs[1:]:
+        result = _broadcast(result, operand.geometry)
+    return result
+
+
+def _broadcast(left: Geometry, right: Geometry) -> Geometry:
     if right.ndim == 0 or left is right:
         return left
     if left.ndim == 0:
@@ -98,10 +122,10 @@ def _binary_shapes(call: Call) -> Any:
             got=f"{left.shape(sample)} and {right.shape(sample)}",
             sample=sample,
         )
-    return np.where(a == 1, b, a)
+    return Geometry.of(np.where(a == 1, b, a))
 
 
-def _run(call: Call, compute: Callable[..., Any]) -> None:
+def compute(call: Call, function: Callable[..., Any]) -> None:
     """Whole ranges of samples at once where memory allows, else sample by sample."""
     target = call.outputs[0]
     batches = (*call.inputs, target)
@@ -114,11 +138,11 @@ def _run(call: Call, compute: Callable[..., Any]) -> None:
     def ranges(begin: int, end: int) -> None:
         if flat:
             volume = target.geometry.size // max(1, call.size)
-            compute(*[_part(batch, begin, end, volume) for batch in batches])
+            function(*[_part(batch, begin, end, volume) for batch in batches])
             return
         for sample in range(begin, end):
             try:
-                compute(*[batch.array(sample) for batch in batches])
+                function(*[batch.array(sample) for batch in batches])
             except ValueError as error:
                 raise OperatorValueError(str(error), sample=sample) from None
 
@@ -137,18 +161,20 @@ def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]
     return data[begin * volume : end * volume]
 
 
-def _constant(value: Any) -> Any:
+def to_operand(value: Any) -> Any:
     """A Python scalar or list as an array of its fixed type: bool, int32 or float32."""
     if isinstance(value, Value | np.ndarray):
         return value
-    if isinstance(value, list | tuple):
-        array = np.asarray(value)
-        return array.astype(scalar_dtype(array.flat[0].item()) if array.size else np.int32)
     try:
-        return np.asarray(value, scalar_dtype(value))
+        if not isinstance(value, list | tuple):
+            return np.asarray(value, scalar_dtype(value))
+        array = np.asarray(value)
+        ends = (array.min().item(), array.max().item()) if array.size else (0,)
+        kinds = [scalar_dtype(end) for end in ends]
+        return array.astype(kinds[0])
     except OverflowError as error:
         raise OperatorValueError(str(error).rstrip(".")) from None
-    except TypeError:
+    except (TypeError, ValueError):
         raise OperatorTypeError(
             "an operand is neither a batch, a tensor, an array nor a number",
             got=repr(value),
@@ -163,7 +189,7 @@ class Arithmetic(OperatorBase):
 
     def __call__(self, *operands: Any) -> Any:
         try:
-            values = tuple(_constant(operand) for operand in operands)
+            values = tuple(to_operand(operand) for operand in operands)
         except GradivaError as error:
             raise error.complete(operator=self.name, location=user_location()) from None
         return self.bind(values, {})
@@ -172,17 +198,18 @@ class Arithmetic(OperatorBase):
 def _declare() -> None:
     for name, symbol in BINARY.items():
         made = Arithmetic(_binary_type(symbol), name, (2, 2))
-        made.shapes(_binary_shapes)
-        made.cpu(lambda call, s=symbol: _run(call, lambda a, b, out: evaluate(s, a, b, out)))
+        made.shapes(broadcast_shapes)
+        made.cpu(lambda call, s=symbol: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         arithmetic[name] = made
     for name, symbol in UNARY.items():
-        made = Arithmetic(_unary_type(symbol), name, (1, 1))
-        made.shapes(_same_geometry)
-        made.cpu(lambda call, s=symbol: _run(call, lambda a, out: evaluate_unary(s, a, out)))
+        made = Arithmetic(unary_type(symbol), name, (1, 1))
+        made.shapes(same_geometry)
+        made.cpu(lambda call, s=symbol: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         arithmetic[name] = made
 
 
-def _same_geometry(call: Call) -> Geometry:
+def same_geometry(call: Call) -> Geometry:
+    """The shape rule of operators on one operand."""
     return call.inputs[0].geometry
 
 

@@ -7,6 +7,7 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 
 _PLAIN: Final[dict[str, np.ufunc]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod,
-    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "fpow": np.power,
+    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
     "atan2": np.arctan2,
 }  # fmt: skip
 _COMPARE: Final[dict[str, np.ufunc]] = {
@@ -56,7 +57,7 @@ def evaluate(op: str, a: Array, b: Array, out: Array | None = None) -> Array:
             np.copyto(out, np.fmod(a, b, dtype=np.float64), casting="unsafe")
         elif op == "//":
             np.divide(a, b, out=out, dtype=dtype, casting="unsafe")
-        elif op == "**":
+        elif op in ("**", "fpow"):
             _power(a, b, out)
         elif op in ("<<", ">>"):
             _shift(op, a, b, out)
@@ -75,6 +76,10 @@ def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
     with np.errstate(all="ignore"):
         if op == "pos" or (op == "abs" and dtype.kind == "u"):
             np.copyto(out, a)
+        elif dtype == np.float16 and op not in ("neg", "abs"):
+            # Some of NumPy's float16 loops round differently in vectors and in what is left over;
+            # its float32 loops do not, so that a value does not depend on its place.
+            np.copyto(out, evaluate_unary(op, a.astype(np.float32)), casting="unsafe")
         elif op == "rsqrt":
             np.sqrt(a, out=out, dtype=dtype, casting="unsafe")
             np.divide(dtype.type(1), out, out=out)
@@ -125,12 +130,39 @@ def _integer_division(op: str, a: Array, b: Array, out: Array) -> None:
 def _power(a: Array, b: Array, out: Array) -> None:
     dtype = out.dtype
     exponent = b.astype(dtype, copy=False)
+    if dtype.kind == "f":
+        _float_power(a.astype(dtype, copy=False), exponent, out)
+        return
     if dtype.kind != "i":
         np.power(a, exponent, out=out, dtype=dtype, casting="unsafe")
         return
     # NumPy refuses negative integer powers; the reference gives 0, for bases 1 and -1 too.
     np.power(a, np.maximum(exponent, 0), out=out, dtype=dtype, casting="unsafe")
     np.copyto(out, dtype.type(0), where=exponent < 0)
+
+
+def _float_power(a: Array, exponent: Array, out: Array) -> None:
+    # NumPy has short ways for some exponents, which it takes or not by how the arrays lie in
+    # memory, with other bits. Taken for each element, they make a value independent of its place.
+    if exponent.ndim == 0 and float(exponent) in _SHORT:
+        np.copyto(out, _SHORT[float(exponent)](a))
+        return
+    np.power(a, exponent, out=out)
+    if exponent.ndim:
+        for special, short in _SHORT.items():
+            here = exponent == special
+            if here.any():
+                np.copyto(out, short(a), where=here)
+
+
+def _root(a: Array) -> Array:
+    """C's pow(a, 0.5): positive for -0 and minus infinity, where a square root is not."""
+    return np.where(np.isneginf(a), np.abs(a), np.sqrt(a + a.dtype.type(0)))
+
+
+_SHORT: Final[dict[float, Callable[[Array], Array]]] = {
+    2.0: np.square, 1.0: np.positive, 0.5: _root, -1.0: np.reciprocal,
+}  # fmt: skip
 
 
 def _shift(op: str, a: Array, b: Array, out: Array) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +15,12 @@ from gradiva.eager.device import require_cpu
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.provenance import Provenance
+from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import enter_step, leave_step
 from gradiva.eager.tensor import Tensor, as_tensor
 from gradiva.eager.value import SampleType
 
-from .external_source import declared_types
+from .external_source import declared_types, external_source
 from .feed import Feed
 
 __all__ = ["ExternalSource"]
@@ -49,10 +53,48 @@ class ExternalSource:
         self._token = object()
         self._position = 0
         self._ended = False
+        self._waiting: deque[Any] = deque()
+        self._loop: Callable[[], Any] = _nobody
 
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
         (then a tensor is the same for all samples). A tuple if there are several outputs."""
+        loop = self._loop()
+        if loop is not None:
+            loop.pause()
+        try:
+            values, positions = self._take(batch_size)
+        except StopIteration:
+            leave_step(self._token)
+            raise
+        enter_step(self._token, positions)
+        return values[0] if self._count == 1 else tuple(values)
+
+    def captured(
+        self, batch_size: int, ctx: object = None, *, strict: bool = False
+    ) -> Iterator[Any]:
+        """Loop over the items as batches, while the calls made in the loop's body are captured:
+        from the second turn on they are computed ahead, fused.
+
+        The source is called ahead of the loop too. What was taken ahead when the loop is left comes
+        first the next time. strict: raise OperatorRuntimeError for a call not computed ahead.
+        """
+        loop = self._loop()
+        if loop is not None:
+            loop.pause()
+        made: Iterator[Any] = loop_makers[0](
+            _Ahead(self, batch_size), external_source, False, strict
+        )
+        self._loop = weakref.ref(made)
+        return made
+
+    def _take(self, batch_size: int | None) -> tuple[list[Any], Any]:
+        """The next values and their positions; what was taken ahead comes first."""
+        if self._waiting:
+            values, positions = self._waiting.popleft()
+            if values is None:
+                raise StopIteration
+            return values, positions
         if self._ended:
             self._ended = False
             self._feed.restart()
@@ -61,7 +103,6 @@ class ExternalSource:
                 item = self._feed.next(self._position)
         except StopIteration:
             self._ended = True
-            leave_step(self._token)
             raise
         items = (item,) if self._count == 1 else tuple(item)
         with blaming("ExternalSource"):
@@ -80,12 +121,40 @@ class ExternalSource:
         self._position += size
         for value in values:
             value.provenance = Provenance(positions)
-        enter_step(self._token, positions)
-        return values[0] if self._count == 1 else tuple(values)
+        return values, positions
 
     def __del__(self) -> None:
         if hasattr(self, "_token"):
             leave_step(self._token)
+
+
+class _Ahead:
+    """The items as a captured loop reads them."""
+
+    name = "external_source"
+
+    def __init__(self, source: ExternalSource, batch_size: int) -> None:
+        self._source = source
+        self._batch_size = batch_size
+
+    def read(self) -> tuple[Batch, ...]:
+        values, _ = self._source._take(self._batch_size)
+        return tuple(values)
+
+    def mark(self) -> None:
+        return None
+
+    def rewind(self, mark: None, undelivered: list[Any]) -> None:
+        for item in reversed(undelivered):
+            if isinstance(item, tuple):
+                self._source._waiting.appendleft((list(item), item[0].positions))
+            elif isinstance(item, StopIteration):
+                self._source._waiting.appendleft((None, None))
+
+
+def _nobody() -> None:
+    """The captured loop of a source that has none."""
+    return
 
 
 def _value(item: Any, type: SampleType, batch_size: int | None) -> Batch | Tensor:

@@ -13,7 +13,8 @@ every sample the kernel reads one row of
   part is computed and stored; coefficients use absolute output indices, so its bits equal those
   of a crop of the full result;
 - `roi`     float64 `(N, 6)`: lo, hi of the source region per axis; lo > hi mirrors the axis;
-- `filters` int64 `(N, 4)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0;
+- `filters` int64 `(N, 5)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0, then
+  the number of axes, 2 or 3: a volume of one slice is not resampled in the order of a plane;
 - `samples`: the table of `eager/strips.py`, which says where rows go.
 """
 
@@ -38,7 +39,7 @@ from gradiva.eager.strips import (
 )
 
 from .resample_rows import blend_rows, pick_row, resample_row, store_row
-from .resample_taps import axis_taps, fill_axis
+from .resample_taps import axis_origin, axis_taps, fill_axis, first_axis
 
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
@@ -191,7 +192,7 @@ def resample_range(
     """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
     there."""
     taps = np.zeros(3, np.int64)
-    last = np.full((3, 8), np.nan)
+    last = np.full((3, 9), np.nan)
     own, pace = parameters.ctypes.data, 4 * parameters.shape[1]
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
@@ -201,11 +202,15 @@ def resample_range(
                 nothing = True
         if nothing:
             continue
+        leader = first_axis(size, region, filt)
         nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
         for axis in range(3):
             lo, hi = region[2 * axis], region[2 * axis + 1]
             n, m = size[2 + axis], size[5 + axis]
             a, b = win[2 * axis], win[2 * axis + 1]
+            origin = 0
+            if axis != leader:
+                origin = axis_origin(n, m, lo, hi, filt[axis], filt[3])
             key = last[axis]
             # Samples of one batch often share their geometry; then the table still holds.
             if (
@@ -217,13 +222,16 @@ def resample_range(
                 and key[5] == b
                 and key[6] == filt[axis]
                 and key[7] == filt[3]
+                and key[8] == origin
             ):
                 continue
             key[0], key[1], key[2], key[3] = n, m, lo, hi
             key[4], key[5], key[6], key[7] = a, b, filt[axis], filt[3]
+            key[8] = origin
             taps[axis] = fill_axis(
-                n, m, lo, hi, filt[axis], filt[3], axis < 2, a, b, starts[axis], weights[axis]
-            )
+                n, m, lo, hi, filt[axis], filt[3], axis < 2, origin, a, b, starts[axis],
+                weights[axis],
+            )  # fmt: skip
         if nearest:
             _nearest_sample(
                 src, src_offsets[i], size, win, starts, lines, samples[i], group, steps,

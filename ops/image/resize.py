@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["resize"]
+__all__ = ["DTYPES", "check_dtype", "filters_of", "resize", "run_plan"]
 
-_DTYPES = (uint8, int8, uint16, int16, float32)
+DTYPES = (uint8, int8, uint16, int16, float32)
 _LAYOUTS = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW",
     "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
@@ -91,12 +91,9 @@ def resize(
     Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
     OperatorValueError for sizes that contradict each other.
     """
-    require_dtype(input, _DTYPES)
+    require_dtype(input, DTYPES)
     layout = require_layout(input, _LAYOUTS, _ASSUMED)
-    if dtype is not None and dtype is not float32 and input.dtype not in (None, dtype):
-        raise OperatorTypeError(
-            argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
-        )
+    check_dtype(input, dtype)
     result = with_layout(input, layout)
     if dtype is not None:
         result = result.with_(dtype=dtype)
@@ -105,13 +102,20 @@ def resize(
     return result, SampleType(int32, 1, "", input.device)
 
 
+def check_dtype(input: SampleType, dtype: Any) -> None:
+    """Refuse a dtype of the output that resampling does not make."""
+    if dtype is not None and dtype is not float32 and input.dtype not in (None, dtype):
+        raise OperatorTypeError(
+            argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
+        )
+
+
 @resize.shapes
 def _shapes(call: Call) -> Any:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     inputs = source.shapes[:, axes]
-    filters = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
     sizes, low, high = resize_geometry(
         inputs,
         **{name: _per_axis(call, name, len(axes)) for name in _AXES},
@@ -120,7 +124,7 @@ def _shapes(call: Call) -> Any:
         subpixel_scale=call["subpixel_scale"],
         roi_relative=call["roi_relative"],
     )
-    call.notes["plan"] = (inputs, sizes, low, high, _filters(call, filters, sizes, low, high))
+    call.notes["plan"] = (inputs, sizes, low, high, filters_of(call, sizes, low, high))
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
     if not call["save_attrs"]:
@@ -147,10 +151,9 @@ def _per_axis(call: Call, name: str, count: int) -> Any:
     return np.broadcast_to(rows, (call.size, count)).copy()
 
 
-def _filters(
-    call: Call, given: dict[str, Any], sizes: Int64Array, low: Any, high: Any
-) -> Int64Array:
-    """(N, 4): the filter of D, H and W, then 1 for antialiasing."""
+def filters_of(call: Call, sizes: Int64Array, low: Any, high: Any) -> Int64Array:
+    """(N, 5): the filter of D, H and W, then 1 for antialiasing, then the number of axes."""
+    given = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
     plain = given["interp_type"]
     if plain is None:
         plain = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
@@ -165,10 +168,11 @@ def _filters(
             )
     shrinking = plain if given["min_filter"] is None else given["min_filter"]
     growing = plain if given["mag_filter"] is None else given["mag_filter"]
-    filters = np.zeros((call.size, 4), np.int64)
+    filters = np.zeros((call.size, 5), np.int64)
     smaller = sizes < np.abs(high - low)
     filters[:, 3 - sizes.shape[1] : 3] = np.where(smaller, shrinking[:, None], growing[:, None])
     filters[:, 3] = call["antialias"]
+    filters[:, 4] = sizes.shape[1]
     return filters
 
 
@@ -196,7 +200,9 @@ resize.stage = Rows(resample_tables, run_resample, rounding)
 
 
 @resize.cpu
-def _cpu(call: Call) -> None:
+def run_plan(call: Call) -> None:
+    """The kernel: reads `call.notes["plan"]`, which is the sizes (N, axes) of the inputs and of the
+    outputs, both ends of the source regions, and the filters."""
     source, target = call.inputs[0], call.outputs[0]
     tables = resample_tables(call, source.geometry, target.layout)
     sizes, item = tables.sizes, target.data.itemsize

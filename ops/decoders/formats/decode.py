@@ -55,9 +55,9 @@ def decode_into(
     reason if the data cannot be decoded; ``out`` then holds nothing of value.
     """
     data = encoded_bytes(data)
-    _check_out(out, output_shape(info, output_type, adjust_orientation))
+    check_out(out, output_shape(info, output_type, adjust_orientation))
     orientation = info.orientation if adjust_orientation else 1
-    colour = _colour(info, output_type)
+    colour = codec_colour(info, output_type)
     direct = orientation == 1 and out.dtype == np.uint8 and output_type != "YCbCr"
     if info.format == "jpeg":
         target = out if direct and info.channels != 4 else None
@@ -65,11 +65,11 @@ def decode_into(
         if image is out:
             return
     else:
-        image = _decode_other(data, info, colour)
-    _finish(image, out, orientation, output_type == "YCbCr", info.maximum)
+        image = decode_other(data, info, colour)
+    finish(image, out, orientation, output_type == "YCbCr", info.maximum)
 
 
-def _colour(info: ImageInfo, output_type: str) -> str:
+def codec_colour(info: ImageInfo, output_type: str) -> str:
     """What to ask the codec for."""
     if output_type == "YCbCr":
         return "RGB"
@@ -80,7 +80,8 @@ def _colour(info: ImageInfo, output_type: str) -> str:
     return "ALL"
 
 
-def _decode_other(data: Array, info: ImageInfo, colour: str) -> Array:
+def decode_other(data: Array, info: ImageInfo, colour: str) -> Array:
+    """Pixels (H, W, C) in stored orientation of anything but JPEG."""
     if info.format == "png":
         return decode_png(data, info, colour)
     if info.format == "tiff":
@@ -104,7 +105,7 @@ def _bmp_with_alpha(data: Array, info: ImageInfo) -> Array:
     return np.concatenate([rgb, alpha[::-1] if height > 0 else alpha], axis=2)
 
 
-def _finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:
+def finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: int) -> None:
     """Orientation, colour space and value range, in that order, each only where needed."""
     if orientation != 1:
         upright = out
@@ -122,7 +123,8 @@ def _finish(image: Array, out: Array, orientation: int, ycbcr: bool, maximum: in
         write_range(image, out, maximum)
 
 
-def _check_out(out: Array, shape: tuple[int, int, int]) -> None:
+def check_out(out: Array, shape: tuple[int, int, int]) -> None:
+    """Refuse memory that the pixels cannot be written to."""
     if out.shape != shape or not out.flags.c_contiguous:
         raise ValueError(f"out must be C-contiguous of shape {shape}; it has shape {out.shape}")
     if out.dtype not in OUTPUT_DTYPES:

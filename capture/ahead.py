@@ -1,0 +1,112 @@
+"""Reads a loop's source ahead of the loop, and runs its program on what was read."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import GradivaError
+
+__all__ = ["Ahead", "Item", "LoopSource"]
+
+
+class LoopSource(Protocol):
+    """What a captured loop reads: a reader or an external source, one batch at a time."""
+
+    name: str
+
+    def read(self) -> tuple[Batch, ...]:
+        """The next batches. Raises StopIteration at the end."""
+
+    def mark(self) -> Any:
+        """The place in the data now."""
+
+    def rewind(self, mark: Any, undelivered: list[Any]) -> None:
+        """Go back to a place: `undelivered` was read since and is to be read again."""
+
+
+class Item:
+    """One step: what was read, and what was computed from it.
+
+    error: what reading raised, StopIteration at the end; known, results: the calls that were
+    computed, by signature, and those of their values that were kept; failure: why there are none.
+    """
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+        self.batches: tuple[Batch, ...] = ()
+        self.error: BaseException | None = None
+        self.known: frozenset[int] = frozenset()
+        self.results: dict[int, tuple[Batch, ...]] = {}
+        self.failure: str | None = None
+
+
+class Ahead:
+    """A thread that makes items, at most `depth` of them in advance."""
+
+    def __init__(self, source: LoopSource, compute: Callable[[Item], None], depth: int = 2) -> None:
+        self._source = source
+        self._compute = compute
+        self._depth = depth
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._working: Item | None = None
+        self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
+        self._thread.start()
+
+    def get(self) -> Item:
+        """The next item; waits for it."""
+        with self._changed:
+            while not self._items:
+                self._changed.wait(1.0)
+            item = self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    def first_mark(self) -> Any:
+        """The place in the data before everything that was read ahead, or None if nothing was."""
+        with self._changed:
+            waiting = [*self._items, *([self._working] if self._working else [])]
+            return waiting[0].mark if waiting else None
+
+    def stop(self) -> list[Item]:
+        """Stop, and return what was read and not delivered, in order."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._changed:
+            items = list(self._items)
+            self._items.clear()
+        return items
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while len(self._items) >= self._depth and not self._stopping:
+                    self._changed.wait()
+                if self._stopping:
+                    return
+                item = self._working = Item(self._source.mark())
+            read_item(self._source, item)
+            if item.error is None and not self._stopping:
+                self._compute(item)
+            with self._changed:
+                self._working = None
+                self._items.append(item)
+                self._changed.notify_all()
+                if item.error is not None and not isinstance(item.error, GradivaError):
+                    return
+
+
+def read_item(source: LoopSource, item: Item) -> None:
+    """Read into an item; what goes wrong is kept there, for its own step."""
+    try:
+        item.batches = source.read()
+    except BaseException as error:  # noqa: BLE001  raised where the item is delivered
+        item.error = error

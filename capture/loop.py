@@ -1,0 +1,360 @@
+"""Captured loops: `reader.next_epoch(capture=True)`.
+
+Each call of the loop's body is noted down with a *signature*: its operator, the signatures of its
+inputs, its arguments by value, its random key. Calls of different steps with equal signatures are
+the same computation on different data. What the first step did is compiled and run ahead, on the
+data of later steps; a call whose signature was computed is served from there, whatever stands
+around it. A call that was not runs at once. So the body may be any Python code.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    blaming,
+)
+from gradiva.eager.operator import (
+    Interpreter,
+    OperatorBase,
+    current_interpreter,
+    eager_interpreter,
+    enter_interpreter,
+    interpreter,
+)
+from gradiva.eager.reader import loop_makers
+from gradiva.eager.rng import current_step, enter_step, leave_step
+from gradiva.eager.threads import default_pool
+
+from .ahead import Ahead, Item, LoopSource, read_item
+from .deferred import note, run_now
+from .explain import Explanation
+from .graph import Graph, key_of
+from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate
+from .loop_plan import LoopPlan
+
+__all__ = ["CapturedLoop"]
+
+
+class Step:
+    """One turn of a loop: the values that were handed out in it. The home of their calls."""
+
+    def __init__(self, loop: CapturedLoop, item: Item, number: int) -> None:
+        self.loop = weakref.ref(loop)
+        self.item = item
+        self.number = number
+        self.plans = loop.plans
+        self.source = Pending(loop.operator, (), {}, (), len(item.batches[0]), False, self, None)
+        self.source.values = item.batches
+        self.source.types = tuple(batch.type for batch in item.batches)
+        self.source.signature = 0
+        self._outputs = {id(batch): output for output, batch in enumerate(item.batches)}
+        self.calls: list[Pending] = []
+        self.missed: set[int] = set()
+        self._lock = threading.RLock()
+
+    def find(self, value: Any) -> Ref | None:
+        """The call of this step that a value came from."""
+        if isinstance(value, LazyBatch | LazyTensor):
+            return Ref(value.pending, value.output) if value.pending.home is self else None
+        output = self._outputs.get(id(value))
+        return None if output is None else Ref(self.source, output)
+
+    def force(self, pending: Pending) -> None:
+        """Somebody looks at a value inside a fused group: compute it from what was read."""
+        with self._lock:
+            if pending.values is None:
+                evaluate([pending], self.plans)
+
+    @property
+    def positions(self) -> Any:
+        return self.item.batches[0].positions
+
+
+class _Late:
+    """The home of calls whose step is over."""
+
+    def find(self, value: Any) -> Ref | None:
+        return None
+
+    def force(self, pending: Pending) -> None:
+        evaluate([pending])
+
+
+_late = _Late()
+
+
+class _Face:
+    """What the context holds of a loop: a loop that nobody iterates over any more must end."""
+
+    def __init__(self, loop: CapturedLoop) -> None:
+        self.loop = weakref.ref(loop)
+        self.outer: Interpreter | None = None
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        loop = self.loop()
+        if loop is not None and loop.owns(operator, inputs, keywords):
+            return loop.bind(operator, inputs, keywords)
+        outer = self.outer or eager_interpreter()
+        with interpreter(outer):
+            return outer.bind(operator, inputs, keywords)
+
+
+class CapturedLoop(Iterator[Any]):
+    """The batches of a reader or external source, while the calls on them are captured.
+
+    source: what is read; operator: for the graph; strict: raise where a call, after the first
+    step, is not served from what was computed ahead. Values are served as lazy batches with the
+    bits of the eager call. See `explain` for what was not served, and why.
+    """
+
+    def __init__(
+        self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
+    ) -> None:
+        self.operator = operator
+        self.plans = Plans()
+        self._source = source
+        self._single = single
+        self._strict = strict
+        self._token = object()
+        self._face = _Face(self)
+        self._ahead: Ahead | None = None
+        self._plan: LoopPlan | None = None
+        self._step: Step | None = None
+        self._signatures: dict[Any, int] = {}
+        self._missed: dict[int, int] = {}
+        self._leaves: set[Leaf] = set()
+        self._explanation = Explanation(source.name)
+        self._number = 0
+        self._ended = False
+
+    def __iter__(self) -> CapturedLoop:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        self._finish_step()
+        item = self._next_item()
+        if item.error is not None:
+            if isinstance(item.error, GradivaError):
+                with blaming(self._source.name):
+                    raise item.error
+            self.close()
+            raise item.error
+        self._step = Step(self, item, self._number)
+        self._number += 1
+        positions = item.batches[0].positions
+        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
+        self._enter()
+        batches: Any = item.batches
+        if self._single:
+            batches = [batch.select(0) for batch in batches]
+        return batches[0] if len(batches) == 1 else tuple(batches)
+
+    def _next_item(self) -> Item:
+        if self._plan is None:
+            item = Item(None)
+            read_item(self._source, item)
+            return item
+        if self._ahead is None:
+            # The thread must not keep the loop alive: a loop that was left ends.
+            loop = weakref.ref(self)
+
+            def compute(item: Item) -> None:
+                running = loop()
+                plan = None if running is None else running._plan
+                del running
+                if plan is not None:
+                    plan.compute(item, default_pool())
+
+            self._ahead = Ahead(self._source, compute)
+        return self._ahead.get()
+
+    def close(self) -> None:
+        """End the loop here; the source keeps its place."""
+        self._ended = True
+        self.pause()
+        self._leave()
+        leave_step(self._token)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def pause(self) -> None:
+        """Stop reading ahead, and put the source where the loop is."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            items = ahead.stop()
+            if items:
+                undelivered = [item.error or item.batches for item in items]
+                self._source.rewind(items[0].mark, undelivered)
+
+    def place(self) -> Any:
+        """The place in the data of what was delivered, or None if nothing was read ahead."""
+        return None if self._ahead is None else self._ahead.first_mark()
+
+    def explain(self) -> Explanation:
+        """How many calls were served from what was computed ahead, and why others were not."""
+        return self._explanation
+
+    @property
+    def graph(self) -> Graph | None:
+        """The program that is run ahead, or None before the end of the first step."""
+        return None if self._plan is None else self._plan.graph
+
+    # The context that the loop is in.
+
+    def _enter(self) -> None:
+        current = current_interpreter()
+        running = current
+        while isinstance(running, _Face):
+            if running is self._face:
+                return
+            running = running.outer
+        self._face.outer = current
+        enter_interpreter(self._face)
+
+    def _leave(self) -> None:
+        inner, running = None, current_interpreter()
+        while isinstance(running, _Face) and running is not self._face:
+            inner, running = running, running.outer
+        if running is not self._face:
+            return
+        if inner is None:
+            enter_interpreter(self._face.outer)
+        else:
+            inner.outer = self._face.outer
+
+    # The calls of a step.
+
+    def owns(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> bool:
+        """Whether a call belongs to this loop: it reads a value of this step, or it draws random
+        values and this loop counts the random calls."""
+        step = self._step
+        if step is None or operator.effects:
+            return False
+        if any(step.find(value) is not None for value in (*inputs, *keywords.values())):
+            return True
+        running = current_step()
+        return operator.random and running is not None and running.leader is self._token
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        step = self._step
+        assert step is not None
+        pending = note(step, operator, inputs, keywords)
+        pending.signature = self._sign(pending)
+        step.calls.append(pending)
+        item = step.item
+        if pending.signature in item.known:
+            values = item.results.get(pending.signature)
+            if values is not None:
+                pending.values = values
+            self._explanation.served += 1
+        else:
+            self._miss(step, pending)
+        made = pending.hand_out()
+        return made[0] if len(made) == 1 else made
+
+    def _miss(self, step: Step, pending: Pending) -> None:
+        reason = self._reason(step, pending)
+        if step.number:
+            self._explanation.add(pending.operator.name, pending.location, step.number, reason)
+            if self._strict:
+                raise OperatorRuntimeError(
+                    f"this call was not computed ahead: {reason}", location=pending.location
+                )
+        else:
+            self._explanation.traced += 1
+        step.missed.add(pending.signature)
+        run_now(pending)
+
+    def _reason(self, step: Step, pending: Pending) -> str:
+        item = step.item
+        if item.failure is not None:
+            return item.failure
+        if self._plan is None or not item.known:
+            return "it is the first step, which is traced"
+        for ref in pending.inputs:
+            source = ref.source
+            if isinstance(source, Leaf):
+                if source.array is None and source not in self._leaves:
+                    return "it reads a batch that does not come from the loop's source"
+            elif source.signature in step.missed:
+                return f"it reads the result of `{source.operator.name}`, which was not served"
+        if pending.operator.random and pending.key is not None:
+            running = current_step()
+            if running is None or running.leader is not self._token:
+                return "its random values belong to another source, which was read in the body"
+        return "no step before has made this call with these arguments"
+
+    def _sign(self, pending: Pending) -> int:
+        """A number for what the call computes: equal for equal computations of all steps."""
+        inputs: list[Any] = []
+        for ref in pending.inputs:
+            source = ref.source
+            if isinstance(source, Pending):
+                inputs.append((source.signature, ref.output, ref.argument))
+            elif source.array is not None:
+                inputs.append(("constant", source.layout, key_of(source.array), ref.argument))
+            else:
+                inputs.append(("leaf", id(source), ref.argument))
+        key: Any = None
+        if pending.operator.random:
+            running = current_step()
+            mine = running is not None and running.leader is self._token
+            key = (pending.key, mine or object())
+            pending.own_key = mine
+        attributes = tuple(
+            (name, key_of(value)) for name, value in sorted(pending.attributes.items())
+        )
+        found = (pending.operator.name, tuple(inputs), attributes, pending.single, key)
+        return self._signatures.setdefault(found, len(self._signatures) + 1)
+
+    def _finish_step(self) -> None:
+        """The step is over: decide what to compute ahead from now on."""
+        step, self._step = self._step, None
+        if step is None:
+            return
+        leaves = {
+            ref.source
+            for call in step.calls
+            for ref in call.inputs
+            if isinstance(ref.source, Leaf) and ref.source.array is None
+        }
+        known_leaves, self._leaves = self._leaves & leaves, leaves
+        fresh = []
+        for call in step.calls:
+            if call.signature in step.missed:
+                count = self._missed[call.signature] = self._missed.get(call.signature, 0) + 1
+                if count > 1 or not step.number:
+                    fresh.append(call)
+        if self._plan is None:
+            self._plan = LoopPlan(self.operator, self._token)
+        self._plan.learn(step.calls, fresh, known_leaves, step.source)
+        for call in step.calls:
+            # Who still holds a value must not hold the whole step.
+            call.home = _late
+            if call.values is not None:
+                call.inputs = ()
+
+
+def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
+    with blaming(source.name):
+        return CapturedLoop(source, operator, single, strict)
+
+
+loop_makers[:] = [_make]

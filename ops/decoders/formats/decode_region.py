@@ -1,0 +1,74 @@
+"""Decode a window of one encoded image into memory that the caller owns."""
+
+from __future__ import annotations
+
+from .convert import Array
+from .decode import check_out, codec_colour, decode_into, decode_other, finish, output_shape
+from .image_info import ImageInfo
+from .jpeg_rows import decode_jpeg_rows
+from .probe import encoded_bytes
+
+Window = tuple[int, int, int, int]
+"""(top, left, height, width) in pixels."""
+
+# Which axes of the stored image run backwards in the upright one, by EXIF orientation.
+_ROWS_BACKWARDS = (3, 4, 6, 7)
+_COLUMNS_BACKWARDS = (2, 3, 7, 8)
+
+
+def decode_region_into(
+    data: Array,
+    info: ImageInfo,
+    window: Window,
+    out: Array,
+    *,
+    output_type: str = "RGB",
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+) -> None:
+    """Decode the ``window`` of the image that ``decode_into`` would make, with the same bits.
+
+    The window is in the upright image and must lie in it; ``out`` is (height, width, channels).
+    Of JPEG, only the rows down to the end of the window are decoded, where the file allows it. Of
+    other formats everything is; but only the window is turned and converted. Raises ``ValueError``
+    as ``decode_into`` does.
+    """
+    shape = output_shape(info, output_type, adjust_orientation)
+    top, left, height, width = window
+    if top < 0 or left < 0 or top + height > shape[0] or left + width > shape[1]:
+        raise ValueError(f"window {window} leaves the image of {shape[0]} x {shape[1]} pixels")
+    check_out(out, (height, width, shape[2]))
+    if (height, width) == shape[:2]:
+        decode_into(
+            data,
+            info,
+            out,
+            output_type=output_type,
+            adjust_orientation=adjust_orientation,
+            use_fast_idct=use_fast_idct,
+            jpeg_fancy_upsampling=jpeg_fancy_upsampling,
+        )
+        return
+    data = encoded_bytes(data)
+    orientation = info.orientation if adjust_orientation else 1
+    y, x, h, w = stored_window(window, info.height, info.width, orientation)
+    colour = codec_colour(info, output_type)
+    if info.format == "jpeg":
+        image = decode_jpeg_rows(data, info, colour, y + h, use_fast_idct)
+    else:
+        image = decode_other(data, info, colour)
+    part = image[y : y + h, x : x + w]
+    finish(part, out, orientation, output_type == "YCbCr", info.maximum)
+
+
+def stored_window(window: Window, height: int, width: int, orientation: int) -> Window:
+    """Where a window of the upright image lies in the stored image of that height and width."""
+    y, x, h, w = window
+    if orientation >= 5:
+        y, x, h, w = x, y, w, h
+    if orientation in _ROWS_BACKWARDS:
+        y = height - y - h
+    if orientation in _COLUMNS_BACKWARDS:
+        x = width - x - w
+    return y, x, h, w

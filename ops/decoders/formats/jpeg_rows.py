@@ -1,0 +1,109 @@
+"""The upper rows of a JPEG, without decoding the rows below them.
+
+The frame header of a copy of the file is made to say that the image is lower than it is. The
+decoder then stops after these rows, and skips the rest of the data up to the end marker. Rows come
+out bit for bit as from the whole file, but for the last ones, whose smooth chroma would look at
+rows below: so a few more are decoded than are wanted.
+
+The decoder complains about the bytes that it skips, once it has written all rows. That complaint
+is how we know that the rows are good and that the file reaches to its end marker. After any other
+one the whole file is decoded, whose rules for damaged files then hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.memory import allocate
+
+from .convert import Array
+from .decode_jpeg import decode_jpeg
+from .image_info import ImageInfo
+
+if TYPE_CHECKING:
+    import simplejpeg
+else:
+    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
+
+_SKIPPED = "extraneous bytes before marker 0xd9"
+_SEQUENTIAL = (0xC0, 0xC1)
+_RESTARTS, _SCAN = 0xDD, 0xDA
+_WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
+
+
+class Frame(NamedTuple):
+    """position: of the two bytes of the height; rows: how tall the tallest block of pixels is that
+    shares a chroma sample."""
+
+    position: int
+    rows: int
+
+
+def decode_jpeg_rows(
+    data: Array, info: ImageInfo, colour: str, rows: int, fast_idct: bool
+) -> Array:
+    """Pixels in stored orientation: the whole image, or its first rows, at least `rows` of them.
+
+    ``colour`` as in ``decode_jpeg``, whose errors it raises. The memory is leased from the pool.
+    """
+    if info.bits == 8 and info.channels in (1, 3):
+        channels = 1 if colour == "GRAY" else 3
+        frame = shortenable(data.data, info)
+        if frame is not None:
+            height = rows + 2 * frame.rows
+            if height <= info.height - info.height // 16:  # else nothing is saved
+                upper = _memory(info, channels)[:height]
+                if _decode_shortened(data, frame.position, colour, upper, fast_idct):
+                    return upper
+        return decode_jpeg(data, info, colour, _memory(info, channels), fast_idct)
+    return decode_jpeg(data, info, colour, None, fast_idct)
+
+
+def _memory(info: ImageInfo, channels: int) -> Array:
+    """For the whole image, however few rows are wanted: so that images of one size share it."""
+    shape = (info.height, info.width, channels)
+    return allocate(info.height * info.width * channels, np.dtype(np.uint8)).reshape(shape)
+
+
+def _decode_shortened(data: Array, position: int, colour: str, out: Array, fast_idct: bool) -> bool:
+    """Whether `out`, of fewer rows than the image, was filled."""
+    copy = data.copy()
+    copy[position] = len(out) >> 8
+    copy[position + 1] = len(out) & 0xFF
+    try:
+        simplejpeg.decode_jpeg(copy, colour, fast_idct, buffer=out)
+    except ValueError as error:
+        return str(error).endswith(_SKIPPED)
+    return True
+
+
+def shortenable(view: memoryview, info: ImageInfo) -> Frame | None:
+    """Where the header says how high the image is, if this file can be decoded in part.
+
+    All of its image data must be one sequential scan: of several scans, each would have to be
+    skipped by itself. With restart markers the complaint about skipped bytes has a second meaning.
+    """
+    position, frame = 2, None
+    try:
+        while True:
+            marker = view[position + 1]
+            if view[position] != 0xFF or marker == 0xFF:  # stray or fill bytes: rare
+                return None
+            if marker in _WITHOUT_LENGTH:
+                position += 2
+                continue
+            if marker == _SCAN:
+                return frame if view[position + 4] == info.channels else None
+            if marker == _RESTARTS and (view[position + 4] or view[position + 5]):
+                return None
+            if marker in _SEQUENTIAL:
+                heights = [view[position + 11 + 3 * k] & 15 for k in range(info.channels)]
+                frame = Frame(position + 5, max(heights))
+            elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+                return None
+            position += 2 + (view[position + 2] << 8 | view[position + 3])
+    except IndexError:
+        return None

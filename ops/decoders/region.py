@@ -1,0 +1,57 @@
+"""What the decoders that cut a window share: the check of windows, and the kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.run import Call
+
+from .formats.decode_region import decode_region_into
+from .formats.image_info import ImageInfo
+from .image import decode_options
+
+__all__ = ["decode_windows", "place_windows"]
+
+
+def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64Array:
+    """The shapes of the outputs, and a note of the windows for the kernel.
+
+    shapes: (N, 3) HWC of the whole images; windows: (N, 4): top, left, height, width. Raises
+    OperatorValueError, naming the sample, for a window that is empty or leaves its image.
+    """
+    low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
+    bad = ((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        top, left, height, width = windows[sample].tolist()
+        what = "is empty" if min(height, width) < 1 else "leaves the image"
+        raise OperatorValueError(
+            f"the window {what}",
+            expected="a window inside of {} x {} pixels".format(*shapes[sample, :2].tolist()),
+            got=f"{height} x {width} pixels at row {top}, column {left}",
+            sample=sample,
+        )
+    call.notes["windows"] = windows
+    result = shapes.copy()
+    result[:, :2] = windows[:, 2:]
+    return result
+
+
+def decode_windows(call: Call) -> None:
+    """The kernel of all of them."""
+    encoded, target = call.inputs[0], call.outputs[0]
+    infos: list[ImageInfo] = call.notes["infos"]
+    windows: Int64Array = call.notes["windows"]
+    options = decode_options(call)
+
+    def decode(sample: int) -> None:
+        top, left, height, width = windows[sample].tolist()
+        window, out = (top, left, height, width), target.array(sample)
+        try:
+            decode_region_into(encoded.array(sample), infos[sample], window, out, **options)
+        except ValueError as error:
+            raise OperatorRuntimeError(str(error), sample=sample) from None
+
+    call.each_sample(decode, [info.height * info.width for info in infos])

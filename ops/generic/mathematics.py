@@ -1,0 +1,153 @@
+"""The operators of mathematical functions, such as `math.sqrt`; `functions` holds what users call.
+
+They take batches, tensors, symbols, arrays and numbers, and mix them as Python's own
+operators do: a number is bool, int32 or float32, operands broadcast per sample, the result has
+the common type. Functions of real numbers give float32 for integers, and the type of the operand
+for floats. Values are NumPy's, a few units in the last place from the true ones, and do not
+depend on the place of an element in a batch.
+
+All raise OperatorTypeError for booleans alone, for layouts that do not match and for operands that
+are no numbers, and OperatorValueError for shapes that do not broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import bool_, float16, float32, float64, int16, int32
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    user_location,
+)
+from gradiva.eager.value import SampleType
+
+from .arithmetic import (
+    Arithmetic,
+    broadcast_shapes,
+    broadcast_type,
+    compute,
+    same_geometry,
+    to_operand,
+    unary_type,
+)
+from .evaluate import clamp as clamp_arrays
+from .evaluate import evaluate, evaluate_unary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["functions"]
+
+UNARY = {
+    "fabs": "Absolute value", "floor": "Greatest whole number that is not above",
+    "ceil": "Least whole number that is not below", "sqrt": "Square root",
+    "rsqrt": "Reciprocal of the square root", "cbrt": "Cube root", "exp": "Exponential",
+    "log": "Natural logarithm", "log2": "Binary logarithm", "log10": "Decimal logarithm",
+    "sin": "Sine", "cos": "Cosine", "tan": "Tangent", "asin": "Arc sine", "acos": "Arc cosine",
+    "atan": "Arc tangent", "sinh": "Hyperbolic sine", "cosh": "Hyperbolic cosine",
+    "tanh": "Hyperbolic tangent", "asinh": "Inverse hyperbolic sine",
+    "acosh": "Inverse hyperbolic cosine", "atanh": "Inverse hyperbolic tangent",
+}  # fmt: skip
+BINARY = {
+    "min": "The smaller of two values.", "max": "The larger of two values.",
+    "fpow": "A power, in floating point.", "atan2": "The angle of a point in the plane.",
+}  # fmt: skip
+
+
+class Function(Arithmetic):
+    """An operator that is called by a function of this module."""
+
+    def __call__(self, *operands: Any, **common: Any) -> Any:
+        try:
+            values = tuple(to_operand(operand) for operand in operands)
+        except GradivaError as error:
+            raise error.complete(operator=self.name, location=user_location()) from None
+        return self.bind(values, common)
+
+
+def _binary_type(symbol: str) -> Callable[..., SampleType]:
+    def infer(left: SampleType, right: SampleType, /, **common: Unpack[Common]) -> SampleType:
+        return broadcast_type(symbol, left, right)
+
+    infer.__doc__ = BINARY[symbol]
+    return infer
+
+
+def _clamp_type(
+    value: SampleType, low: SampleType, high: SampleType, /, **common: Unpack[Common]
+) -> SampleType:
+    """Values kept between two bounds."""
+    return broadcast_type("clamp", value, low, high)
+
+
+def _declare() -> dict[str, Function]:
+    made = {}
+    for name, meaning in UNARY.items():
+        rule = unary_type(name)
+        rule.__doc__ = f"{meaning} of each element."
+        made[name] = one = Function(rule, f"math.{name}", (1, 1))
+        one.shapes(same_geometry)
+        one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))
+        one.cases(lambda: _cases(1))
+    for name in BINARY:
+        made[name] = two = Function(_binary_type(name), f"math.{name}", (2, 2))
+        two.shapes(broadcast_shapes)
+        two.cpu(lambda call, s=name: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
+        two.cases(lambda: _cases(2))
+    made["clamp"] = three = Function(_clamp_type, "math.clamp", (3, 3))
+    three.shapes(broadcast_shapes)
+    three.cpu(lambda call: compute(call, clamp_arrays))
+    three.cases(lambda: _cases(3))
+    return made
+
+
+def _cases(operands: int) -> list[Case]:
+    """Calls for any function of so many operands; tests/test_math.py checks the values."""
+    shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    images = [samples(*shapes, seed=seed) for seed in range(operands)]
+    signed = [samples(*shapes, dtype=int16, seed=seed) for seed in range(operands)]
+    whole = [samples((2, 3), (2, 3), dtype=int32, layout="", seed=k) for k in range(operands)]
+    halves = [samples((9, 5), (1, 7), dtype=float16, layout="HW", seed=k) for k in range(operands)]
+    floats = [samples(*shapes, dtype=float32, seed=seed) for seed in range(operands)]
+    doubles = [samples((3,), (3,), dtype=float64, layout="C", seed=k) for k in range(operands)]
+    numbers = [np.float32(0.5)] * (operands - 1)
+    cases = [
+        Case("images", tuple(images), oracle=False),
+        Case("int16", tuple(signed), oracle=False),
+        Case("uniform int32", tuple(whole), oracle=False),
+        Case("float16", tuple(halves), oracle=False),
+        Case("float64", tuple(doubles), oracle=False),
+        Case("numbers", (floats[0], *numbers), oracle=False),
+        Case("empty", (samples(),) * operands, expect=[], oracle=False),
+        Case(
+            "booleans",
+            (samples((2, 2), dtype=bool_, layout=""),) * operands,
+            raises=OperatorTypeError,
+            match="booleans",
+        ),
+    ]
+    if operands > 1:
+        two = samples((2,), (2,), (2,), layout="C")
+        three = samples((3,), (3,), (3,), layout="C")
+        cases += [
+            Case("channels", (images[0], *[three] * (operands - 1)), oracle=False),
+            Case(
+                "no broadcast",
+                (images[0], *[two] * (operands - 1)),
+                raises=OperatorValueError,
+                match="sample 0",
+            ),
+        ]
+    return cases
+
+
+functions = _declare()
+"""The operators by the names of their functions."""

@@ -1,0 +1,219 @@
+"""`subscript`: a part of each sample, as Python's brackets say it.
+
+`images[..., 0]` on symbols, `batch.slice[..., 0]` in both modes, `tensor[..., 0]` on tensors with
+numbers that differ per sample. Ranges are Python's: negative numbers count from the end, stops
+beyond the end are cut, steps may be negative. An index outside of its axis is an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int64, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.subscripts import GIVEN, expand, newaxis, out_of_range, parse, result_type
+from gradiva.eager.value import SampleType, Value, arithmetic
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["subscript"]
+
+_FAR = 1 << 62
+"""Numbers are cut to this, so that sums of two stay in 64 bits; no extent comes near it."""
+
+
+@operator("subscript", inputs=(1, 97))
+def subscript(
+    input: SampleType, /, *numbers: SampleType, ranges: Any, **common: Unpack[Common]
+) -> SampleType:
+    """Take a part of each sample.
+
+    input: any dtype, rank and layout. numbers: scalars of an integer type, for the numbers in
+    `ranges` that differ per sample. ranges: items as in `gradiva.eager.subscripts`.
+
+    The layout loses the letters of axes that an index takes, and gets those of named new axes;
+    with a new axis that has no name the result has no layout. Raises OperatorTypeError for more
+    subscripts than axes and for numbers that are not scalar integers; OperatorValueError, with the
+    sample, for an index out of range and a step of 0.
+    """
+    wanted = sum(field == GIVEN for item in ranges for field in item[1:] if item[0] != "new")
+    if wanted != len(numbers):
+        raise OperatorTypeError(
+            argument="ranges", expected=f"{len(numbers)} numbers per sample", got=str(wanted)
+        )
+    for number in numbers:
+        if number.dtype is not None and number.dtype.numpy.kind not in "iu":
+            raise OperatorTypeError(
+                "a subscript that is given per sample",
+                expected="integers",
+                got=f"dtype {number.dtype.name}",
+            )
+        if number.ndim:
+            raise OperatorTypeError(
+                "a subscript that is given per sample",
+                expected="a scalar per sample",
+                got=f"{number.ndim}-D samples",
+            )
+    return result_type(input, ranges)
+
+
+def _take(value: Value, ranges: Any) -> Any:
+    """`value.slice[ranges]`."""
+    with blaming(subscript.name):
+        items, numbers = parse(ranges)
+    return subscript.bind((value, *numbers), {"ranges": items})
+
+
+arithmetic["getitem"] = _take
+
+
+@subscript.shapes
+def _shapes(call: Call) -> Int64Array:
+    """The shapes; `starts` and `steps` (N, axes of the input) and `counts` become notes."""
+    extents = call.inputs[0].geometry.shapes
+    numbers = iter(_values(batch) for batch in call.inputs[1:])
+    items = expand(call["ranges"], extents.shape[1])
+    shapes = np.ones((call.size, sum(item[0] != "index" for item in items)), np.int64)
+    starts, steps = np.zeros_like(extents), np.ones_like(extents)
+    counts = np.ones_like(extents)
+    axis = 0
+    for place, item in enumerate(items):
+        if item[0] == "new":
+            continue
+        extent = extents[:, axis]
+        fields = [next(numbers) if field == GIVEN else field for field in item[1:]]
+        if item[0] == "index":
+            starts[:, axis] = _index(fields[0], extent, axis)
+        else:
+            starts[:, axis], counts[:, axis], steps[:, axis] = _range(fields, extent)
+            before = sum(other[0] == "index" for other in items[:place])
+            shapes[:, place - before] = counts[:, axis]
+        axis += 1
+    call.notes.update(items=items, starts=starts, counts=counts, steps=steps)
+    return shapes
+
+
+def _values(batch: Any) -> Int64Array:
+    """One int64 per sample; values beyond the range of int64 become large ones."""
+    values = batch.data[batch.geometry.offsets]
+    if values.dtype == np.uint64:
+        values = np.minimum(values, np.uint64(_FAR))
+    cut: Int64Array = np.clip(values.astype(np.int64), -_FAR, _FAR)
+    return cut
+
+
+def _cut(number: Any) -> Any:
+    return max(-_FAR, min(number, _FAR)) if isinstance(number, int) else number
+
+
+def _index(number: Any, extent: Int64Array, axis: int) -> Int64Array:
+    index = np.zeros_like(extent) + _cut(number)
+    bad = (index < -extent) | (index >= extent)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        wrong = number if isinstance(number, int) else int(number[sample])
+        raise out_of_range(wrong, axis, int(extent[sample]), sample)
+    found: Int64Array = np.where(index < 0, index + extent, index)
+    return found
+
+
+def _range(fields: list[Any], extent: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Start, count and step per sample, by the rules of Python's slices."""
+    start, stop, step = (_cut(field) for field in fields)
+    step = np.zeros_like(extent) + (1 if step is None else step)
+    if not step.all():
+        sample = int(np.flatnonzero(step == 0)[0])
+        raise OperatorValueError("the step of a range must not be 0", sample=sample)
+    forward = step > 0
+    least = np.where(forward, 0, -1)
+    most = np.where(forward, extent, extent - 1)
+
+    def end(number: Any, default: Int64Array) -> Int64Array:
+        if number is None:
+            return default
+        place = np.zeros_like(extent) + number
+        cut: Int64Array = np.clip(np.where(place < 0, place + extent, place), least, most)
+        return cut
+
+    first = end(start, np.where(forward, 0, most))
+    distance = end(stop, np.where(forward, extent, -1)) - first
+    size = np.abs(step)
+    length = np.where(forward, distance, -distance)
+    count = np.where(length > 0, (length - 1) // size + 1, 0)
+    return np.where(count > 0, first, 0), count, step
+
+
+@subscript.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    items = call.notes["items"]
+    starts, counts, steps = (call.notes[name].tolist() for name in ("starts", "counts", "steps"))
+
+    def index_of(sample: int) -> tuple[Any, ...]:
+        axes = iter(zip(starts[sample], counts[sample], steps[sample], strict=True))
+        found: list[Any] = []
+        for item in items:
+            if item[0] == "new":
+                found.append(None)
+                continue
+            start, count, step = next(axes)
+            if item[0] == "index":
+                found.append(start)
+                continue
+            stop = start + count * step
+            found.append(slice(start, stop if stop >= 0 else None, step) if count else slice(0, 0))
+        return (*found, ...)
+
+    def copy(begin: int, end: int) -> None:
+        if len(call.inputs) == 1 and source.geometry.dense:
+            # All samples are alike, and lie in one array.
+            part = slice(begin, end)
+            target.as_array()[part] = source.as_array()[(part, *index_of(begin))]
+            return
+        for sample in range(begin, end):
+            target.array(sample)[...] = source.array(sample)[index_of(sample)]
+
+    call.for_samples(copy)
+
+
+@subscript.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    uniform = samples((4, 5, 3), (4, 5, 3), dtype=float32)
+    first = samples((), (), (), dtype=int64, layout="", low=-1, high=0)
+    second = samples((), (), (), dtype=uint8, layout="", low=0, high=3, seed=1)
+    a, b = (
+        [int(x) for x in first.data[first.geometry.offsets]],
+        second.data[second.geometry.offsets],
+    )
+
+    def case(name: str, source: Any, ranges: Any, **outcome: Any) -> Case:
+        items, numbers = parse(ranges)
+        return Case(name, (source, *numbers), {"ranges": items}, oracle=False, **outcome)
+
+    return [
+        case("channel", images, (..., 0), expect=[images.at(i)[..., 0] for i in range(3)]),
+        case("uniform", uniform, (slice(-3, None), 1), expect=list(uniform.as_array()[:, -3:, 1])),
+        case("backwards", images, slice(None, None, -2),
+             expect=[images.at(i)[::-2] for i in range(3)]),
+        case("per sample", images, (first, slice(second, None)),
+             expect=[images.at(i)[a[i], b[i] :] for i in range(3)]),
+        case("new axes", images, (newaxis("N"), 0, ..., newaxis("M")),
+             expect=[images.at(i)[None, 0, ..., None] for i in range(3)]),
+        case("nothing left", images, (slice(9, None),),
+             expect=[images.at(i)[9:] for i in range(3)]),
+        case("empty", samples(), (..., 0), expect=[]),
+        case("out of range", images, 2, raises=OperatorValueError, match="sample 1"),
+        case("too many", images, (0, 0, 0, 0), raises=OperatorTypeError, match="at most 3"),
+        case("floats", images, samples((), (), (), dtype=float32, layout=""),
+             raises=OperatorTypeError, match="integers"),
+    ]  # fmt: skip

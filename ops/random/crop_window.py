@@ -1,0 +1,147 @@
+"""Random crop windows: one generator for all operators that cut them.
+
+The procedure is the one that the training of Inception made common (Szegedy et al.: "Going deeper
+with convolutions", CVPR 2015, section 6; "Inception-style" crops): draw an area, as a fraction of
+the image, and an aspect ratio, log-uniformly; keep the window if it fits into the image, else try
+again. After the last attempt take the largest window of the allowed ratio that is nearest to the
+image's, of no more than the largest area. The window lies at a uniformly drawn place.
+
+Attempt k reads the four random words of block k: for area, ratio, top and left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.rng import natural_log, philox
+from gradiva.eager.run import Call
+
+__all__ = ["check_window_arguments", "random_windows"]
+
+_MOST_ATTEMPTS = 1 << 20
+
+
+def check_window_arguments(
+    random_area: Any, random_aspect_ratio: Any, num_attempts: int
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Both ranges. Raises OperatorValueError, for type rules."""
+    area = _range("random_area", random_area)
+    if area[0] < 0 or area[1] <= 0:
+        raise OperatorValueError(
+            argument="random_area", expected="fractions of the image, from 0 on", got=str(area)
+        )
+    ratio = _range("random_aspect_ratio", random_aspect_ratio)
+    if not 1e-6 <= ratio[0] <= ratio[1] <= 1e6:
+        raise OperatorValueError(
+            argument="random_aspect_ratio",
+            expected="ratios (width / height) from 1e-6 to 1e6",
+            got=str(ratio),
+        )
+    if not 0 <= num_attempts <= _MOST_ATTEMPTS:
+        raise OperatorValueError(
+            argument="num_attempts", expected=f"0 to {_MOST_ATTEMPTS}", got=str(num_attempts)
+        )
+    return area, ratio
+
+
+def _range(name: str, values: Any) -> tuple[float, float]:
+    ends = tuple(np.atleast_1d(values).tolist())
+    if len(ends) != 2 or not all(map(math.isfinite, ends)) or ends[0] > ends[1]:
+        raise OperatorValueError(
+            argument=name, expected="(low, high) with low <= high", got=str(values)
+        )
+    return ends
+
+
+@jit
+def _exp(x: float) -> float:
+    """The exponential in plain multiplications and additions, so that every machine computes the
+    same bits. Error below 1e-15 relative."""
+    power = math.floor(x / 0.6931471805599453 + 0.5)
+    rest = x - power * 0.6931471805599453
+    series = 1.0
+    for k in range(16, 0, -1):
+        series = 1.0 + series * rest / k
+    return math.ldexp(series, int(power))
+
+
+@jit
+def _place(word: np.uint32, free: int) -> int:
+    """A place from 0 to `free`, both included."""
+    return int((np.uint64(word) * np.uint64(free + 1)) >> np.uint64(32))
+
+
+@jit
+def _draw_windows(
+    heights: Any, widths: Any, positions: Any, seed: Any, number: Any, area: Any, ratio: Any,
+    attempts: int, windows: Any,
+) -> None:  # fmt: skip
+    unit = 2.0**-32
+    low, high = ratio[0], ratio[1]
+    log_low = natural_log(low)
+    log_extent = natural_log(high) - log_low
+    for i in range(len(heights)):
+        position, tall, wide = np.uint64(positions[i]), heights[i], widths[i]
+        height, width, attempt = 0, 0, 0
+        while attempt < attempts:
+            words = philox(np.uint32(attempt), number, position, seed)
+            part = area[0] + (np.float64(words[0]) * unit) * (area[1] - area[0])
+            pixels = part * np.float64(tall) * np.float64(wide)
+            drawn = _exp(log_low + (np.float64(words[1]) * unit) * log_extent)
+            h = max(int(math.sqrt(pixels / drawn) + 0.5), 1)
+            w = int(math.sqrt(pixels * drawn) + 0.5)
+            # Rounding must not leave the range of ratios, where whole pixels allow it.
+            w = min(max(w, int(math.ceil(h * low - 1e-9))), int(math.floor(h * high + 1e-9)))
+            w = max(w, 1)
+            if h <= tall and w <= wide:
+                height, width = h, w
+                break
+            attempt += 1
+        if height == 0:
+            # The last digits of these products must not cost a pixel.
+            exact = min(max(wide / tall, low), high)
+            most = area[1] * np.float64(tall) * np.float64(wide)
+            h_most = min(np.float64(tall), wide / exact, math.sqrt(most / exact))
+            w_most = min(np.float64(wide), tall * exact, math.sqrt(most * exact))
+            height = min(max(int(h_most * (1.0 + 1e-12)), 1), tall)
+            width = min(max(int(w_most * (1.0 + 1e-12)), 1), wide)
+        words = philox(np.uint32(attempt), number, position, seed)
+        windows[i, 0] = _place(words[2], tall - height)
+        windows[i, 1] = _place(words[3], wide - width)
+        windows[i, 2] = height
+        windows[i, 3] = width
+
+
+def random_windows(call: Call, heights: Any, widths: Any) -> Int64Array:
+    """(N, 4): top, left, height and width, for images of these sizes in pixels.
+
+    Reads the arguments random_area, random_aspect_ratio and num_attempts of the call. A window
+    depends on them, the size of the image, the key of the call and the position of the sample.
+    Raises OperatorValueError, naming the sample, for an image without pixels.
+    """
+    area, ratio = check_window_arguments(
+        call["random_area"], call["random_aspect_ratio"], call["num_attempts"]
+    )
+    heights, widths = np.array(heights, np.int64), np.array(widths, np.int64)
+    bad = (heights < 1) | (widths < 1) | (heights > 1 << 30) | (widths > 1 << 30)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            "there is no window in an image of this size",
+            got=f"{heights[sample]} x {widths[sample]} pixels",
+            sample=sample,
+        )
+    assert call.key is not None
+    assert call.positions is not None
+    windows = np.zeros((call.size, 4), np.int64)
+    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
+    limits = np.array(area), np.array(ratio)
+    attempts = call["num_attempts"]
+    _draw_windows(heights, widths, call.positions, seed, number, *limits, attempts, windows)
+    return windows
