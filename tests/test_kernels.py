@@ -23,6 +23,9 @@ images = gradiva.as_batch(np.zeros((2, 9, 9, 3), np.uint8), layout="HWC")
 gradiva.crop_mirror_normalize(images, mean=[1.0, 2.0, 3.0])
 gradiva.resize(images, size=(4, 4))
 gradiva.brightness_contrast(images, brightness=1.1)
+gradiva.hue(images, hue=1.1)
+gradiva.color_space_conversion(images, image_type=0, output_type=3)
+gradiva.gaussian_blur(images, sigma=1.1)
 gradiva.random.normal(batch_size=2)
 gradiva.random.uniform(batch_size=2)
 found = {}
@@ -46,6 +49,8 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     codes: dict[str, str] = json.loads(run.stdout)
     names = " ".join(codes)
     for expected in ("normalize_kernel", "filter_row", "blend_rows", "brightness_contrast_row"):
+        assert expected in names
+    for expected in ("matrix_row", "convert_row", "symmetric"):
         assert expected in names
     multiplies = re.compile(r"\bv?mul[sp][sd]\b|\bfmul\b")
     contracted = re.compile(r"\bvfn?m(add|sub)\w*|\bfn?m(add|sub|la|ls)\b")
