@@ -247,6 +247,10 @@ class GraphBuilder:
             self._origins.setdefault(node, origin)
         return node
 
+    def described(self, node: Node) -> tuple[tuple[Location, ...], str | None]:
+        """What `describe` and `add` were told of a node."""
+        return tuple(self._locations.get(node, ())), self._origins.get(node)
+
     def finish(self, outputs: tuple[Edge, ...]) -> Graph:
         return Graph(
             tuple(self._nodes),

@@ -1,11 +1,15 @@
 """Runs a fused group: one pass over each sample, row by row, from the source to the final batch.
 
-A group is: views (crop, flip), then perhaps a resize, then views, then pixel-wise steps, then
-perhaps a change to planes. What does not suit the kernels raises `UnfitError` before any work.
+A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
+pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
+memory that is still in the cache when the rest of the group reads it. What does not suit the
+kernels raises `UnfitError` before any work.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +19,10 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import float16
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.memory import allocate
 from gradiva.eager.pixelwise import Pixelwise, step_of
 from gradiva.eager.run import Call, blamed, prepare
-from gradiva.eager.stages import Planes, Reindex, Rows, View
+from gradiva.eager.stages import Images, Planes, Reindex, Rows, View
 from gradiva.eager.strips import (
     FRAMES,
     LAST,
@@ -74,6 +79,9 @@ def run_group(
         try:
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
+            if calls and isinstance(calls[0].operator.stage, Images):
+                # Alone, the decoder would have had its say before this.
+                raise UnfitError("an error after a decoder") from None
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
         calls.append(call)
@@ -81,8 +89,12 @@ def run_group(
         if float16 in (call.types[0].dtype, call.inputs[0].dtype):
             raise UnfitError("float16")
     target = Batch.empty(image.geometry, image.type, source.provenance)
-    _Pass(source, calls, target).run()
+    _Pass(source, calls, target, functools.partial(_blame, members[0], source, locate)).run()
     return target
+
+
+def _blame(member: Node, source: Batch, locate: Locate, error: GradivaError) -> GradivaError:
+    return locate(blamed(error, member.operator, source.provenance), member)
 
 
 def _prepared(
@@ -117,8 +129,16 @@ def _prepared(
 class _Pass:
     """The calls of a group sorted by what they do, and then the tables for the kernels."""
 
-    def __init__(self, source: Batch, calls: list[Call], target: Batch) -> None:
+    def __init__(
+        self,
+        source: Batch,
+        calls: list[Call],
+        target: Batch,
+        blame: Callable[[GradivaError], GradivaError],
+    ) -> None:
         self.source, self.calls, self.target = source, calls, target
+        self.blame = blame
+        self.decoder: Call | None = None
         self.before: list[Call] = []
         self.rows: Call | None = None
         self.after: list[Call] = []
@@ -129,7 +149,14 @@ class _Pass:
 
     def _sort(self, call: Call) -> None:
         stage = call.operator.stage
-        if isinstance(stage, Pixelwise):
+        if isinstance(stage, Images) and call is self.calls[0]:
+            self.decoder = call
+            shapes = call.geometries[0].shapes
+            # One sample at a time, each at the start of its own memory.
+            place = Geometry(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
+            nothing = np.empty(0, _dtype(call))
+            self.source = Batch(nothing, place, call.types[0], self.source.provenance)
+        elif isinstance(stage, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(stage, Planes)):
             raise UnfitError("a window after a change of values")
@@ -145,6 +172,8 @@ class _Pass:
     def run(self) -> None:
         source, target, size = self.source, self.target, len(self.source)
         layout = source.layout or self.calls[0].types[0].layout or ""
+        if self.decoder is not None and len(self.calls) == 1:
+            raise UnfitError("a decoder alone")
         at = layout.find("HW")
         if at < 0 or layout[at + 2 :] not in ("", "C"):
             raise UnfitError(f"the layout {layout!r}")
@@ -228,10 +257,34 @@ class _Pass:
             made = steps[-1].made
         return steps, made
 
-    def _for_samples(self, kernel: Callable[..., Any], *arguments: Any) -> None:
+    def _for_samples(
+        self, kernel: Callable[..., Any], data: np.ndarray[Any, Any], *arguments: Any
+    ) -> None:
         last = self.calls[-1]
         last.outputs = (self.target,)
-        last.for_samples(kernel, *arguments)
+        if self.decoder is None:
+            last.for_samples(kernel, data, *arguments)
+            return
+        make, costs = self.decoder.operator.stage.maker(self.decoder)
+        geometry = self.source.geometry
+        most = int(geometry.volumes.max())
+
+        def one(sample: int) -> None:
+            memory = allocate(most, data.dtype)
+            shape = geometry.shape(sample)
+            try:
+                make(sample, memory[: math.prod(shape)].reshape(shape))
+            except GradivaError as error:
+                raise self.blame(error.complete(sample=sample)) from error.__cause__
+            kernel(memory, *arguments, sample, sample + 1)
+
+        last.each_sample(one, costs)
+
+
+def _dtype(call: Call) -> np.dtype[Any]:
+    dtype = call.types[0].dtype
+    assert dtype is not None
+    return dtype.numpy
 
 
 def _composed(calls: list[Call], at: int) -> View | None:

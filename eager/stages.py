@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .geometry import Int64Array
 from .run import Call
 
-__all__ = ["Planes", "Reindex", "Rows", "View"]
+__all__ = ["Images", "Planes", "Reindex", "Rows", "View"]
 
 
 class View(NamedTuple):
@@ -22,6 +22,20 @@ class View(NamedTuple):
     left: Int64Array
     mirror: Int64Array
     upside_down: Int64Array
+
+
+class Images(NamedTuple):
+    """Makes whole samples one by one: decoders. A group that starts with one never holds more than
+    one sample for each thread. `maker`: from a call to `make(sample, out)`, which fills an array,
+    and the cost of each sample."""
+
+    maker: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]]
+
+    def run(self, call: Call) -> None:
+        """The kernel of such an operator, alone."""
+        make, costs = self.maker(call)
+        target = call.outputs[0]
+        call.each_sample(lambda sample: make(sample, target.array(sample)), costs)
 
 
 class Reindex(NamedTuple):

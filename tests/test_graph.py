@@ -50,21 +50,21 @@ train {
 COMPILED = """\
 train {
   %0, %1 = readers.file(effect=0, file_root='/data', random_shuffle=True) : uint8 1-D cpu, int32 1-D cpu
-  %2 = decoders.image(%0, output_type=RGB) : uint8 HWC cpu
-  %3 = random_key(source=%0, number=0) : ? 0-D cpu
-  %4 = random.coin_flip(key=%3, shared=False) : int32 0-D cpu
-  %5 = fused(%2, %4) : float32 CHW cpu {
-    .0 = resize(%2, interp_type=INTERP_CUBIC, size=(256.0, 256.0)) : uint8 HWC cpu
-    .1 = crop(.0, crop=(224.0, 224.0)) : uint8 HWC cpu
-    .2 = flip(.1, horizontal=%4) : uint8 HWC cpu
-    .3 = normalize_pixels(.2, mean=(1.0, 2.0, 3.0)) : float32 HWC cpu
-    .4 = transpose(.3, perm=(2, 0, 1)) : float32 CHW cpu
+  %2 = random_key(source=%0, number=0) : ? 0-D cpu
+  %3 = random.coin_flip(key=%2, shared=False) : int32 0-D cpu
+  %4 = fused(%0, %3) : float32 CHW cpu {
+    .0 = decoders.image(%0, output_type=RGB) : uint8 HWC cpu
+    .1 = resize(.0, interp_type=INTERP_CUBIC, size=(256.0, 256.0)) : uint8 HWC cpu
+    .2 = crop(.1, crop=(224.0, 224.0)) : uint8 HWC cpu
+    .3 = flip(.2, horizontal=%3) : uint8 HWC cpu
+    .4 = normalize_pixels(.3, mean=(1.0, 2.0, 3.0)) : float32 HWC cpu
+    .5 = transpose(.4, perm=(2, 0, 1)) : float32 CHW cpu
   }
-  %6 = constant(layout='', value=float32(0.5)) : float32 0-D cpu
-  %7 = mul(%5, %6) : float32 CHW cpu
-  %8 = random_key(source=%0, number=1) : ? 0-D cpu
-  %9 = random.uniform(key=%8, shared=True) : float32 0-D cpu
-  return %7, %1, %9
+  %5 = constant(layout='', value=float32(0.5)) : float32 0-D cpu
+  %6 = mul(%4, %5) : float32 CHW cpu
+  %7 = random_key(source=%0, number=1) : ? 0-D cpu
+  %8 = random.uniform(key=%7, shared=True) : float32 0-D cpu
+  return %6, %1, %8
 }"""  # noqa: E501
 
 

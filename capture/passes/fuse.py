@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.stages import Planes, Reindex, Rows
+from gradiva.eager.stages import Images, Planes, Reindex, Rows
 
 from ..graph import Edge, Graph, Members, Node
 from ..leaves import fused, parameter
@@ -20,8 +20,9 @@ def region(graph: Graph) -> Graph:
 
 
 def fuse(graph: Graph) -> Graph:
-    """Views, a resize, views, pixel-wise steps, planes: written straight into the output batch."""
-    kinds = (Rows, Reindex, Pixelwise, Planes)
+    """A decoder, views, a resize, views, pixel-wise steps, planes: written straight into the
+    output batch."""
+    kinds = (Images, Rows, Reindex, Pixelwise, Planes)
     return rewrite(graph, lambda rewriter, node: _join(rewriter, node, kinds))
 
 
@@ -32,33 +33,37 @@ def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | Non
     before = node.inputs[0].node
     if not rewriter.used_once(before):
         return None
-    image, *others = rewriter.inputs(node)
-    earlier = image.node.members or (image.node,)
-    if not (image.node.members or _may_join(image.node, kinds)):
-        return None
-    if not _is_chain([*earlier, node]):
+    inputs = rewriter.inputs(node)
+    image = inputs[0].node
+    if not _may_join(image, kinds) or not _is_chain([*_members(image), *_members(node)]):
         return None
     group = _Group(rewriter)
-    if image.node.members:
-        group.take(image.node)
-    else:
-        group.append(image.node, image.node.inputs)
-    group.append(node, (image, *others))
+    group.take(image, image.inputs)
+    group.take(node, inputs)
     return group.edge(node)
 
 
+def _members(node: Node) -> tuple[Node, ...]:
+    return node.members or (node,)
+
+
 def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
+    """Whether this is of these kinds, or a group: the members of a group are."""
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
-    return isinstance(node.operator.stage, kinds) and single and not node.operator.effects
+    fits = bool(node.members) or isinstance(node.operator.stage, kinds)
+    return fits and single and not node.operator.effects
 
 
 def _is_chain(nodes: Sequence[Node]) -> bool:
-    """Whether these are views, then at most one resize, views, steps, and at most one change to
-    planes. A region of a resize is worth a group; views alone are not: they copy once anyway."""
+    """Whether these are a decoder or none, views, at most one resize, views, steps, and at most
+    one change to planes."""
     phase = 0
     for node in nodes:
         stage = node.operator.stage
-        if isinstance(stage, Rows):
+        if isinstance(stage, Images):
+            if node is not nodes[0]:
+                return False
+        elif isinstance(stage, Rows):
             if phase > 0:
                 return False
             phase = 1
@@ -83,17 +88,21 @@ class _Group:
         self.members: list[Node] = []
         self._leaves: dict[tuple[Node, int], Node] = {}
 
-    def take(self, group: Node) -> None:
-        """Begin with the members of a group."""
-        self.members = list(group.members)
-        self.inputs = list(group.inputs)
-        for member in group.members:
-            for edge in member.inputs:
-                if edge.node.operator is parameter:
-                    outer = group.inputs[edge.node.attribute("number")]
-                    self._leaves[outer.node, outer.output] = edge.node
+    def take(self, node: Node, inputs: Sequence[Edge]) -> None:
+        """A node, or all members of a group, that reads `inputs`."""
+        if not node.members:
+            self._append(node, inputs)
+        for index, member in enumerate(node.members):
+            # The first input of all but the first is the member before.
+            outer = [
+                inputs[edge.node.attribute("number")]._replace(argument=edge.argument)
+                if edge.node.operator is parameter
+                else edge
+                for edge in member.inputs
+            ]
+            self._append(member, outer if index else [inputs[0], *outer[1:]])
 
-    def append(self, node: Node, edges: Sequence[Edge]) -> None:
+    def _append(self, node: Node, edges: Sequence[Edge]) -> None:
         inner: list[Edge] = []
         for index, edge in enumerate(edges):
             if index == 0 and self.members:
@@ -103,8 +112,9 @@ class _Group:
         made = Node(node.operator, tuple(inner), node.attributes, node.type)
         self.members.append(made)
         graph, builder = self.rewriter.graph, self.rewriter.builder
-        old = node if node in graph.locations else self.rewriter.found(node)
-        builder.describe(made, graph.locations.get(old, ()), graph.origins.get(old))
+        # A node of the old graph, or one that this rewriting has made.
+        old = graph.locations.get(node, ()), graph.origins.get(node)
+        builder.describe(made, *(old if any(old) else builder.described(node)))
 
     def _leaf(self, edge: Edge) -> Node:
         key = (edge.node, edge.output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Images
 from gradiva.eager.value import SampleType
 
 from .formats.decode import decode_into, output_shape
@@ -132,19 +134,22 @@ def decode_options(call: Call) -> dict[str, Any]:
 image.shapes(decoded_shapes)
 
 
-@image.cpu
-def _cpu(call: Call) -> None:
-    encoded, target = call.inputs[0], call.outputs[0]
+def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+    encoded = call.inputs[0]
     infos: list[ImageInfo] = call.notes["infos"]
     options = decode_options(call)
 
-    def decode(sample: int) -> None:
+    def decode(sample: int, out: Any) -> None:
         try:
-            decode_into(encoded.array(sample), infos[sample], target.array(sample), **options)
+            decode_into(encoded.array(sample), infos[sample], out, **options)
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
 
-    call.each_sample(decode, target.geometry.volumes.tolist())
+    return decode, call.geometries[0].volumes.tolist()
+
+
+image.stage = Images(_decoder)
+image.cpu(image.stage.run)
 
 
 def picture(height: int, width: int) -> np.ndarray[Any, Any]:

@@ -18,7 +18,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.image.crop_window import crop_window
 
 from .image import decoded_shapes, decoded_type, encode, picture
-from .region import decode_windows, place_windows
+from .region import place_windows, region
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -89,7 +89,8 @@ def _shapes(call: Call) -> Int64Array:
     return place_windows(call, shapes, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 
-image_crop.cpu(decode_windows)
+image_crop.stage = region
+image_crop.cpu(region.run)
 
 
 @image_crop.cases

@@ -18,7 +18,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .image import decoded_shapes, decoded_type, encode, picture
-from .region import decode_windows, place_windows
+from .region import place_windows, region
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,7 +78,8 @@ def _shapes(call: Call) -> Int64Array:
     return place_windows(call, shapes, random_windows(call, shapes[:, 0], shapes[:, 1]))
 
 
-image_random_crop.cpu(decode_windows)
+image_random_crop.stage = region
+image_random_crop.cpu(region.run)
 
 
 @image_random_crop.cases

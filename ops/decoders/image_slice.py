@@ -17,7 +17,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
 from .image import decoded_shapes, decoded_type, encode, picture
-from .region import decode_windows, place_windows
+from .region import place_windows, region
 from .slice_window import slice_windows
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def _shapes(call: Call) -> Int64Array:
     return place_windows(call, shapes, slice_windows(call, shapes[:, :2]))
 
 
-image_slice.cpu(decode_windows)
+image_slice.stage = region
+image_slice.cpu(region.run)
 
 
 @image_slice.cases

@@ -1,18 +1,22 @@
-"""What the decoders that cut a window share: the check of windows, and the kernel."""
+"""What the decoders that cut a window share: the check of windows, and how they decode."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
 from gradiva.eager.run import Call
+from gradiva.eager.stages import Images
 
 from .formats.decode_region import decode_region_into
 from .formats.image_info import ImageInfo
 from .image import decode_options
 
-__all__ = ["decode_windows", "place_windows"]
+__all__ = ["place_windows", "region"]
 
 
 def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64Array:
@@ -39,19 +43,22 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
     return result
 
 
-def decode_windows(call: Call) -> None:
-    """The kernel of all of them."""
-    encoded, target = call.inputs[0], call.outputs[0]
+def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+    encoded = call.inputs[0]
     infos: list[ImageInfo] = call.notes["infos"]
     windows: Int64Array = call.notes["windows"]
     options = decode_options(call)
 
-    def decode(sample: int) -> None:
+    def decode(sample: int, out: Any) -> None:
         top, left, height, width = windows[sample].tolist()
-        window, out = (top, left, height, width), target.array(sample)
+        window = (top, left, height, width)
         try:
             decode_region_into(encoded.array(sample), infos[sample], window, out, **options)
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
 
-    call.each_sample(decode, [info.height * info.width for info in infos])
+    return decode, [info.height * info.width for info in infos]
+
+
+region = Images(_decoder)
+"""The stage of all of them."""
