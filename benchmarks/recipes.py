@@ -1,51 +1,31 @@
-"""Pipelines on photographs, ours against the reference's, on the same cores in one run.
+"""Recipes on photographs, ours against the reference's, on the same cores in one run.
 
-The data set is made here: the package's photographs cut to ImageNet-like sizes, quality 85-95.
+Pipelines, and one recipe in dynamic mode: called step by step, and as a captured loop. Every rival
+makes whole epochs of its own; what is timed is the epoch, after one that warms it up.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import PIL.Image
+import nvidia.dali.experimental.dynamic as dali_dynamic
 from nvidia.dali import fn as dali_fn
 from nvidia.dali import pipeline_def as dali_pipeline_def
 from nvidia.dali import types as dali_types
-from side_by_side import in_turns, row, save
+from photographs import make_data
+from side_by_side import Row, in_turns, row, save
 
 import gradiva
 from gradiva import fn, types
 
 MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
 STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
-
-
-def make_data(folder: Path, count: int) -> None:
-    """`count` JPEG files whose shorter side has 280 to 520 pixels."""
-    generator = np.random.default_rng(0)
-    sources = [
-        PIL.Image.open(path).convert("RGB")
-        for path in sorted((Path(gradiva.__file__).parent / "photographs").rglob("*.jpg"))
-    ]
-    for number in range(count):
-        picture = sources[number % len(sources)]
-        shorter = int(generator.integers(280, 521))
-        scale = shorter / min(picture.size)
-        ratio = generator.uniform(0.9, 1.1)
-        size = (round(picture.width * scale * ratio), round(picture.height * scale))
-        stream = io.BytesIO()
-        quality = int(generator.integers(85, 96))
-        picture.resize(size, PIL.Image.Resampling.BICUBIC).save(stream, "JPEG", quality=quality)
-        target = folder / str(number % 10) / f"{number:05}.jpg"
-        target.parent.mkdir(exist_ok=True)
-        target.write_bytes(stream.getvalue())
+AHEAD = 2
 
 
 def decode(f: Any, t: Any, files: Any) -> Any:
@@ -69,48 +49,48 @@ def augmented(f: Any, t: Any, files: Any) -> Any:
     )
 
 
-RECIPES: dict[str, Callable[[Any, Any, Any], Any]] = {
+def cut(f: Any, t: Any, files: Any) -> Any:
+    """A window of 8% to 100% of the image, to 224 x 224."""
+    images = f.decoders.image_random_crop(files, output_type=t.RGB)
+    return f.resize(images, size=(224, 224))
+
+
+def finish(f: Any, t: Any, images: Any) -> Any:
+    return f.crop_mirror_normalize(
+        images, mirror=f.random.coin_flip(), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
+    )
+
+
+def train(f: Any, t: Any, files: Any) -> Any:
+    return finish(f, t, cut(f, t, files))
+
+
+def train_with_colour(f: Any, t: Any, files: Any) -> Any:
+    images = f.color_twist(
+        cut(f, t, files),
+        hue=f.random.uniform(range=[-18.0, 18.0]),
+        saturation=f.random.uniform(range=[0.6, 1.4]),
+        brightness=f.random.uniform(range=[0.6, 1.4]),
+        contrast=f.random.uniform(range=[0.6, 1.4]),
+    )
+    return finish(f, t, f.gaussian_blur(images, window_size=5))
+
+
+PIPELINES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "decode": decode,
     "val: resize 256, crop 224, normalise": val,
     "resize 224, brightness, mirror, normalise": augmented,
+    "train: random crop to 224, mirror, normalise": train,
+    "train with colour and blur": train_with_colour,
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=1000)
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        make_data(Path(folder), options.images)
-        batches = options.images // options.batch_size
-        for name, recipe in RECIPES.items():
-            pipes = build(recipe, folder, options)
-            for pipe in pipes:
-                for _ in range(batches):
-                    pipe.run()
-
-            def rate(pipe: Any) -> float:
-                started = time.perf_counter()
-                for _ in range(batches):
-                    pipe.run()
-                return batches * options.batch_size / (time.perf_counter() - started)
-
-            ours, theirs = in_turns(
-                lambda pipe=pipes[0]: rate(pipe), lambda pipe=pipes[1]: rate(pipe), options.rounds
-            )
-            rows.append(row(name, ours, theirs, "images/s", bigger=True))
-            pipes[0].close()
-            del pipes
-    save("recipes", rows)
-
-
-def build(recipe: Any, folder: str, options: Any) -> tuple[Any, Any]:
-    """The recipe as a pipeline of each library."""
-    common = {"batch_size": options.batch_size, "num_threads": options.threads, "seed": 1}
+def pipelines(recipe: Any, folder: str, options: Any) -> tuple[Any, Any]:
+    """Functions that run an epoch of the recipe as a pipeline of each library."""
+    common = {
+        "batch_size": options.batch_size, "num_threads": options.threads, "seed": 1,
+        "prefetch_queue_depth": AHEAD,
+    }  # fmt: skip
 
     @gradiva.pipeline_def(**common)
     def mine() -> Any:
@@ -122,10 +102,84 @@ def build(recipe: Any, folder: str, options: Any) -> tuple[Any, Any]:
         files, labels = dali_fn.readers.file(file_root=folder)
         return recipe(dali_fn, dali_types, files), labels
 
-    pipes = mine(), other()
-    for pipe in pipes:
+    def epoch(pipe: Any) -> Callable[[], Iterator[int]]:
         pipe.build()
-    return pipes
+        batches = options.images // options.batch_size
+
+        def run() -> Iterator[int]:
+            for _ in range(AHEAD + batches):
+                pipe.run()
+                yield options.batch_size
+
+        return run
+
+    return epoch(mine()), epoch(other())
+
+
+def loops(folder: str, options: Any, **capture: bool) -> tuple[Any, Any]:
+    """Functions that run an epoch of val in the dynamic mode of each library."""
+    gradiva.set_num_threads(options.threads)
+    dali_dynamic.set_num_threads(options.threads)
+    rivals = (gradiva, types), (dali_dynamic, dali_types)
+
+    def epoch(library: Any, kinds: Any) -> Callable[[], Iterator[int]]:
+        reader = library.readers.File(file_root=folder)
+
+        def run() -> Iterator[int]:
+            for files, _ in reader.next_epoch(batch_size=options.batch_size, **capture):
+                yield val(library, kinds, files).evaluate().batch_size
+
+        return run
+
+    mine, other = (epoch(*rival) for rival in rivals)
+    return mine, other
+
+
+def measure(name: str, rivals: tuple[Any, Any], rounds: int, ahead: int) -> Row:
+    """Both in turns, after an epoch of each that is not counted.
+
+    The clock starts after `ahead` batches: a pipeline had those ready. The pause lets it make the
+    next ones, which shall not happen in the rival's time. A loop is timed from its first step.
+    """
+
+    def rate(run: Callable[[], Iterator[int]]) -> float:
+        time.sleep(1)
+        counts = run()
+        for _ in range(ahead):
+            next(counts)
+        started = time.perf_counter()
+        return sum(counts) / (time.perf_counter() - started)
+
+    for run in rivals:
+        rate(run)
+    ours, theirs = in_turns(lambda: rate(rivals[0]), lambda: rate(rivals[1]), rounds)
+    return row(name, ours, theirs, "images/s", bigger=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="", help="a part of the names of the rows to measure")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        make_data(Path(folder), options.images)
+        for name, recipe in PIPELINES.items():
+            if options.only in name:
+                rivals = pipelines(recipe, folder, options)
+                rows.append(measure(name, rivals, options.rounds, AHEAD))
+        for name, capture in (("val, step by step", {}), ("val, captured loop", {"capture": True})):
+            if options.only in name:
+                rows.append(measure(name, loops(folder, options, **capture), options.rounds, 0))
+    if options.only:
+        return
+    rates = {found["name"]: found["ours"] for found in rows}
+    share = rates["val: resize 256, crop 224, normalise"] / rates["decode"]
+    print(f"val runs at {share:.2f} of our own decoding")
+    save("recipes", rows)
 
 
 if __name__ == "__main__":
