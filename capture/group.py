@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -215,7 +216,7 @@ class _Pass:
                 samples[:, SOURCE_ROW] = pitch * here
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
             chain = Chain(steps, kind, count, longest, False, self.planes)
-            self._for_samples(run_strips, source.data, target.data, samples, chain)
+            self._for_samples(run_strips, chain.scratch, target.data, samples, chain)
             return
         if view is not None and (view.mirror.any() or view.upside_down.any()):
             raise UnfitError("a flip before a resize")
@@ -233,7 +234,8 @@ class _Pass:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
         tables = tables._replace(offsets=offsets)
-        self._for_samples(stage.run, source.data, tables, samples, chain, target.data)
+        scratch = functools.partial(stage.scratch, tables, chain)
+        self._for_samples(stage.run, scratch, tables, samples, chain, target.data)
 
     def _image_shapes(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Shapes of what the windows leave, before channels become planes."""
@@ -258,9 +260,10 @@ class _Pass:
         return steps, made
 
     def _for_samples(
-        self, kernel: Callable[..., Any], data: np.ndarray[Any, Any], *arguments: Any
+        self, kernel: Callable[..., Any], scratch: Callable[[], Any], *arguments: Any
     ) -> None:
-        last = self.calls[-1]
+        """Run the kernel; after a decoder, sample by sample, in memory that each thread keeps."""
+        last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
         if self.decoder is None:
             last.for_samples(kernel, data, *arguments)
@@ -268,15 +271,17 @@ class _Pass:
         make, costs = self.decoder.operator.stage.maker(self.decoder)
         geometry = self.source.geometry
         most = int(geometry.volumes.max())
+        own = threading.local()
 
         def one(sample: int) -> None:
-            memory = allocate(most, data.dtype)
+            if not hasattr(own, "memory"):
+                own.memory, own.scratch = allocate(most, data.dtype), scratch()
             shape = geometry.shape(sample)
             try:
-                make(sample, memory[: math.prod(shape)].reshape(shape))
+                make(sample, own.memory[: math.prod(shape)].reshape(shape))
             except GradivaError as error:
                 raise self.blame(error.complete(sample=sample)) from error.__cause__
-            kernel(memory, *arguments, sample, sample + 1)
+            kernel(own.memory, *arguments, sample, sample + 1, own.scratch)
 
         last.each_sample(one, costs)
 

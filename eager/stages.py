@@ -46,10 +46,12 @@ class Reindex(NamedTuple):
 
 class Rows(NamedTuple):
     """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
-    kernel, `(data, tables, samples, chain, target, begin, end)`; rounding: the first steps."""
+    kernel, `(data, tables, samples, chain, target, begin, end, scratch)`; scratch: what a thread
+    needs for that, `(tables, chain)`; rounding: the first steps."""
 
     tables: Callable[..., Any]
     run: Callable[..., None]
+    scratch: Callable[..., Any]
     rounding: Callable[..., Any]
 
 

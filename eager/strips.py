@@ -198,11 +198,11 @@ def _run(
 
 def run_strips(
     source: np.ndarray[Any, Any], target: np.ndarray[Any, Any], samples: Int64Array, chain: Chain,
-    begin: int, end: int,
+    begin: int, end: int, scratch: np.ndarray[Any, Any] | None = None,
 ) -> None:  # fmt: skip
     """Take the samples `begin .. end - 1` from one slab to another; see `table` for `samples`."""
     sizes = np.array((source.itemsize, target.itemsize), np.int64)
     _run(
         source.ctypes.data, target.ctypes.data, samples, chain.group, chain.steps,
-        chain.parameters, sizes, chain.scratch(), begin, end,
+        chain.parameters, sizes, chain.scratch() if scratch is None else scratch, begin, end,
     )  # fmt: skip

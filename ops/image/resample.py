@@ -38,7 +38,7 @@ from gradiva.eager.strips import (
     finish_row,
 )
 
-from .resample_rows import blend_rows, pick_row, resample_row, store_row
+from .resample_rows import blend_rows, find_heads, pick_row, resample_rows, store_row
 from .resample_taps import axis_origin, axis_taps, fill_axis, first_axis
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -64,8 +64,14 @@ def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
 
 
 @jit
+def padded(elements: int) -> int:
+    """The length of a line of scratch: room for one element more, in whole cache lines."""
+    return elements // 16 * 16 + 16
+
+
+@jit
 def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int, int, int, int]:
-    """Lengths that serve any sample: `starts` (3, a), `weights` (3, b), `lines` c, `marks` d."""
+    """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d."""
     a, b, c, d = 1, 1, 1, 1
     taps = np.empty(3, np.int64)
     for i in range(len(sizes)):
@@ -82,13 +88,14 @@ def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int,
             extent = window[i, 2 * axis + 1] - window[i, 2 * axis]
             a = max(a, extent)
             b = max(b, extent * taps[axis])
-        row = (window[i, 5] - window[i, 4]) * size[1]
-        need = row + max(size[4] * size[1], taps[1] * row)
+        row = padded((window[i, 5] - window[i, 4]) * size[1])
+        # Four rows, and four blended lines or a ring of filtered rows, and a ring of slices.
+        need = 4 * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
         if size[2] != 1 or size[5] != 1:
             need += taps[0] * (window[i, 3] - window[i, 2]) * row
         c = max(c, need)
         d = max(d, taps[0] + taps[1])
-    return a, b, c, 2 * d
+    return a, b, c, 2 * d + 17
 
 
 @jit
@@ -136,19 +143,25 @@ def _filtered_sample(
 ) -> None:  # fmt: skip
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
-    width, pitch, n = size[4] * channels, size[8], nx * channels
-    zs, ys, xs = starts[0], starts[1], starts[2]
+    pitch, n = size[8], nx * channels
+    zs, ys, xs, heads = starts[0], starts[1], starts[2], starts[3]
     wz, wy, wx = weights[0], weights[1], weights[2]
-    ends = max(xs[0], xs[nx - 1]) + kx
-    skip = min(xs[0], xs[nx - 1])
     deep = size[2] != 1 or size[5] != 1
-    # `lines` = one output row, then a blended line or a ring of filtered rows, then a ring of
-    # resampled slices.
-    row = lines[:n]
-    used = n + max(width, ky * n)
-    work, slices = lines[n:used], lines[used:]
-    at, tags = marks[:ky], marks[ky : 2 * ky]
-    slice_at, slice_tags = marks[2 * ky : 2 * ky + kz], marks[2 * ky + kz : 2 * (ky + kz)]
+    length = padded(n)
+    rows, lines = lines[: 4 * length], lines[4 * length :]
+    # `to`, then the elements that are safe, then what `resample_rows` marks.
+    to, safe, at = marks[:4], marks[4:6], marks[6 : 14 + ky]
+    tags, slice_at = marks[14 + ky : 17 + 2 * ky], marks[17 + 2 * ky : 17 + 2 * ky + kz]
+    slice_tags = marks[17 + 2 * ky + kz : 17 + 2 * (ky + kz)]
+    skip, width, between = 0, size[4] * channels, length
+    room = width
+    if rows_first:
+        skip = min(xs[0], xs[nx - 1])
+        width = (max(xs[0], xs[nx - 1]) + kx - skip) * channels
+        between = room = padded(width)
+    find_heads(xs, nx, skip, channels, kx, room, heads, safe)
+    used = 4 * between if rows_first else (ky + 3) * length
+    work, slices = lines[:used], lines[used:]
     for plane in range(size[0]):
         head = src_at + plane * size[10]
         slice_tags[:] = -1
@@ -160,27 +173,34 @@ def _filtered_sample(
                 if slice_tags[slot] != depth:
                     slice_tags[slot] = depth
                     tags[:] = -1
-                    for y in range(ny):
-                        line = slices[(slot * ny + y) * n : (slot * ny + y + 1) * n]
-                        resample_row(
-                            src, head + depth * size[9], pitch, width, channels, y, rows_first,
-                            ys, wy, ky, xs, wx, kx, nx, skip, ends - skip, work, at, tags, line,
+                    for y in range(0, ny, 4):
+                        for i in range(4):
+                            to[i] = (slot * ny + y + i) * length
+                        resample_rows(
+                            src, head + depth * size[9], pitch, channels, y, min(4, ny - y),
+                            rows_first, ys, wy, ky, ny, heads, wx, kx, nx, safe, skip, width, work,
+                            between, at, tags, slices, to,
                         )  # fmt: skip
-            for y in range(ny):
-                if deep:
-                    for k in range(kz):
-                        slice_at[k] = (((zs[z] + k) % kz) * ny + y) * n
-                    blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
-                else:
-                    resample_row(
-                        src, head, pitch, width, channels, y, rows_first, ys, wy, ky, xs, wx, kx,
-                        nx, skip, ends - skip, work, at, tags, row,
+            for y in range(0, ny, 4):
+                count = min(4, ny - y)
+                for i in range(4):
+                    to[i] = i * length
+                if not deep:
+                    resample_rows(
+                        src, head, pitch, channels, y, count, rows_first, ys, wy, ky, ny, heads, wx,
+                        kx, nx, safe, skip, width, work, between, at, tags, rows, to,
                     )  # fmt: skip
-                where = ny - 1 - y if sample[UPSIDE_DOWN] else y
-                _store(
-                    row, channels, plane, z * ny + where, sample, group, steps, parameters,
-                    scratch, dst, item,
-                )  # fmt: skip
+                for i in range(count):
+                    row = rows[i * length : i * length + n]
+                    if deep:
+                        for k in range(kz):
+                            slice_at[k] = (((zs[z] + k) % kz) * ny + y + i) * length
+                        blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
+                    where = ny - 1 - y - i if sample[UPSIDE_DOWN] else y + i
+                    _store(
+                        row, channels, plane, z * ny + where, sample, group, steps, parameters,
+                        scratch, dst, item,
+                    )  # fmt: skip
 
 
 @jit
@@ -263,16 +283,26 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
 
 
+def make_scratch(tables: Tables, chain: Chain, part: slice = slice(None)) -> tuple[Array, ...]:
+    """What one thread needs to resample these samples, one after the other."""
+    a, b, c, d = scratch_sizes(
+        tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
+    )
+    return (
+        np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
+        np.empty(d, np.int64), chain.scratch(),
+    )  # fmt: skip
+
+
 def run_resample(
-    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int
-) -> None:
+    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int,
+    scratch: tuple[Array, ...] | None = None,
+) -> None:  # fmt: skip
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    part = slice(begin, end)
-    offsets, sizes, window, roi, filters = tables
-    a, b, c, d = scratch_sizes(sizes[part], window[part], roi[part], filters[part])
+    starts, weights, lines, marks, strips = scratch or make_scratch(
+        tables, chain, slice(begin, end)
+    )
     resample_range(
-        data, offsets, sizes, window, roi, filters, np.empty((3, a), np.int64),
-        np.empty((3, b), np.float32), np.empty(c, np.float32), np.empty(d, np.int64), samples,
-        chain.group, chain.steps, chain.parameters, chain.scratch(), target.ctypes.data,
-        target.itemsize, begin, end,
+        data, *tables, starts, weights, lines, marks, samples, chain.group, chain.steps,
+        chain.parameters, strips, target.ctypes.data, target.itemsize, begin, end,
     )  # fmt: skip

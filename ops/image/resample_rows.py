@@ -1,4 +1,4 @@
-"""The inner loops of `resize`: blend rows, filter one row, round one row."""
+"""The inner loops of `resize`: blend rows, filter rows, round one row."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy.typing as npt
 from gradiva.eager.jit import jit
 from gradiva.eager.rows import row_kernel
 
+from .resample_lanes import filter_four
+
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
 I64: TypeAlias = npt.NDArray[np.int64]
@@ -18,7 +20,7 @@ I64: TypeAlias = npt.NDArray[np.int64]
 _HALF = np.float32(0.49999997)
 _ZERO = np.float32(0.0)
 # Unsigned indices spare the loops the test for a negative index.
-_U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
+_U1, _U2 = np.uint64(1), np.uint64(2)
 
 
 @jit
@@ -63,144 +65,152 @@ def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int,
 
 
 @jit
-def _filter_quads(
-    line: Array, skip: int, channels: int, starts: I64, weights: F32, taps: int, n: int, out: F32
-) -> None:
-    """`filter_row` for 3 or 4 channels, four lanes at a time: LLVM makes them one vector.
-
-    With 3 channels the fourth lane is the next pixel's first: it is overwritten right after. The
-    last pixel, and one that reads the end of the line, therefore take three lanes.
-    """
-    k, step, size = np.uint64(taps), np.uint64(channels), np.uint64(len(line))
-    last = np.uint64(n - 1)
-    q, o = np.uint64(0), np.uint64(0)
-    for x in range(np.uint64(n)):
-        p = np.uint64(starts[x] - skip) * step
+def _filter_pixels(
+    source: Array, at: int, heads: I64, weights: F32, taps: int, first: int, last: int, out: F32,
+    to: int,
+) -> None:  # fmt: skip
+    """Some pixels of one line of three channels, and nothing beyond them, read or written."""
+    for x in range(first, last):
+        p, q, o = at + heads[x], x * taps, to + 3 * x
         w = weights[q]
-        if channels == 4 or (x < last and p + step * k < size):
-            a0, a1 = w * np.float32(line[p]), w * np.float32(line[p + _U1])
-            a2, a3 = w * np.float32(line[p + _U2]), w * np.float32(line[p + _U3])
-            t = _U1
-            while t + _U1 < k:
-                v, u = weights[q + t], weights[q + t + _U1]
-                p += step
-                a0 = a0 + v * np.float32(line[p])
-                a1 = a1 + v * np.float32(line[p + _U1])
-                a2 = a2 + v * np.float32(line[p + _U2])
-                a3 = a3 + v * np.float32(line[p + _U3])
-                p += step
-                a0 = a0 + u * np.float32(line[p])
-                a1 = a1 + u * np.float32(line[p + _U1])
-                a2 = a2 + u * np.float32(line[p + _U2])
-                a3 = a3 + u * np.float32(line[p + _U3])
-                t += _U2
-            if t < k:
-                p += step
-                v = weights[q + t]
-                a0 = a0 + v * np.float32(line[p])
-                a1 = a1 + v * np.float32(line[p + _U1])
-                a2 = a2 + v * np.float32(line[p + _U2])
-                a3 = a3 + v * np.float32(line[p + _U3])
-            out[o] = a0
-            out[o + _U1] = a1
-            out[o + _U2] = a2
-            out[o + _U3] = a3
-        else:
-            a0, a1 = w * np.float32(line[p]), w * np.float32(line[p + _U1])
-            a2 = w * np.float32(line[p + _U2])
-            for s in range(1, taps):
-                p += step
-                v = weights[q + np.uint64(s)]
-                a0 = a0 + v * np.float32(line[p])
-                a1 = a1 + v * np.float32(line[p + _U1])
-                a2 = a2 + v * np.float32(line[p + _U2])
-            out[o] = a0
-            out[o + _U1] = a1
-            out[o + _U2] = a2
-        q += k
-        o += step
+        a, b = w * np.float32(source[p]), w * np.float32(source[p + 1])
+        c = w * np.float32(source[p + 2])
+        for k in range(1, taps):
+            p += 3
+            w = weights[q + k]
+            a = a + w * np.float32(source[p])
+            b = b + w * np.float32(source[p + 1])
+            c = c + w * np.float32(source[p + 2])
+        out[o], out[o + 1], out[o + 2] = a, b, c
 
 
 @jit
-def filter_row(
-    line: Array, skip: int, channels: int, starts: I64, weights: F32, taps: int, n: int, out: F32
-) -> None:
-    """`out` = the n output pixels of one line whose first element is input column `skip`."""
-    if channels == 3 or channels == 4:
-        _filter_quads(line, skip, channels, starts, weights, taps, n, out)
-    elif channels == 1:
-        k = np.uint64(taps)
+def _filter_row(
+    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, channels: int, out: F32,
+    to: int,
+) -> None:  # fmt: skip
+    """One line of any number of channels."""
+    if channels == 1:
+        line, o, k = source[at:], out[to : to + n], np.uint64(taps)
         q = np.uint64(0)
-        for x in range(np.uint64(n)):
-            p = np.uint64(starts[x] - skip)
-            a0 = weights[q] * np.float32(line[p])
+        for i in range(np.uint64(n)):
+            p = np.uint64(heads[i])
+            a = weights[q] * np.float32(line[p])
             t = _U1
             while t + _U1 < k:
-                a0 = a0 + weights[q + t] * np.float32(line[p + t])
-                a0 = a0 + weights[q + t + _U1] * np.float32(line[p + t + _U1])
+                a = a + weights[q + t] * np.float32(line[p + t])
+                a = a + weights[q + t + _U1] * np.float32(line[p + t + _U1])
                 t += _U2
             if t < k:
-                a0 = a0 + weights[q + t] * np.float32(line[p + t])
+                a = a + weights[q + t] * np.float32(line[p + t])
             q += k
-            out[x] = a0
-    else:
-        for i in range(n):
-            o = out[i * channels : (i + 1) * channels]
-            head = (starts[i] - skip) * channels
-            o[:] = _ZERO
-            for j in range(taps):
-                w = weights[i * taps + j]
-                a = line[head + j * channels : head + (j + 1) * channels]
-                for c in range(channels):
-                    o[c] = o[c] + w * np.float32(a[c])
+            o[i] = a
+        return
+    for x in range(n):
+        pixel = out[to + x * channels : to + (x + 1) * channels]
+        pixel[:] = _ZERO
+        for j in range(taps):
+            w = weights[x * taps + j]
+            place = at + heads[x] + j * channels
+            for c in range(channels):
+                pixel[c] = pixel[c] + w * np.float32(source[place + c])
 
 
 @jit
-def resample_row(
-    src: Array,
-    base: int,
-    pitch: int,
-    full: int,
-    channels: int,
-    y: int,
-    rows_first: bool,
-    ys: I64,
-    wy: F32,
-    ky: int,
-    xs: I64,
-    wx: F32,
-    kx: int,
-    nx: int,
-    skip: int,
-    width: int,
-    lines: F32,
-    at: I64,
-    tags: I64,
-    out: F32,
-) -> None:
-    """`out` = output row `y` (counted from the window's first) of the plane at `src[base]`.
+def filter_lines(
+    source: Array, at: I64, heads: I64, weights: F32, taps: int, n: int, safe: I64, channels: int,
+    count: int, out: F32, to: I64,
+) -> None:  # fmt: skip
+    """Filter `count` lines, at most four: line i from `source[at[i]]` to `out[to[i]]`.
 
-    With `rows_first` the input rows are blended, then the one line is filtered. Otherwise `lines`
-    is a ring of filtered input rows and `tags` says which row each slot holds (-1: none). `full`:
-    elements of an input row; `pitch`: from one row to the next.
+    Output pixel x reads `taps` pixels from element `heads[x]` of its line. Of the pixels
+    `safe[0] .. safe[1] - 1` one element more may be read. `out` has room for one more.
     """
-    first = y * ky
-    if rows_first:
-        for k in range(ky):
-            at[k] = base + (ys[y] + k) * pitch + skip * channels
-        blend_rows(src, at, wy, first, ky, width * channels, lines)
-        filter_row(lines[: width * channels], skip, channels, xs, wx, kx, nx, out)
+    if channels != 3 and channels != 4:
+        for i in range(count):
+            _filter_row(source, at[i], heads, weights, taps, n, channels, out, to[i])
         return
-    size = nx * channels
-    for k in range(ky):
-        row = ys[y] + k
-        slot = row % ky
-        at[k] = slot * size
-        if tags[slot] != row:
-            tags[slot] = row
-            head = base + row * pitch
-            filter_row(src[head : head + full], 0, channels, xs, wx, kx, nx, lines[slot * size :])
-    blend_rows(lines, at, wy, first, ky, size, out)
+    for i in range(count, 4):
+        at[i], to[i] = at[0], to[0]
+    for i in range(count):
+        _filter_pixels(source, at[i], heads, weights, taps, 0, safe[0], out, to[i])
+    filter_four(source, at, heads, weights, taps, safe[0], safe[1], channels, out, to)
+    for i in range(count):
+        _filter_pixels(source, at[i], heads, weights, taps, safe[1], n, out, to[i])
+
+
+@jit
+def find_heads(
+    starts: I64, n: int, skip: int, channels: int, taps: int, room: int, heads: I64, safe: I64
+) -> None:
+    """The elements that the n output pixels of a line read first, counted from pixel `skip`.
+
+    `safe` becomes the range of pixels that stay within `room` elements when the one after their
+    last is read as well: the places rise or fall, so the others are at the ends.
+    """
+    for x in range(n):
+        heads[x] = (starts[x] - skip) * channels
+    reach = taps * channels + (1 if channels == 3 else 0)
+    safe[0], safe[1] = 0, n
+    while safe[0] < n and heads[safe[0]] + reach > room:
+        safe[0] += 1
+    while safe[1] > safe[0] and heads[safe[1] - 1] + reach > room:
+        safe[1] -= 1
+
+
+@jit
+def _fill_ring(
+    src: Array, base: int, pitch: int, row: int, step: int, end: int, size: int, length: int,
+    heads: I64, wx: F32, kx: int, nx: int, safe: I64, channels: int, ring: F32, at: I64, to: I64,
+    tags: I64,
+) -> None:  # fmt: skip
+    """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`."""
+    count = min(4, (end - row) * step + 1)
+    for i in range(count):
+        source = row + i * step
+        slot = source % size
+        tags[slot] = source
+        at[i], to[i] = base + source * pitch, slot * length
+    filter_lines(src, at, heads, wx, kx, nx, safe, channels, count, ring, to)
+
+
+@jit
+def resample_rows(
+    src: Array, base: int, pitch: int, channels: int, y: int, count: int, rows_first: bool, ys: I64,
+    wy: F32, ky: int, ny: int, heads: I64, wx: F32, kx: int, nx: int, safe: I64, skip: int,
+    width: int, lines: F32, length: int, marks: I64, tags: I64, out: F32, to: I64,
+) -> None:  # fmt: skip
+    """Output rows `y .. y + count - 1` of the plane at `src[base]`, row i to `out[to[i]]`.
+
+    With `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
+    elements from pixel `skip`. Otherwise `lines` is a ring of filtered input rows and `tags` says
+    which row each slot holds (-1: none). `length`: from one of these lines to the next. `pitch`:
+    from one input row to the next. `marks` is scratch.
+    """
+    at, lead, place = marks[:ky], marks[ky : ky + 4], marks[ky + 4 : ky + 8]
+    if rows_first:
+        for i in range(count):
+            for k in range(ky):
+                at[k] = base + (ys[y + i] + k) * pitch + skip * channels
+            lead[i] = i * length
+            blend_rows(src, at, wy, (y + i) * ky, ky, width, lines[i * length :])
+        for i in range(4):
+            place[i] = to[i]
+        filter_lines(lines, lead, heads, wx, kx, nx, safe, channels, count, out, place)
+        return
+    size, n = ky + 3, nx * channels
+    down = ys[ny - 1] >= ys[0]
+    end = ys[ny - 1] + ky - 1 if down else ys[ny - 1]
+    for i in range(count):
+        for k in range(ky):
+            row = ys[y + i] + k
+            if tags[row % size] != row:
+                _fill_ring(
+                    src, base, pitch, row, 1 if down else -1, end, size, length, heads, wx, kx, nx,
+                    safe, channels, lines, lead, place, tags,
+                )  # fmt: skip
+            at[k] = (row % size) * length
+        blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
 
 
 @jit

@@ -187,6 +187,7 @@ def fill_axis(
     inv = _STEPS / spread
     table = _CURVE_AT[filt]
     size = 2.0 * _RADII[filt] * _STEPS + 1.0
+    values = np.empty(wide, np.float64)
     for i in range(first, last):
         left = np.float64(np.float32(np.float32(i) * scale) + offset)
         begin = int(math.ceil(left))
@@ -197,12 +198,12 @@ def fill_axis(
             weights[base + k] = np.float32(0.0)
         total = 0.0
         for k in range(wide):
-            total += _curve_at(table, size, (begin + k - left) * inv)
+            values[k] = _curve_at(table, size, (begin + k - left) * inv)
+            total += values[k]
         norm = 1.0 / total
         for k in range(wide):
-            value = _curve_at(table, size, (begin + k - left) * inv)
             slot = min(max(begin + origin + k, 0), n - 1) - start
-            weights[base + slot] += np.float32(value * norm)
+            weights[base + slot] += np.float32(values[k] * norm)
     return taps
 
 

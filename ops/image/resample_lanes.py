@@ -1,0 +1,124 @@
+"""The innermost loop of `resize`: filters four lines of pixels at once, in vectors of four lanes.
+
+LLVM makes vectors of it by itself only sometimes, and then takes the overlapping loads of
+neighbouring taps apart. So this loop is written in LLVM's vectors, which every target has: each
+lane is one channel, multiplied and added in the order of the taps, as in `filter_row`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.jit import when_loaded
+
+__all__ = ["filter_four"]
+
+Array: TypeAlias = npt.NDArray[Any]
+F32: TypeAlias = npt.NDArray[np.float32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+_LINES = 4
+_LANES = 4
+
+
+def filter_four(
+    source: Array, at: I64, heads: I64, weights: F32, taps: int, first: int, last: int, step: int,
+    target: F32, to: I64,
+) -> None:  # fmt: skip
+    """Output pixels `first .. last - 1` of four lines; for kernels only.
+
+    Line i begins at element `at[i]` of source and goes to `to[i]` of target. Pixel x reads `taps`
+    pixels of `step` elements (3 or 4) from element `heads[x]` of its line. Four elements are read
+    and written per pixel, whatever `step` is: with 3, the fourth belongs to the next pixel, which
+    overwrites it; both arrays need one element more than what is asked for.
+    """
+    raise NotImplementedError
+
+
+@when_loaded
+def _teach(numba: Any) -> None:
+    """Teach Numba `filter_four`."""
+    cgutils = numba.core.cgutils
+    ir = cgutils.ir
+    lanes = ir.VectorType(ir.FloatType(), _LANES)
+    indices = ir.VectorType(ir.IntType(32), _LANES)
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, at, heads, weights, taps, first, last, step, target, to = (
+            # Of an array, the address of its first element.
+            context.make_array(kind)(context, builder, value).data
+            if isinstance(kind, numba.types.Array)
+            else value
+            for kind, value in zip(signature.args, values, strict=True)
+        )
+        kind = signature.args[0].dtype
+        one = ir.Constant(taps.type, 1)
+
+        def line(base: Any, places: Any, number: int) -> Any:
+            """Where the line of this number begins."""
+            place = builder.gep(places, [ir.Constant(taps.type, number)])
+            return builder.gep(base, [builder.load(place)])
+
+        lines = [(line(source, at, i), line(target, to, i)) for i in range(_LINES)]
+        sums = [cgutils.alloca_once(builder, lanes) for _ in range(_LINES)]
+
+        def pixel(line: Any, place: Any) -> Any:
+            """Four elements as float32."""
+            pointer = builder.gep(line, [place])
+            width = kind.bitwidth
+            if width == 32:
+                whole = builder.bitcast(pointer, lanes.as_pointer())
+                return builder.load(whole, align=4)
+            vector = ir.VectorType(ir.IntType(width), _LANES)
+            number = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=width // 8)
+            wide = builder.sext if kind.signed else builder.zext
+            return builder.sitofp(wide(number, indices), lanes)
+
+        def weight(number: Any) -> Any:
+            """One weight in all lanes."""
+            found = builder.load(builder.gep(weights, [number]))
+            start = ir.Constant(lanes, ir.Undefined)
+            alone = builder.insert_element(start, found, ir.Constant(ir.IntType(32), 0))
+            return builder.shuffle_vector(alone, start, ir.Constant(indices, None))
+
+        with cgutils.for_range_slice(builder, first, last, one, inc=True) as (x, _):
+            head = builder.load(builder.gep(heads, [x]))
+            base = builder.mul(x, taps)
+            w = weight(base)
+            for (line, _), total in zip(lines, sums, strict=True):
+                builder.store(builder.fmul(w, pixel(line, head)), total)
+            with cgutils.for_range_slice(builder, one, taps, one, inc=True) as (tap, _):
+                w = weight(builder.add(base, tap))
+                place = builder.add(head, builder.mul(tap, step))
+                for (line, _), total in zip(lines, sums, strict=True):
+                    product = builder.fmul(w, pixel(line, place))
+                    builder.store(builder.fadd(builder.load(total), product), total)
+            place = builder.mul(x, step)
+            for (_, line), total in zip(lines, sums, strict=True):
+                out = builder.bitcast(builder.gep(line, [place]), lanes.as_pointer())
+                builder.store(builder.load(total), out, align=4)
+        return context.get_dummy_value()
+
+    def call(  # type: ignore[no-untyped-def]
+        typing_context, source, at, heads, weights, taps, first, last, step, target, to
+    ):
+        word = numba.types.int64
+        signature = numba.types.none(source, at, heads, weights, word, word, word, word, target, to)
+        return signature, generate
+
+    by_lanes = numba.extending.intrinsic(call)
+
+    def pick(  # type: ignore[no-untyped-def]
+        source, at, heads, weights, taps, first, last, step, target, to
+    ):
+        def body(  # type: ignore[no-untyped-def]
+            source, at, heads, weights, taps, first, last, step, target, to
+        ):
+            by_lanes(source, at, heads, weights, taps, first, last, step, target, to)
+
+        return body
+
+    numba.extending.overload(filter_four)(pick)
