@@ -48,7 +48,7 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     )  # fmt: skip
     codes: dict[str, str] = json.loads(run.stdout)
     names = " ".join(codes)
-    for expected in ("normalize_kernel", "filter_row", "blend_rows", "brightness_contrast_row"):
+    for expected in ("normalize_kernel", "filter_lines", "blend_rows", "brightness_contrast_row"):
         assert expected in names
     for expected in ("matrix_row", "convert_row", "symmetric"):
         assert expected in names
