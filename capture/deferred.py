@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def note(
     attributes: dict[str, Any] = {}
     for name, value in given.items():
         argument = operator.arguments[name]
-        if is_edge(argument, value):
+        if is_edge(argument, value) and (argument.per_sample or not isinstance(value, Tensor)):
             refs.append(_argument(home, argument, value, size))
         else:
             static = as_argument(argument, value, size)
@@ -66,7 +67,12 @@ def note(
     pending.name = common.get("name")
     if operator.random:
         pending.key = random_key(common)
-        pending.positions = positions_of((), size)
+        there = tuple(
+            ref.source.batch
+            for ref in refs
+            if isinstance(ref.source, Leaf) and ref.argument is None
+        )
+        pending.positions = positions_of(there, size)
     for ref in refs:
         if isinstance(ref.source, Pending):
             ref.source.readers += 1
@@ -88,7 +94,7 @@ def _input(home: Home, value: Any, size: int, index: int) -> Ref:
     if isinstance(value, Batch):
         return Ref(leaf_of(_snapshot(value)), 0)
     batch = as_input(value, size, index)
-    return Ref(_small(batch, isinstance(value, Tensor)), 0)
+    return Ref(_from_outside(home, value, batch), 0)
 
 
 def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
@@ -97,6 +103,8 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
         return known._replace(argument=argument.name)
     if isinstance(value, Batch):
         return Ref(leaf_of(_snapshot(value)), 0, argument.name)
+    if isinstance(value, Tensor) and home.is_constant(value, _CONSTANT + 1):
+        return Ref(_from_outside(home, value, as_input(value, size, 0)), 0, argument.name)
     rows = as_argument(argument, value, size)
     if not isinstance(rows, np.ndarray):
         rows = np.asarray(rows)
@@ -108,9 +116,10 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
     return Ref(leaf_of(batch), 0, argument.name)
 
 
-def _small(batch: Batch, tensor: bool) -> Leaf:
+def _from_outside(home: Home, value: Any, batch: Batch) -> Leaf:
     """A constant of the program, if it is small; else data like a batch."""
-    if batch.data.size > _CONSTANT or (tensor and batch.provenance is not None):
+    sample = isinstance(value, Tensor) and batch.provenance is not None
+    if sample or not home.is_constant(value, batch.data.size):
         return leaf_of(_snapshot(batch))
     array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
     array.flags.writeable = False
@@ -119,7 +128,10 @@ def _small(batch: Batch, tensor: bool) -> Leaf:
 
 def _snapshot(batch: Batch) -> Batch:
     """The batch as it is now: memory that somebody else may write is copied."""
-    if isinstance(batch, LazyBatch) or is_leased(batch.data):
+    if isinstance(batch, LazyBatch):
+        if batch.output not in batch.pending.shown:
+            return batch
+    elif is_leased(batch.data):
         return batch
     return Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
 
@@ -133,7 +145,7 @@ def run_now(pending: Pending) -> None:
     }
     for ref in pending.inputs:
         source = ref.source
-        batch = source.batch if isinstance(source, Leaf) else source.value(ref.output)
+        batch = source.plain if isinstance(source, Leaf) else source.value(ref.output)
         if isinstance(source, Pending) and source.single and not pending.single:
             geometry = Geometry.repeated(pending.size, batch.geometry.shape(0))
             batch = Batch(batch.data, geometry, batch.type)
@@ -178,8 +190,9 @@ def _infer(
 class Deferred:
     """The interpreter of deferred mode."""
 
-    def __init__(self, plans: Plans | None = None) -> None:
+    def __init__(self, plans: Plans | None = None, data: Iterable[Any] = ()) -> None:
         self.plans = Plans() if plans is None else plans
+        self._data = {id(value): value for value in data}
         self._waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
         self._lock = threading.RLock()
 
@@ -196,12 +209,26 @@ class Deferred:
         return made[0] if len(made) == 1 else made
 
     def find(self, value: Any) -> Ref | None:
-        """The call that a lazy value came from, whoever noted it down."""
-        if isinstance(value, LazyBatch):
-            return Ref(value.pending, value.output)
-        if isinstance(value, LazyTensor) and value.pending.home is self:
+        """The call that a lazy value came from, if it was deferred and the user has not got at its
+        memory since."""
+        if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.shown:
+            return None
+        ours = isinstance(value.pending.home, Deferred)
+        if value.pending.home is self or (ours and isinstance(value, LazyBatch)):
             return Ref(value.pending, value.output)
         return None
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return count <= _CONSTANT and id(value) not in self._data
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        pending = value.pending
+        if value.output not in pending.shown:
+            pending.value(value.output)
+            if pending.readers:
+                # Those that have not run yet must see the value as it is now.
+                value.pending = pending = pending.twin()
+            pending.shown[value.output] = True
 
     def force(self, pending: Pending) -> None:
         """Run a call, and with it those that nobody has read yet and that belong to it."""
@@ -214,7 +241,7 @@ class Deferred:
                 if other is not pending and other.values is None and other.size == pending.size
                 and other.readers == 0 and other.wanted and _related(other, pending)
             ]  # fmt: skip
-            together = sorted([pending, *others], key=lambda call: call.serial)
+            together = sorted([pending, *others], key=_serial_of)
             try:
                 evaluate(together, self.plans)
             except GradivaError:
@@ -225,17 +252,27 @@ class Deferred:
                 self._waiting.discard(call)
 
     def force_together(self, pending: list[Pending]) -> None:
-        """Run several calls, all of one size in one program."""
+        """Run several calls, all of one size in one program, single samples with the first."""
         with self._lock:
-            for size in sorted({call.size for call in pending}):
-                chosen = {call for call in pending if call.size == size and call.values is None}
-                evaluate(sorted(chosen, key=lambda call: call.serial), self.plans)
+            calls = sorted({call for call in pending if call.values is None}, key=_serial_of)
+            sizes = list(dict.fromkeys(call.size for call in calls if not call.single)) or [1]
+            for size in sizes:
+                chosen = [
+                    call for call in calls if (sizes[0] if call.single else call.size) == size
+                ]
+                evaluate(chosen, self.plans)
 
     def evaluate_all(self) -> None:
         """Run every call whose result somebody still holds."""
-        for pending in sorted(self._waiting, key=lambda call: call.serial):
+        with self._lock:
+            waiting = sorted(self._waiting, key=_serial_of)
+        for pending in waiting:
             if pending.wanted and pending.values is None:
                 self.force(pending)
+
+
+def _serial_of(call: Pending) -> int:
+    return call.serial
 
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:

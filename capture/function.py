@@ -85,7 +85,7 @@ class Compiled(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        deferred = Deferred(self._plans)
+        deferred = Deferred(self._plans, (*args, *kwargs.values()))
         with interpreter(deferred):
             result = self.function(*args, **kwargs)
             pending = [

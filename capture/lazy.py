@@ -7,6 +7,7 @@ per structure, and run together.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections import OrderedDict
@@ -17,6 +18,7 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import Location
+from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
@@ -48,16 +50,34 @@ class Home(Protocol):
 
     def find(self, value: Any) -> Ref | None: ...
 
+    def is_constant(self, value: Any, count: int) -> bool:
+        """Whether an array of `count` elements is part of the program, and not data."""
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        """The user gets at the memory of a value, and may write into it."""
+
 
 class Leaf:
-    """A value that is there: a batch, or a constant that is part of the program."""
+    """A value that is there: a batch, or a constant that is part of the program.
 
-    __slots__ = ("__weakref__", "array", "batch", "layout")
+    number: no other leaf has it, also after this one is gone.
+    """
+
+    __slots__ = ("__weakref__", "array", "batch", "layout", "number")
 
     def __init__(self, batch: Batch, array: np.ndarray[Any, Any] | None = None) -> None:
         self.batch = batch
         self.array = array
         self.layout = batch.layout
+        self.number = next(_numbers)
+
+    @property
+    def plain(self) -> Batch:
+        """The batch, with its data there."""
+        return self.batch._look() if isinstance(self.batch, LazyBatch) else self.batch
+
+
+_numbers = itertools.count()
 
 
 class Ref(NamedTuple):
@@ -71,13 +91,14 @@ class Ref(NamedTuple):
 class Pending:
     """One call that was noted down. `values` are its outputs, once it has run.
 
-    observed: the outputs that somebody has looked at; readers: how many pending calls read it;
-    own_key: whether its random values belong to the captured loop that it is in.
+    observed: the outputs that somebody has looked at; shown: those whose memory the user has got
+    at; readers: how many pending calls read it; own_key: whether its random values belong to the
+    captured loop that it is in.
     """
 
     __slots__ = (
         "__weakref__", "attributes", "handed", "home", "inputs", "key", "location", "name",
-        "observed", "operator", "own_key", "positions", "readers", "serial", "signature",
+        "observed", "operator", "own_key", "positions", "readers", "serial", "shown", "signature",
         "single", "size", "types", "values",
     )  # fmt: skip
 
@@ -107,6 +128,7 @@ class Pending:
         self.signature: Any = None
         self.values: tuple[Batch, ...] | None = None
         self.observed: set[int] = set()
+        self.shown: dict[int, Any] = {}
         self.readers = 0
         self.serial = 0
         self.handed: list[weakref.ref[Any]] = []
@@ -135,6 +157,18 @@ class Pending:
         self.values = values
         self.inputs = ()
 
+    def twin(self) -> Pending:
+        """The call with a copy of its values, for somebody who may write into them."""
+        assert self.values is not None
+        made = Pending(
+            self.operator, (), {}, self.types, self.size, self.single, self.home, self.location
+        )
+        made.values = tuple(
+            Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
+            for batch in self.values
+        )
+        return made
+
 
 class LazyBatch(Batch):
     """A batch whose data come when somebody looks at them."""
@@ -158,6 +192,7 @@ class LazyBatch(Batch):
 
     @property
     def data(self) -> Any:  # type: ignore[override]
+        self.pending.home.show(self)
         return self._look().data
 
     @property
@@ -201,6 +236,7 @@ class LazyTensor(Tensor):
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
+        self.pending.home.show(self)
         return self._look()._array
 
     @property
@@ -246,11 +282,7 @@ class Plans:
         return program
 
 
-plans = Plans()
-"""Those of deferred mode."""
-
-
-def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
+def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
     order = _needed(targets)
     if not order:
@@ -271,12 +303,19 @@ def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
         graph = _graph(order, targets, leaves)
         program = plans.keep(key, graph, Program(optimise(graph)))
     size = max([pending.size for pending in order if not pending.single] or [1])
-    batches = [leaf.batch for leaf in leaves]
+    batches = [_fit(leaf.plain, size) for leaf in leaves]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
     outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
     for target in targets:
         target.settle(tuple(next(outputs) for _ in target.types))
+
+
+def _fit(batch: Batch, size: int) -> Batch:
+    """A batch as input of a program for `size` samples: a single sample is that of them all."""
+    if len(batch) != 1 or size == 1:
+        return batch
+    return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
 
 
 def _needed(targets: Iterable[Pending]) -> list[Pending]:
@@ -329,7 +368,10 @@ def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, 
         source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
         inputs.append((source, ref.output, ref.argument))
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
-    return (pending.operator.name, tuple(inputs), attributes, pending.name, pending.location)
+    return (
+        pending.operator.name, tuple(inputs), attributes, pending.name, pending.location,
+        pending.single,
+    )  # fmt: skip
 
 
 def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:

@@ -31,64 +31,89 @@ from gradiva.eager.operator import (
 )
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import current_step, enter_step, leave_step
-from gradiva.eager.threads import default_pool
+from gradiva.eager.threads import default_pool, pool_in_force
 
 from .ahead import Ahead, Item, LoopSource, read_item
 from .deferred import note, run_now
 from .explain import Explanation
 from .graph import Graph, key_of
 from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate
+from .looks import Looks
 from .loop_plan import LoopPlan
 
 __all__ = ["CapturedLoop"]
+
+_CONSTANT = 1 << 20
+"""Arrays from outside of the loop of at most so many elements are compared by value."""
+
+_REMEMBERED = 1 << 14
+"""Signatures to keep: more than any body has calls."""
 
 
 class Step:
     """One turn of a loop: the values that were handed out in it. The home of their calls."""
 
     def __init__(self, loop: CapturedLoop, item: Item, number: int) -> None:
-        self.loop = weakref.ref(loop)
         self.item = item
         self.number = number
-        self.plans = loop.plans
-        self.source = Pending(loop.operator, (), {}, (), len(item.batches[0]), False, self, None)
+        self.late = loop.late
+        self.looks = loop.looks
+        self.size = len(item.batches[0])
+        self.source = Pending(loop.operator, (), {}, (), self.size, loop.single, self, None)
         self.source.values = item.batches
         self.source.types = tuple(batch.type for batch in item.batches)
         self.source.signature = 0
-        self._outputs = {id(batch): output for output, batch in enumerate(item.batches)}
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
-        self._lock = threading.RLock()
 
     def find(self, value: Any) -> Ref | None:
         """The call of this step that a value came from."""
-        if isinstance(value, LazyBatch | LazyTensor):
-            return Ref(value.pending, value.output) if value.pending.home is self else None
-        output = self._outputs.get(id(value))
-        return None if output is None else Ref(self.source, output)
+        if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
+            return Ref(value.pending, value.output)
+        return None
 
     def force(self, pending: Pending) -> None:
         """Somebody looks at a value inside a fused group: compute it from what was read."""
-        with self._lock:
-            if pending.values is None:
-                evaluate([pending], self.plans)
+        self.late.force(pending)
 
-    @property
-    def positions(self) -> Any:
-        return self.item.batches[0].positions
+    def is_constant(self, value: Any, count: int) -> bool:
+        return count <= _CONSTANT
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        self.late.show(value)
+        self.looks.note(value.pending, value.output)
 
 
 class _Late:
     """The home of calls whose step is over."""
 
+    def __init__(self, plans: Plans) -> None:
+        self.lock = threading.RLock()
+        self._plans = plans
+
     def find(self, value: Any) -> Ref | None:
         return None
 
     def force(self, pending: Pending) -> None:
-        evaluate([pending])
+        with self.lock:
+            if pending.values is None:
+                evaluate([pending], self._plans)
 
+    def is_constant(self, value: Any, count: int) -> bool:
+        return False
 
-_late = _Late()
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        """Calls that have read the value and have not run keep it as it is now."""
+        pending = value.pending
+        if value.output not in pending.shown:
+            pending.value(value.output)
+            if pending.readers:
+                signature, observed = pending.signature, pending.observed | {value.output}
+                value.pending = twin = pending.twin()
+                twin.signature = signature
+                pending.observed |= observed
+                pending = twin
+            pending.shown[value.output] = None
 
 
 class _Face:
@@ -122,8 +147,10 @@ class CapturedLoop(Iterator[Any]):
     ) -> None:
         self.operator = operator
         self.plans = Plans()
+        self.late = _Late(self.plans)
+        self.looks = Looks()
+        self.single = single
         self._source = source
-        self._single = single
         self._strict = strict
         self._token = object()
         self._face = _Face(self)
@@ -131,6 +158,7 @@ class CapturedLoop(Iterator[Any]):
         self._plan: LoopPlan | None = None
         self._step: Step | None = None
         self._signatures: dict[Any, int] = {}
+        self._count = 0
         self._missed: dict[int, int] = {}
         self._leaves: set[Leaf] = set()
         self._explanation = Explanation(source.name)
@@ -156,28 +184,21 @@ class CapturedLoop(Iterator[Any]):
         positions = item.batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
         self._enter()
-        batches: Any = item.batches
-        if self._single:
-            batches = [batch.select(0) for batch in batches]
-        return batches[0] if len(batches) == 1 else tuple(batches)
+        batches = self._step.source.hand_out()
+        return batches[0] if len(batches) == 1 else batches
 
     def _next_item(self) -> Item:
+        self._source.claim(self)
         if self._plan is None:
             item = Item(None)
             read_item(self._source, item)
             return item
         if self._ahead is None:
             # The thread must not keep the loop alive: a loop that was left ends.
-            loop = weakref.ref(self)
-
-            def compute(item: Item) -> None:
-                running = loop()
-                plan = None if running is None else running._plan
-                del running
-                if plan is not None:
-                    plan.compute(item, default_pool())
-
-            self._ahead = Ahead(self._source, compute)
+            plan, pool = self._plan, pool_in_force.get()
+            self._ahead = Ahead(
+                self._source, lambda item: plan.compute(item, pool or default_pool())
+            )
         return self._ahead.get()
 
     def close(self) -> None:
@@ -256,7 +277,12 @@ class CapturedLoop(Iterator[Any]):
         step = self._step
         assert step is not None
         pending = note(step, operator, inputs, keywords)
-        pending.signature = self._sign(pending)
+        pending.signature = self._sign(step, pending)
+        written = self.looks.changed(pending)
+        if written:
+            # What the user has written is in no signature: this call is like no other.
+            self._count += 1
+            pending.signature = self._count
         step.calls.append(pending)
         item = step.item
         if pending.signature in item.known:
@@ -265,29 +291,34 @@ class CapturedLoop(Iterator[Any]):
                 pending.values = values
             self._explanation.served += 1
         else:
-            self._miss(step, pending)
+            self._miss(step, pending, written)
         made = pending.hand_out()
         return made[0] if len(made) == 1 else made
 
-    def _miss(self, step: Step, pending: Pending) -> None:
-        reason = self._reason(step, pending)
+    def _miss(self, step: Step, pending: Pending, written: bool) -> None:
+        reason = self._reason(step, pending, written)
+        step.missed.add(pending.signature)
         if step.number:
             self._explanation.add(pending.operator.name, pending.location, step.number, reason)
-            if self._strict:
-                raise OperatorRuntimeError(
-                    f"this call was not computed ahead: {reason}", location=pending.location
-                )
         else:
             self._explanation.traced += 1
-        step.missed.add(pending.signature)
         run_now(pending)
+        # Where computing ahead has failed, the call that fails raises its own error.
+        if step.number and self._strict and step.item.failure is None:
+            raise OperatorRuntimeError(
+                f"this call was not computed ahead: {reason}", location=pending.location
+            )
 
-    def _reason(self, step: Step, pending: Pending) -> str:
+    def _reason(self, step: Step, pending: Pending, written: bool) -> str:
         item = step.item
         if item.failure is not None:
             return item.failure
-        if self._plan is None or not item.known:
+        if not step.number:
             return "it is the first step, which is traced"
+        if written:
+            return "an input was looked at before the call, which may have written into it"
+        if not pending.single and pending.size != step.size:
+            return "its batch size is not that of the loop's source"
         for ref in pending.inputs:
             source = ref.source
             if isinstance(source, Leaf):
@@ -301,7 +332,7 @@ class CapturedLoop(Iterator[Any]):
                 return "its random values belong to another source, which was read in the body"
         return "no step before has made this call with these arguments"
 
-    def _sign(self, pending: Pending) -> int:
+    def _sign(self, step: Step, pending: Pending) -> int:
         """A number for what the call computes: equal for equal computations of all steps."""
         inputs: list[Any] = []
         for ref in pending.inputs:
@@ -311,7 +342,7 @@ class CapturedLoop(Iterator[Any]):
             elif source.array is not None:
                 inputs.append(("constant", source.layout, key_of(source.array), ref.argument))
             else:
-                inputs.append(("leaf", id(source), ref.argument))
+                inputs.append(("leaf", source.number, ref.argument))
         key: Any = None
         if pending.operator.random:
             running = current_step()
@@ -321,8 +352,13 @@ class CapturedLoop(Iterator[Any]):
         attributes = tuple(
             (name, key_of(value)) for name, value in sorted(pending.attributes.items())
         )
-        found = (pending.operator.name, tuple(inputs), attributes, pending.single, key)
-        return self._signatures.setdefault(found, len(self._signatures) + 1)
+        size = "one" if pending.single else "all" if pending.size == step.size else pending.size
+        found = (pending.operator.name, tuple(inputs), attributes, size, key)
+        number = self._signatures.get(found)
+        if number is None:
+            self._count += 1
+            number = self._signatures[found] = self._count
+        return number
 
     def _finish_step(self) -> None:
         """The step is over: decide what to compute ahead from now on."""
@@ -345,11 +381,18 @@ class CapturedLoop(Iterator[Any]):
         if self._plan is None:
             self._plan = LoopPlan(self.operator, self._token)
         self._plan.learn(step.calls, fresh, known_leaves, step.source)
-        for call in step.calls:
-            # Who still holds a value must not hold the whole step.
-            call.home = _late
-            if call.values is not None:
-                call.inputs = ()
+        with self.late.lock:
+            for call in (*step.calls, step.source):
+                # Who still holds a value must not hold the whole step.
+                call.home = self.late
+                if call.values is not None:
+                    call.inputs = ()
+        if len(self._signatures) > _REMEMBERED:
+            # A loop whose arguments are new at each step must not grow for ever.
+            self._missed.clear()
+            self._signatures = {
+                key: number for key, number in self._signatures.items() if self._plan.knows(number)
+            }
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
