@@ -14,7 +14,8 @@ from gradiva.eager.value import SampleType, Value
 
 from .deferred import Deferred
 from .graph import Graph
-from .lazy import LazyBatch, LazyTensor, Plans
+from .lazy import LazyBatch, LazyTensor
+from .plans import Plans
 from .tracer import Recorder
 
 __all__ = ["Compiled", "compile", "invariant", "trace"]

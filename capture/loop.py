@@ -9,7 +9,6 @@ around it. A call that was not runs at once. So the body may be any Python code.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -34,86 +33,16 @@ from gradiva.eager.rng import current_step, enter_step, leave_step
 from gradiva.eager.threads import default_pool, pool_in_force
 
 from .ahead import Ahead, Item, LoopSource, read_item
-from .deferred import note, run_now
 from .explain import Explanation
-from .graph import Graph, key_of
-from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate
-from .looks import Looks
+from .graph import Graph
+from .lazy import Leaf, Pending
 from .loop_plan import LoopPlan
+from .note import note, run_now
+from .plans import Plans
+from .signatures import Signatures
+from .step import Late, Step
 
 __all__ = ["CapturedLoop"]
-
-_CONSTANT = 1 << 20
-"""Arrays from outside of the loop of at most so many elements are compared by value."""
-
-_REMEMBERED = 1 << 14
-"""Signatures to keep: more than any body has calls."""
-
-
-class Step:
-    """One turn of a loop: the values that were handed out in it. The home of their calls."""
-
-    def __init__(self, loop: CapturedLoop, item: Item, number: int) -> None:
-        self.item = item
-        self.number = number
-        self.late = loop.late
-        self.looks = loop.looks
-        self.size = len(item.batches[0])
-        self.source = Pending(loop.operator, (), {}, (), self.size, loop.single, self, None)
-        self.source.values = item.batches
-        self.source.types = tuple(batch.type for batch in item.batches)
-        self.source.signature = 0
-        self.calls: list[Pending] = []
-        self.missed: set[int] = set()
-
-    def find(self, value: Any) -> Ref | None:
-        """The call of this step that a value came from."""
-        if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
-            return Ref(value.pending, value.output)
-        return None
-
-    def force(self, pending: Pending) -> None:
-        """Somebody looks at a value inside a fused group: compute it from what was read."""
-        self.late.force(pending)
-
-    def is_constant(self, value: Any, count: int) -> bool:
-        return count <= _CONSTANT
-
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        self.late.show(value)
-        self.looks.note(value.pending, value.output)
-
-
-class _Late:
-    """The home of calls whose step is over."""
-
-    def __init__(self, plans: Plans) -> None:
-        self.lock = threading.RLock()
-        self._plans = plans
-
-    def find(self, value: Any) -> Ref | None:
-        return None
-
-    def force(self, pending: Pending) -> None:
-        with self.lock:
-            if pending.values is None:
-                evaluate([pending], self._plans)
-
-    def is_constant(self, value: Any, count: int) -> bool:
-        return False
-
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        """Calls that have read the value and have not run keep it as it is now."""
-        pending = value.pending
-        if value.output not in pending.shown:
-            pending.value(value.output)
-            if pending.readers:
-                signature, observed = pending.signature, pending.observed | {value.output}
-                value.pending = twin = pending.twin()
-                twin.signature = signature
-                pending.observed |= observed
-                pending = twin
-            pending.shown[value.output] = None
 
 
 class _Face:
@@ -147,9 +76,9 @@ class CapturedLoop(Iterator[Any]):
     ) -> None:
         self.operator = operator
         self.plans = Plans()
-        self.late = _Late(self.plans)
-        self.looks = Looks()
-        self.single = single
+        self._late = Late(self.plans)
+        self._looks = self._late.looks
+        self._single = single
         self._source = source
         self._strict = strict
         self._token = object()
@@ -157,8 +86,7 @@ class CapturedLoop(Iterator[Any]):
         self._ahead: Ahead | None = None
         self._plan: LoopPlan | None = None
         self._step: Step | None = None
-        self._signatures: dict[Any, int] = {}
-        self._count = 0
+        self._signatures = Signatures(self._token)
         self._missed: dict[int, int] = {}
         self._leaves: set[Leaf] = set()
         self._explanation = Explanation(source.name)
@@ -179,7 +107,7 @@ class CapturedLoop(Iterator[Any]):
                     raise item.error
             self.close()
             raise item.error
-        self._step = Step(self, item, self._number)
+        self._step = Step(item, self._number, self.operator, self._single, self._late)
         self._number += 1
         positions = item.batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
@@ -277,12 +205,11 @@ class CapturedLoop(Iterator[Any]):
         step = self._step
         assert step is not None
         pending = note(step, operator, inputs, keywords)
-        pending.signature = self._sign(step, pending)
-        written = self.looks.changed(pending)
+        pending.signature = self._signatures.of(pending, step.size)
+        written = self._looks.changed(pending)
         if written:
             # What the user has written is in no signature: this call is like no other.
-            self._count += 1
-            pending.signature = self._count
+            pending.signature = self._signatures.fresh()
         step.calls.append(pending)
         item = step.item
         if pending.signature in item.known:
@@ -332,34 +259,6 @@ class CapturedLoop(Iterator[Any]):
                 return "its random values belong to another source, which was read in the body"
         return "no step before has made this call with these arguments"
 
-    def _sign(self, step: Step, pending: Pending) -> int:
-        """A number for what the call computes: equal for equal computations of all steps."""
-        inputs: list[Any] = []
-        for ref in pending.inputs:
-            source = ref.source
-            if isinstance(source, Pending):
-                inputs.append((source.signature, ref.output, ref.argument))
-            elif source.array is not None:
-                inputs.append(("constant", source.layout, key_of(source.array), ref.argument))
-            else:
-                inputs.append(("leaf", source.number, ref.argument))
-        key: Any = None
-        if pending.operator.random:
-            running = current_step()
-            mine = running is not None and running.leader is self._token
-            key = (pending.key, mine or object())
-            pending.own_key = mine
-        attributes = tuple(
-            (name, key_of(value)) for name, value in sorted(pending.attributes.items())
-        )
-        size = "one" if pending.single else "all" if pending.size == step.size else pending.size
-        found = (pending.operator.name, tuple(inputs), attributes, size, key)
-        number = self._signatures.get(found)
-        if number is None:
-            self._count += 1
-            number = self._signatures[found] = self._count
-        return number
-
     def _finish_step(self) -> None:
         """The step is over: decide what to compute ahead from now on."""
         step, self._step = self._step, None
@@ -381,18 +280,14 @@ class CapturedLoop(Iterator[Any]):
         if self._plan is None:
             self._plan = LoopPlan(self.operator, self._token)
         self._plan.learn(step.calls, fresh, known_leaves, step.source)
-        with self.late.lock:
+        with self._late.lock:
             for call in (*step.calls, step.source):
                 # Who still holds a value must not hold the whole step.
-                call.home = self.late
+                call.home = self._late
                 if call.values is not None:
                     call.inputs = ()
-        if len(self._signatures) > _REMEMBERED:
-            # A loop whose arguments are new at each step must not grow for ever.
+        if self._signatures.forget(self._plan.knows):
             self._missed.clear()
-            self._signatures = {
-                key: number for key, number in self._signatures.items() if self._plan.knows(number)
-            }
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import shutil
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -177,82 +175,6 @@ def test_values_looked_at_by_other_threads(folder: str) -> None:
         images = gradiva.resize(gradiva.decoders.image(files), size=(20, 20))
         expected.append((bits(images), bits(gradiva.flip(images) * 2)))
     assert found == [expected] * 4
-
-
-@pytest.fixture
-def damaged(folder: str, tmp_path: Path) -> str:
-    copy = tmp_path / "damaged"
-    shutil.copytree(folder, copy)
-    (copy / "b" / "05.jpg").write_bytes(b"\xff\xd8\xff" + b"\x00" * 50)
-    return str(copy)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("seed", [7, 8, 9])
-def test_a_damaged_file(damaged: str, strict: bool, seed: int) -> None:
-    """The same error, at the same step and line, whether read in the first step or ahead."""
-
-    def follow(capture: bool) -> list[Any]:
-        reader = readers.File(file_root=damaged, random_shuffle=True, seed=seed)
-        found: list[Any] = []
-        for files, _ in reader.next_epoch(2, capture=capture, strict=strict and capture):
-            try:
-                found.append(bits(normalised(files)))
-            except gradiva.OperatorRuntimeError as error:
-                found.append(str(error))
-        return found
-
-    eager = follow(False)
-    errors = [entry for entry in eager if isinstance(entry, str)]
-    assert len(errors) == 1
-    assert "05.jpg" in errors[0]
-    assert "loops.py" in errors[0]
-    if strict and eager.index(errors[0]) == 0:
-        return  # nothing was traced in the first step, so strict refuses the second
-    assert follow(True) == eager
-
-
-def test_a_file_that_is_gone(folder: str, tmp_path: Path) -> None:
-    def follow(capture: bool) -> list[Any]:
-        copy = tmp_path / str(capture)
-        shutil.copytree(folder, copy)
-        reader = readers.File(file_root=str(copy), random_shuffle=True, seed=2)
-        (copy / "b" / "05.jpg").unlink()
-        found: list[Any] = []
-        loop = reader.next_epoch(2, capture=capture)
-        while True:
-            try:
-                files, _ = next(loop)
-            except StopIteration:
-                return found
-            except gradiva.OperatorRuntimeError as error:
-                found.append(str(error).replace(str(copy), ""))
-                continue
-            found.append(bits(normalised(files)))
-
-    eager = follow(False)
-    (error,) = (entry for entry in eager if isinstance(entry, str))
-    assert "05.jpg" in error
-    assert "in follow: files, _ = next(loop)" in error
-    assert follow(True) == eager
-
-
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_an_exception_in_the_body(folder: str, kind: type[BaseException]) -> None:
-    def follow(capture: bool) -> list[Any]:
-        reader = open_reader(folder)
-        found: list[Any] = []
-        for stop in (0, 1, 3):
-            try:
-                for step, (files, _) in enumerate(reader.next_epoch(2, capture=capture)):
-                    found.append([bits(value) for value in noisy(files)])
-                    if step == stop:
-                        raise kind("user")
-            except kind:
-                found.append((reader.get_state(), bits(random.uniform(batch_size=2))))
-        return found
-
-    assert follow(True) == follow(False)
 
 
 def test_a_dropped_loop_ends(folder: str) -> None:
