@@ -207,7 +207,7 @@ class CapturedLoop(Iterator[Any]):
         pending = note(step, operator, inputs, keywords)
         pending.signature = self._signatures.of(pending, step.size)
         written = self._looks.changed(pending)
-        if written:
+        if written and step.number:
             # What the user has written is in no signature: this call is like no other.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)

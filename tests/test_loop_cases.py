@@ -194,3 +194,49 @@ def test_a_skipped_random_call_leaves_the_others_served(folder: str) -> None:
         lines = {(entry.operator, entry.first_step, entry.count) for entry in explanation}
         assert all(step == 3 for _, step, _ in lines), str(explanation)
         assert {name for name, _, _ in lines} <= {"random.uniform", "add"}
+
+
+def tensor_arguments(files: Any, labels: Any, step: int) -> Any:
+    """Arguments that are tensors, of the step or from outside, and numbers taken from data."""
+    images = gradiva.resize(gradiva.decoders.image(files), size=(20, 20))
+    bright = gradiva.brightness(images, brightness=gradiva.as_tensor(np.float32(1.25)))
+    flipped = gradiva.flip(images, horizontal=labels.slice[0])
+    return bright, flipped, gradiva.crop(images, crop=[8, 8], crop_pos_x=0.25)
+
+
+def looked_at(files: Any, labels: Any, step: int) -> Any:
+    """Data that the body looks at between calls, large and small, but does not change."""
+    images = gradiva.resize(gradiva.decoders.image(files), size=(300, 300))
+    assert np.asarray(images).shape[1:] == (300, 300, 3)
+    assert labels.shape == [(1,)] * len(labels)
+    return gradiva.flip(images), labels * 2 if np.asarray(labels).max() < 9 else labels
+
+
+@pytest.mark.parametrize("body", [tensor_arguments, looked_at])
+def test_tensors_and_looks(folder: str, body: Any) -> None:
+    for explanation in same(folder, body):
+        assert explanation.unserved == 0, str(explanation)
+        assert explanation.served == 5 * explanation.traced
+
+
+def test_constants_that_change_in_the_loop(folder: str) -> None:
+    def body(files: Any, labels: Any, step: int) -> Any:
+        if step == 3:
+            table[...] = 7
+            settings.gain = 4
+        return labels * settings.gain, labels + table, labels - 1
+
+    table = np.full(1, 2, np.int32)
+    settings = SimpleNamespace(gain=3)
+
+    def restarted(files: Any, labels: Any, step: int) -> Any:
+        if step == 0:
+            table[...] = 2
+            settings.gain = 3
+        return body(files, labels, step)
+
+    # Missed twice before it is computed ahead; three further steps are under way by then.
+    for explanation in same(folder, restarted, batch_size=1):
+        entries = {entry.location.line for entry in explanation if entry.location}
+        assert len(entries) == 1
+        assert all(entry.first_step == 3 and entry.count <= 5 for entry in explanation)
