@@ -15,11 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    blaming,
-)
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming
 from gradiva.eager.operator import (
     Interpreter,
     OperatorBase,
@@ -58,6 +54,9 @@ class _Face:
         loop = self.loop()
         if loop is not None and loop.owns(operator, inputs, keywords):
             return loop.bind(operator, inputs, keywords)
+        if loop is None and current_interpreter() is self:
+            # Its last reference went in another context, which could not take it away.
+            enter_interpreter(self.outer)
         outer = self.outer or eager_interpreter()
         with interpreter(outer):
             return outer.bind(operator, inputs, keywords)

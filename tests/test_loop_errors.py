@@ -15,6 +15,7 @@ import gradiva
 from gradiva import random, readers
 from gradiva.capture import signatures
 from gradiva.capture.program import Program
+from gradiva.eager.operator import current_interpreter
 
 from .loops import bits, make_folder, normalised
 
@@ -160,3 +161,25 @@ def test_arguments_that_are_new_at_each_step_do_not_pile_up(
         assert np.asarray(batch + 5)[0, 0, 0] == 5
     assert len(loop._signatures._numbers) <= 25
     assert loop.explain().served >= 95
+
+
+def test_a_loop_that_ended_in_another_thread(folder: str) -> None:
+    """It must leave nothing in the context it was run in."""
+    loops = [open_reader(folder).next_epoch(2, capture=True)]
+    normalised(next(loops[0])[0])
+    assert current_interpreter() is not None
+    user = threading.Thread(target=loops.clear)
+    user.start()
+    user.join()
+    gradiva.flip(np.zeros((2, 2, 1), np.uint8))
+    assert current_interpreter() is None
+
+
+def test_imread_in_a_body(folder: str) -> None:
+    path = f"{folder}/b/05.jpg"
+    expected = bits(gradiva.imread(path))
+    for files, _ in open_reader(folder).next_epoch(4, capture=True):
+        normalised(files)
+        assert bits(gradiva.imread(path)) == expected
+    with gradiva.EvalMode.deferred:
+        assert bits(gradiva.imread([path])) == bits(gradiva.imread([path]))
