@@ -27,6 +27,9 @@ class LoopSource(Protocol):
     def rewind(self, mark: Any, undelivered: list[Any]) -> None:
         """Go back to a place: `undelivered` was read since and is to be read again."""
 
+    def claim(self, loop: Any) -> None:
+        """This loop reads from now on: another one that has read ahead goes back first."""
+
 
 class Item:
     """One step: what was read, and what was computed from it.
@@ -68,10 +71,13 @@ class Ahead:
             return item
 
     def first_mark(self) -> Any:
-        """The place in the data before everything that was read ahead, or None if nothing was."""
+        """The place in the data before everything that was read ahead."""
         with self._changed:
-            waiting = [*self._items, *([self._working] if self._working else [])]
-            return waiting[0].mark if waiting else None
+            waiting = self._undelivered()
+            return waiting[0].mark if waiting else self._source.mark()
+
+    def _undelivered(self) -> list[Item]:
+        return [*self._items, *([self._working] if self._working else [])]
 
     def stop(self) -> list[Item]:
         """Stop, and return what was read and not delivered, in order."""
@@ -81,7 +87,7 @@ class Ahead:
         if self._thread is not threading.current_thread():
             self._thread.join()
         with self._changed:
-            items = list(self._items)
+            items = self._undelivered()
             self._items.clear()
         return items
 
@@ -95,7 +101,10 @@ class Ahead:
                 item = self._working = Item(self._source.mark())
             read_item(self._source, item)
             if item.error is None and not self._stopping:
-                self._compute(item)
+                try:
+                    self._compute(item)
+                except BaseException as error:  # noqa: BLE001  the step then runs at once
+                    item.failure = f"computing this step ahead failed: {error!r}"
             with self._changed:
                 self._working = None
                 self._items.append(item)

@@ -14,7 +14,8 @@ from gradiva.eager.value import SampleType, Value
 
 from .deferred import Deferred
 from .graph import Graph
-from .lazy import LazyBatch, LazyTensor, Plans
+from .lazy import LazyBatch, LazyTensor
+from .plans import Plans
 from .tracer import Recorder
 
 __all__ = ["Compiled", "compile", "invariant", "trace"]
@@ -85,7 +86,7 @@ class Compiled(Generic[P, R]):
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        deferred = Deferred(self._plans)
+        deferred = Deferred(self._plans, (*args, *kwargs.values()))
         with interpreter(deferred):
             result = self.function(*args, **kwargs)
             pending = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from gradiva.eager.value import SampleType
 from . import diagrams, draw
 
 __all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of"]
+
+_DIGESTED = 1024
+"""Arrays of more bytes than this are compared by digest, so that keys stay small."""
 
 
 class Edge(NamedTuple):
@@ -84,7 +88,10 @@ def key_of(value: Any) -> Any:
     if isinstance(value, tuple):
         return (tuple, tuple(key_of(item) for item in value))
     if isinstance(value, np.ndarray):
-        return (np.ndarray, value.dtype.str, value.shape, value.tobytes())
+        held = value.tobytes()
+        if len(held) > _DIGESTED:
+            held = blake2b(held, digest_size=32).digest()
+        return (np.ndarray, value.dtype.str, value.shape, held)
     if isinstance(value, Opaque):
         return (Opaque, id(value.value))
     if isinstance(value, Members):

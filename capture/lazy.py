@@ -2,15 +2,13 @@
 
 A lazy value is a Batch or a Tensor whose data come when somebody looks at them. A chain of pending
 calls is a graph without a frame: when a value is asked for, the calls it needs are compiled, once
-per structure, and run together.
+per structure, and run together (see `plans`).
 """
 
 from __future__ import annotations
 
-import threading
+import itertools
 import weakref
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,13 +18,9 @@ from gradiva.eager.errors import Location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
-from gradiva.eager.threads import default_pool
 from gradiva.eager.value import SampleType
 
-from .compiler import optimise
-from .graph import Edge, Graph, GraphBuilder, Node, key_of
-from .leaves import constant, parameter, random_key
-from .program import Positions, Program, Values
+from .program import Positions
 
 __all__ = [
     "Home",
@@ -34,9 +28,7 @@ __all__ = [
     "LazyTensor",
     "Leaf",
     "Pending",
-    "Plans",
     "Ref",
-    "evaluate",
     "leaf_of",
 ]
 
@@ -48,16 +40,34 @@ class Home(Protocol):
 
     def find(self, value: Any) -> Ref | None: ...
 
+    def is_constant(self, value: Any, count: int) -> bool:
+        """Whether an array of `count` elements is part of the program, and not data."""
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        """The user gets at the memory of a value, and may write into it."""
+
 
 class Leaf:
-    """A value that is there: a batch, or a constant that is part of the program."""
+    """A value that is there: a batch, or a constant that is part of the program.
 
-    __slots__ = ("__weakref__", "array", "batch", "layout")
+    number: no other leaf has it, also after this one is gone.
+    """
+
+    __slots__ = ("__weakref__", "array", "batch", "layout", "number")
 
     def __init__(self, batch: Batch, array: np.ndarray[Any, Any] | None = None) -> None:
         self.batch = batch
         self.array = array
         self.layout = batch.layout
+        self.number = next(_numbers)
+
+    @property
+    def plain(self) -> Batch:
+        """The batch, with its data there."""
+        return self.batch._look() if isinstance(self.batch, LazyBatch) else self.batch
+
+
+_numbers = itertools.count()
 
 
 class Ref(NamedTuple):
@@ -71,13 +81,14 @@ class Ref(NamedTuple):
 class Pending:
     """One call that was noted down. `values` are its outputs, once it has run.
 
-    observed: the outputs that somebody has looked at; readers: how many pending calls read it;
-    own_key: whether its random values belong to the captured loop that it is in.
+    observed: the outputs that somebody has looked at; shown: those whose memory the user has got
+    at; readers: how many pending calls read it; own_key: whether its random values belong to the
+    captured loop that it is in.
     """
 
     __slots__ = (
         "__weakref__", "attributes", "handed", "home", "inputs", "key", "location", "name",
-        "observed", "operator", "own_key", "positions", "readers", "serial", "signature",
+        "observed", "operator", "own_key", "positions", "readers", "serial", "shown", "signature",
         "single", "size", "types", "values",
     )  # fmt: skip
 
@@ -107,6 +118,7 @@ class Pending:
         self.signature: Any = None
         self.values: tuple[Batch, ...] | None = None
         self.observed: set[int] = set()
+        self.shown: dict[int, Any] = {}
         self.readers = 0
         self.serial = 0
         self.handed: list[weakref.ref[Any]] = []
@@ -135,6 +147,18 @@ class Pending:
         self.values = values
         self.inputs = ()
 
+    def twin(self) -> Pending:
+        """The call with a copy of its values, for somebody who may write into them."""
+        assert self.values is not None
+        made = Pending(
+            self.operator, (), {}, self.types, self.size, self.single, self.home, self.location
+        )
+        made.values = tuple(
+            Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
+            for batch in self.values
+        )
+        return made
+
 
 class LazyBatch(Batch):
     """A batch whose data come when somebody looks at them."""
@@ -158,6 +182,7 @@ class LazyBatch(Batch):
 
     @property
     def data(self) -> Any:  # type: ignore[override]
+        self.pending.home.show(self)
         return self._look().data
 
     @property
@@ -201,6 +226,7 @@ class LazyTensor(Tensor):
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
+        self.pending.home.show(self)
         return self._look()._array
 
     @property
@@ -218,93 +244,6 @@ class LazyTensor(Tensor):
         return self
 
 
-class Plans:
-    """Compiled programs by structure; those not used for the longest are dropped first."""
-
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._programs: OrderedDict[Any, Program] = OrderedDict()
-        self._lock = threading.Lock()
-        self.compilations = 0
-        self.graphs: list[tuple[Graph, Graph]] = []
-        """The last few graphs that were compiled, before and after."""
-
-    def find(self, key: Any) -> Program | None:
-        with self._lock:
-            program = self._programs.get(key)
-            if program is not None:
-                self._programs.move_to_end(key)
-            return program
-
-    def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
-        with self._lock:
-            self.compilations += 1
-            self.graphs = [*self.graphs[-3:], (recorded, program.graph)]
-            self._programs[key] = program
-            while len(self._programs) > self._most:
-                self._programs.popitem(last=False)
-        return program
-
-
-plans = Plans()
-"""Those of deferred mode."""
-
-
-def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
-    """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
-    order = _needed(targets)
-    if not order:
-        return
-    number = {pending: index for index, pending in enumerate(order)}
-    leaves: dict[Leaf, int] = {}
-    for pending in order:
-        for given in map(_leaf, pending.inputs):
-            if given is not None:
-                leaves.setdefault(given, len(leaves))
-    key = (
-        tuple(_leaf_key(leaf) for leaf in leaves),
-        tuple(_structure(pending, number, leaves) for pending in order),
-        tuple(number[target] for target in targets),
-    )
-    program = plans.find(key)
-    if program is None:
-        graph = _graph(order, targets, leaves)
-        program = plans.keep(key, graph, Program(optimise(graph)))
-    size = max([pending.size for pending in order if not pending.single] or [1])
-    batches = [leaf.batch for leaf in leaves]
-    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
-    keys = [(pending.key, pending.positions) for pending in order]
-    outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
-    for target in targets:
-        target.settle(tuple(next(outputs) for _ in target.types))
-
-
-def _needed(targets: Iterable[Pending]) -> list[Pending]:
-    """The calls to run, in the order in which they were made."""
-    found: set[Pending] = set()
-    waiting = [target for target in targets if target.values is None]
-    while waiting:
-        pending = waiting.pop()
-        if pending not in found:
-            found.add(pending)
-            waiting += [
-                ref.source
-                for ref in pending.inputs
-                if isinstance(ref.source, Pending) and ref.source.values is None
-            ]
-    return sorted(found, key=lambda pending: pending.serial)
-
-
-def _leaf(ref: Ref) -> Leaf | None:
-    """The leaf that a reference stands for: itself, or a call that has run."""
-    source = ref.source
-    if isinstance(source, Leaf):
-        return source
-    if source.values is None:
-        return None
-    return leaf_of(source.values[ref.output])
-
-
 _leaves: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
 
 
@@ -314,53 +253,3 @@ def leaf_of(batch: Batch) -> Leaf:
     if leaf is None:
         leaf = _leaves[id(batch)] = Leaf(batch)
     return leaf
-
-
-def _leaf_key(leaf: Leaf) -> Any:
-    if leaf.array is None:
-        return leaf.batch.type
-    return (leaf.layout, key_of(leaf.array))
-
-
-def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, int]) -> Any:
-    inputs = []
-    for ref in pending.inputs:
-        leaf = _leaf(ref)
-        source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
-        inputs.append((source, ref.output, ref.argument))
-    attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
-    return (pending.operator.name, tuple(inputs), attributes, pending.name, pending.location)
-
-
-def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
-    """The pending calls as a graph, whose parameters are the leaves."""
-    builder = GraphBuilder("deferred")
-    nodes: dict[Leaf | Pending, Node] = {}
-    for leaf, index in leaves.items():
-        if leaf.array is None:
-            nodes[leaf] = builder.add(parameter, (), {"number": index}, (leaf.batch.type,))
-        else:
-            fields = {"layout": leaf.layout, "value": leaf.array}
-            nodes[leaf] = builder.add(constant, (), fields, (leaf.batch.type,))
-    for index, pending in enumerate(order):
-        edges = []
-        for ref in pending.inputs:
-            given = _leaf(ref)
-            output = ref.output if given is None else 0
-            source = nodes[ref.source if given is None else given]
-            edges.append(Edge(source, output, ref.argument))
-        if pending.operator.random:
-            drawn = builder.add(random_key, (), {"slot": index}, (SampleType(None, 0, ""),))
-            edges.append(Edge(drawn, 0, "key"))
-        attributes = pending.attributes
-        if pending.operator.random and pending.single:
-            attributes = {**attributes, "shared": True}
-        nodes[pending] = builder.add(
-            pending.operator, tuple(edges), attributes, pending.types, pending.location,
-            pending.name,
-        )  # fmt: skip
-    return builder.finish(
-        tuple(
-            Edge(nodes[target], output) for target in targets for output in range(len(target.types))
-        )
-    )

@@ -9,18 +9,13 @@ around it. A call that was not runs at once. So the body may be any Python code.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    blaming,
-)
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming
 from gradiva.eager.operator import (
     Interpreter,
     OperatorBase,
@@ -31,64 +26,19 @@ from gradiva.eager.operator import (
 )
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import current_step, enter_step, leave_step
-from gradiva.eager.threads import default_pool
+from gradiva.eager.threads import default_pool, pool_in_force
 
 from .ahead import Ahead, Item, LoopSource, read_item
-from .deferred import note, run_now
 from .explain import Explanation
-from .graph import Graph, key_of
-from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Plans, Ref, evaluate
+from .graph import Graph
+from .lazy import Leaf, Pending
 from .loop_plan import LoopPlan
+from .note import note, run_now
+from .plans import Plans
+from .signatures import Signatures
+from .step import Late, Step
 
 __all__ = ["CapturedLoop"]
-
-
-class Step:
-    """One turn of a loop: the values that were handed out in it. The home of their calls."""
-
-    def __init__(self, loop: CapturedLoop, item: Item, number: int) -> None:
-        self.loop = weakref.ref(loop)
-        self.item = item
-        self.number = number
-        self.plans = loop.plans
-        self.source = Pending(loop.operator, (), {}, (), len(item.batches[0]), False, self, None)
-        self.source.values = item.batches
-        self.source.types = tuple(batch.type for batch in item.batches)
-        self.source.signature = 0
-        self._outputs = {id(batch): output for output, batch in enumerate(item.batches)}
-        self.calls: list[Pending] = []
-        self.missed: set[int] = set()
-        self._lock = threading.RLock()
-
-    def find(self, value: Any) -> Ref | None:
-        """The call of this step that a value came from."""
-        if isinstance(value, LazyBatch | LazyTensor):
-            return Ref(value.pending, value.output) if value.pending.home is self else None
-        output = self._outputs.get(id(value))
-        return None if output is None else Ref(self.source, output)
-
-    def force(self, pending: Pending) -> None:
-        """Somebody looks at a value inside a fused group: compute it from what was read."""
-        with self._lock:
-            if pending.values is None:
-                evaluate([pending], self.plans)
-
-    @property
-    def positions(self) -> Any:
-        return self.item.batches[0].positions
-
-
-class _Late:
-    """The home of calls whose step is over."""
-
-    def find(self, value: Any) -> Ref | None:
-        return None
-
-    def force(self, pending: Pending) -> None:
-        evaluate([pending])
-
-
-_late = _Late()
 
 
 class _Face:
@@ -104,6 +54,9 @@ class _Face:
         loop = self.loop()
         if loop is not None and loop.owns(operator, inputs, keywords):
             return loop.bind(operator, inputs, keywords)
+        if loop is None and current_interpreter() is self:
+            # Its last reference went in another context, which could not take it away.
+            enter_interpreter(self.outer)
         outer = self.outer or eager_interpreter()
         with interpreter(outer):
             return outer.bind(operator, inputs, keywords)
@@ -122,15 +75,17 @@ class CapturedLoop(Iterator[Any]):
     ) -> None:
         self.operator = operator
         self.plans = Plans()
-        self._source = source
+        self._late = Late(self.plans)
+        self._looks = self._late.looks
         self._single = single
+        self._source = source
         self._strict = strict
         self._token = object()
         self._face = _Face(self)
         self._ahead: Ahead | None = None
         self._plan: LoopPlan | None = None
         self._step: Step | None = None
-        self._signatures: dict[Any, int] = {}
+        self._signatures = Signatures(self._token)
         self._missed: dict[int, int] = {}
         self._leaves: set[Leaf] = set()
         self._explanation = Explanation(source.name)
@@ -151,33 +106,26 @@ class CapturedLoop(Iterator[Any]):
                     raise item.error
             self.close()
             raise item.error
-        self._step = Step(self, item, self._number)
+        self._step = Step(item, self._number, self.operator, self._single, self._late)
         self._number += 1
         positions = item.batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
         self._enter()
-        batches: Any = item.batches
-        if self._single:
-            batches = [batch.select(0) for batch in batches]
-        return batches[0] if len(batches) == 1 else tuple(batches)
+        batches = self._step.source.hand_out()
+        return batches[0] if len(batches) == 1 else batches
 
     def _next_item(self) -> Item:
+        self._source.claim(self)
         if self._plan is None:
             item = Item(None)
             read_item(self._source, item)
             return item
         if self._ahead is None:
             # The thread must not keep the loop alive: a loop that was left ends.
-            loop = weakref.ref(self)
-
-            def compute(item: Item) -> None:
-                running = loop()
-                plan = None if running is None else running._plan
-                del running
-                if plan is not None:
-                    plan.compute(item, default_pool())
-
-            self._ahead = Ahead(self._source, compute)
+            plan, pool = self._plan, pool_in_force.get()
+            self._ahead = Ahead(
+                self._source, lambda item: plan.compute(item, pool or default_pool())
+            )
         return self._ahead.get()
 
     def close(self) -> None:
@@ -256,7 +204,11 @@ class CapturedLoop(Iterator[Any]):
         step = self._step
         assert step is not None
         pending = note(step, operator, inputs, keywords)
-        pending.signature = self._sign(pending)
+        pending.signature = self._signatures.of(pending, step.size)
+        written = self._looks.changed(pending)
+        if written and step.number:
+            # What the user has written is in no signature: this call is like no other.
+            pending.signature = self._signatures.fresh()
         step.calls.append(pending)
         item = step.item
         if pending.signature in item.known:
@@ -265,29 +217,34 @@ class CapturedLoop(Iterator[Any]):
                 pending.values = values
             self._explanation.served += 1
         else:
-            self._miss(step, pending)
+            self._miss(step, pending, written)
         made = pending.hand_out()
         return made[0] if len(made) == 1 else made
 
-    def _miss(self, step: Step, pending: Pending) -> None:
-        reason = self._reason(step, pending)
+    def _miss(self, step: Step, pending: Pending, written: bool) -> None:
+        reason = self._reason(step, pending, written)
+        step.missed.add(pending.signature)
         if step.number:
             self._explanation.add(pending.operator.name, pending.location, step.number, reason)
-            if self._strict:
-                raise OperatorRuntimeError(
-                    f"this call was not computed ahead: {reason}", location=pending.location
-                )
         else:
             self._explanation.traced += 1
-        step.missed.add(pending.signature)
         run_now(pending)
+        # Where computing ahead has failed, the call that fails raises its own error.
+        if step.number and self._strict and step.item.failure is None:
+            raise OperatorRuntimeError(
+                f"this call was not computed ahead: {reason}", location=pending.location
+            )
 
-    def _reason(self, step: Step, pending: Pending) -> str:
+    def _reason(self, step: Step, pending: Pending, written: bool) -> str:
         item = step.item
         if item.failure is not None:
             return item.failure
-        if self._plan is None or not item.known:
+        if not step.number:
             return "it is the first step, which is traced"
+        if written:
+            return "an input was looked at before the call, which may have written into it"
+        if not pending.single and pending.size != step.size:
+            return "its batch size is not that of the loop's source"
         for ref in pending.inputs:
             source = ref.source
             if isinstance(source, Leaf):
@@ -300,29 +257,6 @@ class CapturedLoop(Iterator[Any]):
             if running is None or running.leader is not self._token:
                 return "its random values belong to another source, which was read in the body"
         return "no step before has made this call with these arguments"
-
-    def _sign(self, pending: Pending) -> int:
-        """A number for what the call computes: equal for equal computations of all steps."""
-        inputs: list[Any] = []
-        for ref in pending.inputs:
-            source = ref.source
-            if isinstance(source, Pending):
-                inputs.append((source.signature, ref.output, ref.argument))
-            elif source.array is not None:
-                inputs.append(("constant", source.layout, key_of(source.array), ref.argument))
-            else:
-                inputs.append(("leaf", id(source), ref.argument))
-        key: Any = None
-        if pending.operator.random:
-            running = current_step()
-            mine = running is not None and running.leader is self._token
-            key = (pending.key, mine or object())
-            pending.own_key = mine
-        attributes = tuple(
-            (name, key_of(value)) for name, value in sorted(pending.attributes.items())
-        )
-        found = (pending.operator.name, tuple(inputs), attributes, pending.single, key)
-        return self._signatures.setdefault(found, len(self._signatures) + 1)
 
     def _finish_step(self) -> None:
         """The step is over: decide what to compute ahead from now on."""
@@ -345,11 +279,14 @@ class CapturedLoop(Iterator[Any]):
         if self._plan is None:
             self._plan = LoopPlan(self.operator, self._token)
         self._plan.learn(step.calls, fresh, known_leaves, step.source)
-        for call in step.calls:
-            # Who still holds a value must not hold the whole step.
-            call.home = _late
-            if call.values is not None:
-                call.inputs = ()
+        with self._late.lock:
+            for call in (*step.calls, step.source):
+                # Who still holds a value must not hold the whole step.
+                call.home = self._late
+                if call.values is not None:
+                    call.inputs = ()
+        if self._signatures.forget(self._plan.knows):
+            self._missed.clear()
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:

@@ -58,6 +58,7 @@ class LoopPlan:
         self._kept: set[int] = set()
         self._current: _Compiled | None = None
         self._types: tuple[SampleType, ...] = ()
+        self._size = 0
         self.compilations = 0
 
     @property
@@ -68,8 +69,13 @@ class LoopPlan:
         self, calls: list[Pending], fresh: list[Pending], leaves: set[Leaf], source: Pending
     ) -> None:
         """Take in what a step did: `fresh` calls are to be computed ahead from now on."""
-        self._types = source.types
+        self._size = source.size
         before = (set(self._calls), set(self._kept))
+        if source.types != self._types:
+            # Other data than before: nothing that was learnt holds.
+            self._types, self._current, fresh = source.types, None, calls
+            self._calls.clear()
+            self._kept.clear()
         for call in fresh:
             if self._can_know(call, leaves):
                 self._calls[call.signature] = _Known(call)
@@ -77,11 +83,18 @@ class LoopPlan:
         for signature, known in list(self._calls.items()):
             known.unseen = 0 if signature in seen else known.unseen + 1
         for call in calls:
-            if call.signature in self._calls and (call.observed or not call.readers):
+            if call.signature not in self._calls:
+                read = {
+                    ref.source.signature for ref in call.inputs if isinstance(ref.source, Pending)
+                }
+                self._kept |= read & self._calls.keys()
+            elif call.observed or not call.readers:
                 self._kept.add(call.signature)
         self._forget()
         if (set(self._calls), set(self._kept)) != before or self._current is None:
-            self._current = _Compiled(self._graph(), dict(self._numbers)) if self._kept else None
+            self._current = (
+                _Compiled(self._graph(), self._types, self._numbers) if self._kept else None
+            )
             self.compilations += 1
 
     def _can_know(self, call: Pending, leaves: set[Leaf]) -> bool:
@@ -92,6 +105,8 @@ class LoopPlan:
                     return False
             elif spec and spec not in self._calls:
                 return False
+        if not call.single and call.size != self._size:
+            return False
         return not call.operator.random or call.own_key
 
     def _forget(self) -> None:
@@ -108,6 +123,10 @@ class LoopPlan:
                     spec for spec, _, _ in self._calls[signature].inputs if isinstance(spec, int)
                 ]
         self._calls = {key: known for key, known in self._calls.items() if key in needed}
+
+    def knows(self, signature: int) -> bool:
+        """Whether the call with this signature is computed ahead."""
+        return signature in self._calls
 
     def _graph(self) -> Graph:
         builder = GraphBuilder("loop")
@@ -156,8 +175,9 @@ class LoopPlan:
 class _Compiled:
     """A program, and the signatures of what it computes."""
 
-    def __init__(self, graph: Graph, facts: dict[str, Any]) -> None:
+    def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
         self.program = Program(optimise(graph))
+        self._types = types
         self._leaves: dict[int, Leaf] = facts["leaves"]
         self._kept: list[tuple[int, int]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
@@ -165,6 +185,9 @@ class _Compiled:
     def compute(self, item: Item, pool: WorkerPool) -> None:
         source = next(node for node in self.program.graph.nodes if not node.inputs and node.type
                       and node.operator.effects)  # fmt: skip
+        if tuple(batch.type for batch in item.batches) != self._types:
+            item.failure = "the source delivers another dtype, rank or layout than before"
+            return
         size = len(item.batches[0])
         values: Values = {(source, output): batch for output, batch in enumerate(item.batches)}
         for node in self.program.parameters:
@@ -172,7 +195,7 @@ class _Compiled:
             if len(leaf.batch) != size:
                 item.failure = "a batch from outside of the loop has another size than this step"
                 return
-            values[node, 0] = leaf.batch
+            values[node, 0] = leaf.plain
         positions = item.batches[0].positions
         own = np.arange(size, dtype=np.int64) if positions is None else positions
         try:

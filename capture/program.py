@@ -112,7 +112,12 @@ class Program:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             positions = positions if own is None else own
             if node.attribute("shared"):
-                outputs = execute(node.operator, (), given, 1, pool, key, positions[:1])
+                inputs = tuple(_repeat(batch, 1) for batch in inputs)
+                given = {
+                    name: _repeat(value, 1) if isinstance(value, Batch) else value
+                    for name, value in given.items()
+                }
+                outputs = execute(node.operator, inputs, given, 1, pool, key, positions[:1])
                 return tuple(_repeat(batch, size) for batch in outputs)
         return execute(node.operator, inputs, given, size, pool, key, positions)
 

@@ -57,7 +57,8 @@ def user_location() -> Location | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if not module.startswith(_NOT_THE_USER):
+        # A thread of ours has no user below it, only the module that started it.
+        if not module.startswith(_NOT_THE_USER) and module != "threading":
             return Location(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None

@@ -71,18 +71,23 @@ class _Ahead:
 
     def __init__(self, reader: Reader, source: Source, batch_size: int | None) -> None:
         self.name = reader.operator.name
+        self._reader = reader
         self._source = source
         self._batch_size = batch_size or 1
 
     def read(self) -> tuple[Any, ...]:
-        with blaming(self.name):
-            return self._source.read_epoch(self._batch_size, default_pool())
+        return self._source.read_epoch(self._batch_size, default_pool())
 
     def mark(self) -> dict[str, Any]:
         return self._source.get_state()
 
     def rewind(self, mark: dict[str, Any], undelivered: list[Any]) -> None:
         self._source.set_state(mark)
+
+    def claim(self, loop: Any) -> None:
+        if self._reader._loop() is not loop:
+            self._reader._pause()
+            self._reader._loop = weakref.ref(loop)
 
 
 def _unpack(values: Any) -> Any:

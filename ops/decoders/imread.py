@@ -29,7 +29,7 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
     decoded; OperatorTypeError for something that is no path.
     """
     with blaming("imread"):
-        if current_interpreter() is not None:
+        if getattr(current_interpreter(), "symbolic", False):
             raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
         single = isinstance(filepaths, str | os.PathLike)
         paths: Any = [filepaths] if single else filepaths

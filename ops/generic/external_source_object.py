@@ -63,7 +63,7 @@ class ExternalSource:
         if loop is not None:
             loop.pause()
         try:
-            values, positions = self._take(batch_size)
+            values, positions = self._values(self._take(), batch_size)
         except StopIteration:
             leave_step(self._token)
             raise
@@ -88,13 +88,14 @@ class ExternalSource:
         self._loop = weakref.ref(made)
         return made
 
-    def _take(self, batch_size: int | None) -> tuple[list[Any], Any]:
-        """The next values and their positions; what was taken ahead comes first."""
+    def _take(self, copy: bool = False) -> list[Batch | Tensor]:
+        """The next item, as it is; what was taken ahead comes first. copy: the source may write
+        into its memory again before the item is used."""
         if self._waiting:
-            values, positions = self._waiting.popleft()
-            if values is None:
-                raise StopIteration
-            return values, positions
+            waiting = self._waiting.popleft()
+            if isinstance(waiting, BaseException):
+                raise waiting
+            return list(waiting)
         if self._ended:
             self._ended = False
             self._feed.restart()
@@ -112,10 +113,14 @@ class ExternalSource:
                     expected=f"a tuple of {self._count} (num_outputs)",
                     got=f"{len(items)} values",
                 )
-            values = [
-                _value(part, type, batch_size)
-                for part, type in zip(items, self._types, strict=True)
-            ]
+            return [_part(part, type, copy) for part, type in zip(items, self._types, strict=True)]
+
+    def _values(
+        self, item: list[Batch | Tensor], batch_size: int | None
+    ) -> tuple[list[Batch | Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
+        """The values of an item and the positions of their samples."""
+        with blaming("ExternalSource"):
+            values = [_value(part, batch_size) for part in item]
         size = next((len(value) for value in values if isinstance(value, Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
@@ -136,20 +141,34 @@ class _Ahead:
     def __init__(self, source: ExternalSource, batch_size: int) -> None:
         self._source = source
         self._batch_size = batch_size
+        self._taken: deque[Any] = deque(maxlen=8)
+        """What was read last, more than is ever read ahead."""
 
     def read(self) -> tuple[Batch, ...]:
-        values, _ = self._source._take(self._batch_size)
-        return tuple(values)
+        try:
+            item = self._source._take(copy=True)
+        except BaseException as error:
+            self._taken.append(error)
+            raise
+        self._taken.append(item)
+        values, _ = self._source._values(item, self._batch_size)
+        return tuple(value for value in values if isinstance(value, Batch))
 
-    def mark(self) -> None:
-        return None
+    def mark(self) -> int:
+        return self._source._position
 
-    def rewind(self, mark: None, undelivered: list[Any]) -> None:
-        for item in reversed(undelivered):
-            if isinstance(item, tuple):
-                self._source._waiting.appendleft((list(item), item[0].positions))
-            elif isinstance(item, StopIteration):
-                self._source._waiting.appendleft((None, None))
+    def rewind(self, mark: int, undelivered: list[Any]) -> None:
+        self._source._position = mark
+        for _ in undelivered:
+            self._source._waiting.appendleft(self._taken.pop())
+
+    def claim(self, loop: Any) -> None:
+        source = self._source
+        running = source._loop()
+        if running is not loop:
+            if running is not None:
+                running.pause()
+            source._loop = weakref.ref(loop)
 
 
 def _nobody() -> None:
@@ -157,19 +176,24 @@ def _nobody() -> None:
     return
 
 
-def _value(item: Any, type: SampleType, batch_size: int | None) -> Batch | Tensor:
-    dtype, layout = type.dtype, type.layout
+def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:
+    """One output of an item, as a batch or a tensor, on its own memory if `copy`."""
     if isinstance(item, Batch | list | tuple):
-        made: Batch = as_batch(item, dtype, layout=layout)
-        if batch_size is not None and len(made) > batch_size:
+        made: Batch = as_batch(item, type.dtype, layout=type.layout)
+        return made.to_device("cpu", force_copy=copy and isinstance(item, Batch))
+    return as_tensor(item, type.dtype, layout=type.layout).to_device("cpu", force_copy=copy)
+
+
+def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:
+    if isinstance(part, Batch):
+        if batch_size is not None and len(part) > batch_size:
             raise OperatorValueError(
                 "the source returned a batch that is too large",
                 expected=f"at most {batch_size} samples",
-                got=str(len(made)),
+                got=str(len(part)),
             )
-        return Batch(made.data, made.geometry, made.type)
-    tensor = as_tensor(item, dtype, layout=layout)
+        return Batch(part.data, part.geometry, part.type)
     if batch_size is None:
-        return tensor
-    array = np.asarray(tensor)
-    return Batch(array.reshape(-1), Geometry.repeated(batch_size, array.shape), tensor.type)
+        return Tensor(np.asarray(part), part.layout)
+    array = np.asarray(part)
+    return Batch(array.reshape(-1), Geometry.repeated(batch_size, array.shape), part.type)

@@ -1,0 +1,166 @@
+"""Compiled programs by the structure of pending calls, and running pending calls by them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.threads import default_pool
+from gradiva.eager.value import SampleType
+
+from .compiler import optimise
+from .graph import Edge, Graph, GraphBuilder, Node, key_of
+from .lazy import Leaf, Pending, Ref, leaf_of
+from .leaves import constant, parameter, random_key
+from .program import Program, Values
+
+__all__ = ["Plans", "evaluate"]
+
+
+class Plans:
+    """Compiled programs by structure; those not used for the longest are dropped first."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._programs: OrderedDict[Any, Program] = OrderedDict()
+        self._lock = threading.Lock()
+        self.compilations = 0
+        self.graphs: list[tuple[Graph, Graph]] = []
+        """The last few graphs that were compiled, before and after."""
+
+    def find(self, key: Any) -> Program | None:
+        with self._lock:
+            program = self._programs.get(key)
+            if program is not None:
+                self._programs.move_to_end(key)
+            return program
+
+    def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
+        with self._lock:
+            self.compilations += 1
+            self.graphs = [*self.graphs[-3:], (recorded, program.graph)]
+            self._programs[key] = program
+            while len(self._programs) > self._most:
+                self._programs.popitem(last=False)
+        return program
+
+
+def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
+    """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
+    order = _needed(targets)
+    if not order:
+        return
+    number = {pending: index for index, pending in enumerate(order)}
+    leaves: dict[Leaf, int] = {}
+    for pending in order:
+        for given in map(_leaf, pending.inputs):
+            if given is not None:
+                leaves.setdefault(given, len(leaves))
+    key = (
+        tuple(_leaf_key(leaf) for leaf in leaves),
+        tuple(_structure(pending, number, leaves) for pending in order),
+        tuple(number[target] for target in targets),
+    )
+    program = plans.find(key)
+    if program is None:
+        graph = _graph(order, targets, leaves)
+        program = plans.keep(key, graph, Program(optimise(graph)))
+    size = max([pending.size for pending in order if not pending.single] or [1])
+    batches = [_fit(leaf.plain, size) for leaf in leaves]
+    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
+    keys = [(pending.key, pending.positions) for pending in order]
+    outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
+    for target in targets:
+        target.settle(tuple(next(outputs) for _ in target.types))
+
+
+def _fit(batch: Batch, size: int) -> Batch:
+    """A batch as input of a program for `size` samples: a single sample is that of them all."""
+    if len(batch) != 1 or size == 1:
+        return batch
+    return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
+
+
+def _needed(targets: Iterable[Pending]) -> list[Pending]:
+    """The calls to run, in the order in which they were made."""
+    found: set[Pending] = set()
+    waiting = [target for target in targets if target.values is None]
+    while waiting:
+        pending = waiting.pop()
+        if pending not in found:
+            found.add(pending)
+            waiting += [
+                ref.source
+                for ref in pending.inputs
+                if isinstance(ref.source, Pending) and ref.source.values is None
+            ]
+    return sorted(found, key=lambda pending: pending.serial)
+
+
+def _leaf(ref: Ref) -> Leaf | None:
+    """The leaf that a reference stands for: itself, or a call that has run."""
+    source = ref.source
+    if isinstance(source, Leaf):
+        return source
+    if source.values is None:
+        return None
+    return leaf_of(source.values[ref.output])
+
+
+def _leaf_key(leaf: Leaf) -> Any:
+    if leaf.array is None:
+        return leaf.batch.type
+    return (leaf.layout, key_of(leaf.array))
+
+
+def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, int]) -> Any:
+    inputs = []
+    for ref in pending.inputs:
+        leaf = _leaf(ref)
+        source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
+        inputs.append((source, ref.output, ref.argument))
+    attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
+    return (
+        pending.operator.name, tuple(inputs), attributes, pending.name, pending.location,
+        pending.single,
+    )  # fmt: skip
+
+
+def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
+    """The pending calls as a graph, whose parameters are the leaves."""
+    builder = GraphBuilder("deferred")
+    nodes: dict[Leaf | Pending, Node] = {}
+    for leaf, index in leaves.items():
+        if leaf.array is None:
+            nodes[leaf] = builder.add(parameter, (), {"number": index}, (leaf.batch.type,))
+        else:
+            fields = {"layout": leaf.layout, "value": leaf.array}
+            nodes[leaf] = builder.add(constant, (), fields, (leaf.batch.type,))
+    for index, pending in enumerate(order):
+        edges = []
+        for ref in pending.inputs:
+            given = _leaf(ref)
+            output = ref.output if given is None else 0
+            source = nodes[ref.source if given is None else given]
+            edges.append(Edge(source, output, ref.argument))
+        if pending.operator.random:
+            drawn = builder.add(random_key, (), {"slot": index}, (SampleType(None, 0, ""),))
+            edges.append(Edge(drawn, 0, "key"))
+        attributes = pending.attributes
+        if pending.operator.random and pending.single:
+            attributes = {**attributes, "shared": True}
+        nodes[pending] = builder.add(
+            pending.operator, tuple(edges), attributes, pending.types, pending.location,
+            pending.name,
+        )  # fmt: skip
+    return builder.finish(
+        tuple(
+            Edge(nodes[target], output) for target in targets for output in range(len(target.types))
+        )
+    )

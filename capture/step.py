@@ -1,0 +1,86 @@
+"""One turn of a captured loop, and what becomes of its calls when it is over."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from gradiva.eager.operator import OperatorBase
+
+from .ahead import Item
+from .lazy import LazyBatch, LazyTensor, Pending, Ref
+from .looks import Looks
+from .plans import Plans, evaluate
+
+__all__ = ["Late", "Step"]
+
+_CONSTANT = 1 << 20
+"""Arrays from outside of the loop of at most so many elements are compared by value."""
+
+
+class Step:
+    """One turn of a loop: the values that were handed out in it. The home of their calls."""
+
+    def __init__(
+        self, item: Item, number: int, operator: OperatorBase, single: bool, late: Late
+    ) -> None:
+        self.item = item
+        self.number = number
+        self.late = late
+        self.size = len(item.batches[0])
+        self.source = Pending(operator, (), {}, (), self.size, single, self, None)
+        self.source.values = item.batches
+        self.source.types = tuple(batch.type for batch in item.batches)
+        self.source.signature = 0
+        self.calls: list[Pending] = []
+        self.missed: set[int] = set()
+
+    def find(self, value: Any) -> Ref | None:
+        """The call of this step that a value came from."""
+        if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
+            return Ref(value.pending, value.output)
+        return None
+
+    def force(self, pending: Pending) -> None:
+        """Somebody looks at a value inside a fused group: compute it from what was read."""
+        self.late.force(pending)
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return count <= _CONSTANT
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        self.late.show(value)
+        self.late.looks.note(value.pending, value.output)
+
+
+class Late:
+    """The home of calls whose step is over."""
+
+    def __init__(self, plans: Plans) -> None:
+        self.lock = threading.RLock()
+        self._plans = plans
+        self.looks = Looks()
+
+    def find(self, value: Any) -> Ref | None:
+        return None
+
+    def force(self, pending: Pending) -> None:
+        with self.lock:
+            if pending.values is None:
+                evaluate([pending], self._plans)
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return False
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        """Calls that have read the value and have not run keep it as it is now."""
+        pending = value.pending
+        if value.output not in pending.shown:
+            pending.value(value.output)
+            if pending.readers:
+                signature, observed = pending.signature, pending.observed | {value.output}
+                value.pending = twin = pending.twin()
+                twin.signature = signature
+                pending.observed |= observed
+                pending = twin
+            pending.shown[value.output] = None

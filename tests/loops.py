@@ -1,0 +1,94 @@
+"""What the tests of captured loops share: small photographs, and a loop run with its results kept.
+
+Not a test itself: `run` gives the bits of every value of every step, and the state left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+
+import gradiva
+from gradiva import random, readers
+from gradiva.capture.explain import Explanation
+
+__all__ = ["Found", "bits", "make_folder", "normalised", "run", "same"]
+
+Body = Callable[[Any, Any, int], Iterable[Any]]
+
+
+def make_folder(root: Path, count: int = 11) -> str:
+    """Small ragged JPEGs, in two folders."""
+    noise = np.random.default_rng(3)
+    for index in range(count):
+        folder = root / "ab"[index % 2]
+        folder.mkdir(exist_ok=True)
+        small = noise.integers(0, 255, (5, 6, 3), np.uint8)
+        image = cv2.resize(small, (40 + 3 * index, 50 - 2 * index))
+        assert cv2.imwrite(str(folder / f"{index:02d}.jpg"), image)
+    return str(root)
+
+
+class Found(NamedTuple):
+    """steps: the bits of the values of each step; after: reader and generator when all is done."""
+
+    steps: list[list[Any]]
+    after: Any
+    explanations: list[Explanation]
+
+
+def bits(value: Any) -> Any:
+    """A value as what can be compared: shapes, dtype, layout and bytes."""
+    if isinstance(value, gradiva.Batch | gradiva.Tensor):
+        samples = value.tensors if isinstance(value, gradiva.Batch) else [value]
+        arrays = [np.asarray(sample) for sample in samples]
+        facts = [(str(a.dtype), a.shape, a.tobytes()) for a in arrays]
+        return type(value).__name__.removeprefix("Lazy"), value.layout, facts
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes()
+    return value
+
+
+def normalised(files: Any) -> Any:
+    """The recipe of validation: decode, resize, crop and normalise."""
+    images = gradiva.resize(gradiva.decoders.image(files), resize_shorter=32)
+    return gradiva.crop_mirror_normalize(
+        images, crop=(28, 28), mean=[120.0, 110.0, 100.0], std=[60.0, 59.0, 58.0]
+    )
+
+
+def run(
+    folder: str,
+    body: Body,
+    capture: bool,
+    batch_size: int | None = 2,
+    epochs: int = 2,
+    strict: bool = False,
+    **options: Any,
+) -> Found:
+    """Loop over a shuffled reader, epoch by epoch."""
+    random.set_seed(7)
+    reader: Any = readers.File(file_root=folder, random_shuffle=True, **options)
+    steps, explanations = [], []
+    for _ in range(epochs):
+        loop = reader.next_epoch(batch_size=batch_size, capture=capture, strict=strict)
+        for step, (files, labels) in enumerate(loop):
+            steps.append([bits(value) for value in body(files, labels, step)])
+        if capture:
+            explanations.append(loop.explain())
+    generator = random.get_default_rng()
+    after = (reader.get_state(), generator.get_state(), bits(random.uniform(batch_size=3)))
+    return Found(steps, after, explanations)
+
+
+def same(folder: str, body: Body, **options: Any) -> list[Explanation]:
+    """Check that a loop gives the same with and without capture; return what it explains."""
+    eager = run(folder, body, capture=False, **options)
+    captured = run(folder, body, capture=True, **options)
+    assert captured.steps == eager.steps
+    assert captured.after == eager.after
+    return captured.explanations

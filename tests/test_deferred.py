@@ -1,0 +1,233 @@
+"""Evaluation modes and contexts; deferred calls run when somebody looks, and as they were made."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import EvalContext, EvalMode, random
+from gradiva.capture.lazy import LazyBatch, LazyTensor
+from gradiva.eager.modes import lazy_interpreter
+
+from .loops import bits
+
+
+def images(count: int = 3, seed: int = 0) -> Any:
+    noise = np.random.default_rng(seed)
+    arrays = [noise.integers(0, 255, (9 + i, 8 + seed % 5, 3), np.uint8) for i in range(count)]
+    return gradiva.as_batch(arrays, layout="HWC")
+
+
+def work(value: Any) -> Any:
+    small = gradiva.resize(value, size=(6, 6))
+    return small, gradiva.flip(small) * 2 + small, small.slice[1:3, :, 0]
+
+
+@pytest.mark.parametrize("mode", list(EvalMode))
+def test_modes_are_contexts(mode: EvalMode) -> None:
+    assert EvalMode.current() is EvalMode.eager
+    with mode as entered:
+        assert entered is mode
+        assert EvalMode.current() is mode
+        with EvalMode.sync_cpu:
+            assert EvalMode.current() is EvalMode.sync_cpu
+            assert not isinstance(gradiva.flip(images()), LazyBatch)
+        assert EvalMode.current() is mode
+        lazy = work(images())
+        assert all(isinstance(v, LazyBatch) == (mode is EvalMode.deferred) for v in lazy)
+        found = [bits(value) for value in lazy]
+    assert EvalMode.current() is EvalMode.eager
+    assert found == [bits(value) for value in work(images())]
+
+
+def test_an_exception_leaves_the_mode() -> None:
+    with pytest.raises(ZeroDivisionError), EvalMode.deferred:
+        raise ZeroDivisionError
+    assert EvalMode.current() is EvalMode.eager
+
+
+def test_a_mode_belongs_to_its_thread() -> None:
+    found: dict[EvalMode, Any] = {}
+    barrier = threading.Barrier(4, timeout=30)
+    expected = [bits(value) for value in work(images())]
+
+    def run(mode: EvalMode) -> None:
+        with mode:
+            barrier.wait()
+            for _ in range(5):
+                value = [bits(value) for value in work(images())]
+                assert value == expected
+            barrier.wait()
+            found[mode] = EvalMode.current()
+
+    users = [threading.Thread(target=run, args=(mode,)) for mode in EvalMode]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(60)
+    assert found == {mode: mode for mode in EvalMode}
+
+
+def test_values_of_one_thread_read_in_others() -> None:
+    with EvalMode.deferred:
+        lazy = [work(images(seed=seed)) for seed in range(6)]
+    found: list[Any] = [None] * 4
+
+    def look(number: int) -> None:
+        found[number] = [[bits(value) for value in values] for values in lazy]
+
+    users = [threading.Thread(target=look, args=(number,)) for number in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(60)
+    expected = [[bits(value) for value in work(images(seed=seed))] for seed in range(6)]
+    assert found == [expected] * 4
+
+
+def test_random_values_are_those_of_eager_mode() -> None:
+    def draw() -> Any:
+        random.set_seed(2)
+        batch, tensor = images(), images().select(1)
+        values = [
+            random.uniform(batch_size=3), random.normal(batch, stddev=2.0), random.coin_flip(),
+            batch + random.normal(tensor.slice[0:1, 0:1]), gradiva.flip(tensor),
+            tensor + random.normal(tensor), random.uniform(range=(0, 1), seed=4, batch_size=2),
+        ]  # fmt: skip
+        return values, random.get_default_rng().get_state()
+
+    with EvalMode.deferred:
+        lazy, state = draw()
+        random.uniform()
+    eager, expected = draw()
+    assert state == expected
+    assert [bits(value) for value in reversed(lazy)] == [bits(v) for v in reversed(eager)]
+
+
+def test_plans_are_kept_by_structure() -> None:
+    def run(batch: Any) -> Any:
+        with EvalMode.deferred:
+            return work(batch)[1].evaluate()
+
+    plans = lazy_interpreter[0].plans  # type: ignore[attr-defined]
+    run(images())
+    before = plans.compilations
+    for step in range(20):
+        batch = images(1 + step % 4, step)
+        assert bits(run(batch)) == bits(work(batch)[1])
+    assert plans.compilations == before
+    run(gradiva.cast(images(), dtype=gradiva.float32))
+    assert plans.compilations == before + 1
+
+
+def test_errors_come_when_somebody_looks() -> None:
+    def crop(batch: Any) -> Any:
+        return gradiva.crop(batch, crop=(500, 2))
+
+    with pytest.raises(gradiva.GradivaError) as eager:
+        crop(images())
+    with EvalMode.deferred:
+        good, bad = gradiva.flip(images()), crop(images())
+        further = bad * 2
+    assert bits(good) == bits(gradiva.flip(images()))
+    for look in (bad.evaluate, bad.evaluate, further.evaluate, lambda: np.asarray(further)):
+        with pytest.raises(type(eager.value)) as caught:
+            look()
+        assert str(caught.value) == str(eager.value)
+        assert "in crop: return gradiva.crop(batch, crop=(500, 2))" in str(caught.value)
+    with EvalMode.deferred, pytest.raises(TypeError, match="batch_sice"):
+        gradiva.flip(images(), batch_sice=3)  # type: ignore[call-overload]
+
+
+def test_values_that_python_asks_for() -> None:
+    tensor = gradiva.as_tensor(np.arange(6, dtype=np.int32).reshape(2, 3))
+    with EvalMode.deferred:
+        lazy = tensor * 2
+        assert isinstance(lazy, LazyTensor)
+        one = (tensor.slice[0:1, 1:2] * 3).slice[0, 0]
+        yes = gradiva.flip(tensor).slice[0, 0] > 1
+        batch = gradiva.flip(images(2))
+        assert bool(yes) is True
+        assert len(batch) == 2
+        assert len(lazy) == 2
+        assert int(one) == 3
+        assert float(one) == 3.0
+        assert one.item() == 3
+        assert [10, 20, 30, 40][one] == 40
+        assert lazy.shape == (2, 3)
+        assert lazy.dtype == gradiva.int32
+        assert batch.shape == [(9, 8, 3), (10, 8, 3)]
+        assert [row.shape for row in batch] == batch.shape
+        np.testing.assert_array_equal(np.asarray(lazy), np.asarray(tensor) * 2)
+        assert np.asarray(list(lazy)).tolist() == [[0, 2, 4], [6, 8, 10]]
+        assert repr(lazy) == repr(gradiva.as_tensor(np.asarray(lazy)))
+        assert repr(batch) == repr(gradiva.flip(images(2)).evaluate())
+        assert "<img" in batch._repr_html_()
+        assert lazy[1, 2] == 10
+        with pytest.raises(TypeError, match="neither true nor false"):
+            bool(batch)
+
+
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_calls_see_their_inputs_as_they_were(evaluated: bool) -> None:
+    """Whoever writes into an array changes no call made before, and each call made after."""
+
+    def run() -> Any:
+        array = np.full((2, 8, 8, 1), 3, np.uint8)
+        first = gradiva.flip(gradiva.as_batch(array, layout="HWC"))
+        array[...] = 4
+        second = gradiva.flip(first) + 1
+        if evaluated:
+            second.evaluate()
+        np.asarray(first)[...] = 50
+        third = gradiva.flip(first) + 2
+        np.asarray(first)[...] = 60
+        fourth = first + 3
+        return [bits(value) for value in (first, second, third, fourth)]
+
+    expected = run()
+    with EvalMode.deferred:
+        assert run() == expected
+
+
+def test_after_the_mode() -> None:
+    with EvalMode.deferred:
+        lazy = gradiva.resize(images(), size=(4, 4))
+    expected = gradiva.resize(images(), size=(4, 4))
+    assert bits(gradiva.flip(lazy)) == bits(gradiva.flip(expected))
+    assert bits(lazy) == bits(expected)
+    assert bits(lazy + expected) == bits(expected + expected)
+
+
+def test_contexts() -> None:
+    outside = EvalContext.current()
+    assert outside is EvalContext.default()
+    with EvalContext(num_threads=3) as context:
+        assert EvalContext.current() is context
+        assert context.num_threads == gradiva.get_num_threads() == 3
+        with EvalContext() as inner:
+            assert EvalContext.current() is inner
+        with EvalMode.deferred:
+            lazy = gradiva.flip(images())
+            context.evaluate_all()
+            assert lazy.pending.values is not None
+        seen: list[Any] = []
+        user = threading.Thread(target=lambda: seen.append(EvalContext.current()))
+        user.start()
+        user.join()
+        assert seen == [outside]
+    assert EvalContext.current() is outside
+    assert gradiva.get_num_threads() != 3 or outside.num_threads == 3
+    context.cache_results("key", [1])
+    assert context.cached_results("key") == [1]
+    assert context.cached_results("other") is None
+    with pytest.raises(ValueError, match="device_id"):
+        EvalContext(device_id=0)
+    wrong: Any
+    for wrong in (0, True, "2"):
+        with pytest.raises(TypeError, match="num_threads"):
+            EvalContext(num_threads=wrong)
