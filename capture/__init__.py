@@ -1,8 +1,8 @@
 """From calls to graphs, and from graphs to running pipelines.
 
 `trace` records a function as a Graph, `compile` makes one that runs optimised, and
-`reader.next_epoch(capture=True)` captures a running loop. `optimise` runs the compiler's passes on a
-graph, and `before_after` makes a picture of both.
+`reader.next_epoch(capture=True)` captures a running loop. `optimise` runs the compiler's passes on
+a graph; `before_after` makes a picture of both.
 """
 
 if __name__ != "gradiva.capture":
