@@ -95,7 +95,10 @@ class Ahead:
                 item = self._working = Item(self._source.mark())
             read_item(self._source, item)
             if item.error is None and not self._stopping:
-                self._compute(item)
+                try:
+                    self._compute(item)
+                except BaseException as error:  # noqa: BLE001  or the loop would wait for ever
+                    item.error = error
             with self._changed:
                 self._working = None
                 self._items.append(item)
