@@ -184,7 +184,7 @@ class _Pass:
         count = int(channels[0])
         if (channels != count).any():
             raise UnfitError("samples with different numbers of channels")
-        steps, made = self._steps(count)
+        steps, made = self._steps(count, planar="C" in layout[:at])
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
@@ -241,8 +241,9 @@ class _Pass:
         geometry: Geometry = moved[-1].geometries[0] if moved else self.source.geometry
         return geometry.shapes
 
-    def _steps(self, channels: int) -> tuple[list[Step], int]:
-        """The steps of the chain, and the channels that come out."""
+    def _steps(self, channels: int, planar: bool) -> tuple[list[Step], int]:
+        """The steps of the chain, and the channels that come out. planar: whether each plane of
+        the input passes as an image of one channel."""
         steps: list[Step] = []
         if self.rows is not None:
             dtype = self.rows.types[0].dtype
@@ -254,6 +255,8 @@ class _Pass:
             steps.append(step_of(call, call.operator.stage, made))
             if steps[-1].parameters.shape[1] not in (1, made):
                 raise UnfitError("parameters of other channels")
+            if planar and call.operator.stage.row.kind == "mixing":
+                raise UnfitError("channels that are planes")
             made = steps[-1].made
         return steps, made
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import Location
+from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
@@ -252,15 +253,24 @@ plans = Plans()
 
 def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
     """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
+    single = [target for target in targets if target.single]
+    if single and len(single) < len(targets):
+        # One value, not one per sample: it is there also when there are no samples.
+        evaluate(single, plans)
+        targets = [target for target in targets if not target.single]
     order = _needed(targets)
     if not order:
         return
     number = {pending: index for index, pending in enumerate(order)}
     leaves: dict[Leaf, int] = {}
+    shared: set[Leaf] = set()
     for pending in order:
-        for given in map(_leaf, pending.inputs):
+        for ref in pending.inputs:
+            given = _leaf(ref)
             if given is not None:
                 leaves.setdefault(given, len(leaves))
+                if isinstance(ref.source, Pending) and ref.source.single:
+                    shared.add(given)
     key = (
         tuple(_leaf_key(leaf) for leaf in leaves),
         tuple(_structure(pending, number, leaves) for pending in order),
@@ -271,12 +281,18 @@ def evaluate(targets: Sequence[Pending], plans: Plans = plans) -> None:
         graph = _graph(order, targets, leaves)
         program = plans.keep(key, graph, Program(optimise(graph)))
     size = max([pending.size for pending in order if not pending.single] or [1])
-    batches = [leaf.batch for leaf in leaves]
+    batches = [_repeated(leaf.batch, size) if leaf in shared else leaf.batch for leaf in leaves]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
     outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
     for target in targets:
         target.settle(tuple(next(outputs) for _ in target.types))
+
+
+def _repeated(batch: Batch, size: int) -> Batch:
+    """The first sample of a batch, as that of all samples."""
+    geometry = Geometry.repeated(size, batch.geometry.shape(0))
+    return Batch(batch.data, geometry, batch.type)
 
 
 def _needed(targets: Iterable[Pending]) -> list[Pending]:
@@ -329,7 +345,10 @@ def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, 
         source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
         inputs.append((source, ref.output, ref.argument))
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
-    return (pending.operator.name, tuple(inputs), attributes, pending.name, pending.location)
+    return (
+        pending.operator.name, tuple(inputs), attributes, pending.single, pending.name,
+        pending.location,
+    )  # fmt: skip
 
 
 def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
