@@ -215,7 +215,7 @@ def test_lower_changes_no_bit(changes: dict[str, Any]) -> None:
 
 def crop_after_brightness() -> Any:
     bright = fn.brightness(images(), brightness=fn.random.uniform(range=(0.5, 1.5)))
-    cut = fn.crop(bright, crop=(6, 5), crop_pos_x=fn.random.uniform())
+    cut = fn.crop(bright, crop=(6, 5), crop_pos_x=fn.random.uniform(range=(0, 1)))
     return fn.flip(cut, horizontal=fn.random.coin_flip())
 
 
@@ -226,7 +226,7 @@ def test_move_fires() -> None:
 %2 = random.uniform(key=%1, range=(0.5, 1.5), shared=False) : float32 0-D cpu
 %3 = brightness(%0, brightness=%2) : uint8 HWC cpu
 %4 = random_key(source=%0, number=1) : ? 0-D cpu
-%5 = random.uniform(key=%4, shared=False) : float32 0-D cpu
+%5 = random.uniform(key=%4, range=(0.0, 1.0), shared=False) : float32 0-D cpu
 %6 = crop(%3, crop_pos_x=%5, crop=(6.0, 5.0)) : uint8 HWC cpu
 %7 = random_key(source=%0, number=2) : ? 0-D cpu
 %8 = random.coin_flip(key=%7, shared=False) : int32 0-D cpu
@@ -236,7 +236,7 @@ return %9"""
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(0.5, 1.5), shared=False) : float32 0-D cpu
 %3 = random_key(source=%0, number=1) : ? 0-D cpu
-%4 = random.uniform(key=%3, shared=False) : float32 0-D cpu
+%4 = random.uniform(key=%3, range=(0.0, 1.0), shared=False) : float32 0-D cpu
 %5 = crop(%0, crop_pos_x=%4, crop=(6.0, 5.0)) : uint8 HWC cpu
 %6 = random_key(source=%0, number=2) : ? 0-D cpu
 %7 = random.coin_flip(key=%6, shared=False) : int32 0-D cpu
@@ -295,7 +295,7 @@ def test_move_gives_the_error_of_the_window() -> None:
 
 def cut_of_a_resize() -> Any:
     small = fn.resize(images(), resize_shorter=fn.random.uniform(range=(9, 14)))
-    cut = fn.crop(small, crop=(6, 5), crop_pos_y=fn.random.uniform())
+    cut = fn.crop(small, crop=(6, 5), crop_pos_y=fn.random.uniform(range=(0, 1)))
     return fn.flip(cut, horizontal=fn.random.coin_flip(), vertical=1)
 
 
@@ -306,7 +306,7 @@ def test_region_fires() -> None:
 %2 = random.uniform(key=%1, range=(9.0, 14.0), shared=False) : float32 0-D cpu
 %3 = resize(%0, resize_shorter=%2) : uint8 HWC cpu
 %4 = random_key(source=%0, number=1) : ? 0-D cpu
-%5 = random.uniform(key=%4, shared=False) : float32 0-D cpu
+%5 = random.uniform(key=%4, range=(0.0, 1.0), shared=False) : float32 0-D cpu
 %6 = crop(%3, crop_pos_y=%5, crop=(6.0, 5.0)) : uint8 HWC cpu
 %7 = random_key(source=%0, number=2) : ? 0-D cpu
 %8 = random.coin_flip(key=%7, shared=False) : int32 0-D cpu
@@ -316,7 +316,7 @@ return %9"""
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(9.0, 14.0), shared=False) : float32 0-D cpu
 %3 = random_key(source=%0, number=1) : ? 0-D cpu
-%4 = random.uniform(key=%3, shared=False) : float32 0-D cpu
+%4 = random.uniform(key=%3, range=(0.0, 1.0), shared=False) : float32 0-D cpu
 %5 = random_key(source=%0, number=2) : ? 0-D cpu
 %6 = random.coin_flip(key=%5, shared=False) : int32 0-D cpu
 %7 = fused(%0, %2, %4, %6) : uint8 HWC cpu {
