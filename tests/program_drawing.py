@@ -15,7 +15,7 @@ from tests.programs import Drawer, Program, Ref, Step
 
 __all__ = ["draw_program"]
 
-_LINES = {line.operator.name: line for line in OPERATORS}
+_LINES: dict[str, Line] = {line.operator.name: line for line in OPERATORS}
 
 
 @functools.lru_cache(maxsize=128)
@@ -23,13 +23,13 @@ def draw_program(seed: int) -> Program:
     """The program of a seed."""
     drawer = Drawer(seed)
     for place in drawer.encoded:
-        _try(drawer, lambda place=place: draw_decoded(drawer, Ref(place)), 20)  # type: ignore[misc]
-    if drawer.chance(0.75):
+        _try(drawer, lambda place=place: draw_decoded(drawer, Ref(place)), 20)
+    if drawer.chance(0.88):
         drawer.in_chain = True
         for names, probability in PHASES:
             if drawer.chance(probability):
                 line = _LINES[drawer.random.choice(names)]
-                _try(drawer, lambda line=line: _draw_line(drawer, line), 3)  # type: ignore[misc]
+                _try(drawer, lambda line=line: _draw_line(drawer, line), 3)
         drawer.in_chain = False
     wanted = drawer.random.choice((0, 0, 1, 2)) if len(drawer.program.steps) > 2 else 4
     for _ in range(wanted):
@@ -54,7 +54,8 @@ def _try(drawer: Drawer, call: Any, tries: int) -> None:
 def _draw_call(draw: Drawer) -> None:
     """Append one call, and those that make its arguments. Raises GradivaError if it fails."""
     weights = [line.weight for line in OPERATORS] + [weight for _, weight in OTHERS]
-    chosen = draw.random.choices((*OPERATORS, *(make for make, _ in OTHERS)), weights)[0]
+    makers: list[Any] = [*OPERATORS, *(make for make, _ in OTHERS)]
+    chosen = draw.random.choices(makers, weights)[0]
     if isinstance(chosen, Line):
         _draw_line(draw, chosen)
     else:

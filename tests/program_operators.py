@@ -135,7 +135,7 @@ def draw_decoded(draw: Drawer, files: Ref) -> None:
     if draw.chance(0.3):
         given["output_type"] = draw.choice(types.BGR, types.GRAY, types.YCbCr, types.ANY_DATA)
     if draw.chance(0.2):
-        given["dtype"] = draw.choice("float32", "uint16", "int16")
+        given["dtype"] = draw.choice("float32", "int16")
     decoders = gradiva.decoders
     if kind < 0.7:
         draw.call("decoders.image", decoders.image, files, **given)
@@ -148,7 +148,7 @@ def draw_decoded(draw: Drawer, files: Ref) -> None:
         draw.call("random_crop_generator", _drawn_window, files)
 
 
-DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "float32", "float32")
+DTYPES = ("uint8", "uint8", "uint8", "float32", "float32", "float32", "int16", "int16", "int32")
 OPERATORS = (
     Line(gradiva.crop, 5, {"dtype": lambda draw, image: draw.choice(None, None, "float32")},
          _window),
@@ -156,7 +156,7 @@ OPERATORS = (
     Line(gradiva.brightness_contrast, 7, {
         "brightness": number(0.5, 1.6), "contrast": number(0.4, 1.8),
         "brightness_shift": number(-0.3, 0.3), "contrast_center": number(0, 128),
-        "dtype": one_of(None, None, "uint8", "float32", "int16"),
+        "dtype": one_of(None, None, "uint8", "float32"),
     }),
     Line(gradiva.brightness, 1, {
         "brightness": Always(number(0.5, 1.6)), "brightness_shift": number(-0.3, 0.3),
@@ -165,7 +165,7 @@ OPERATORS = (
     Line(gradiva.contrast, 1, {
         "contrast": Always(number(0.4, 1.8)), "contrast_center": number(0, 200),
     }),
-    Line(gradiva.hue, 1, {"hue": Always(number(-90, 200)), "dtype": one_of("float32", "int16")}),
+    Line(gradiva.hue, 1, {"hue": Always(number(-90, 200)), "dtype": one_of("float32")}),
     Line(gradiva.saturation, 1, {"saturation": Always(number(0, 2))}),
     Line(gradiva.hsv, 1.5, {
         "hue": number(-90, 90), "saturation": number(0, 2), "value": number(0.5, 1.5),
@@ -189,11 +189,11 @@ OPERATORS = (
         "subpixel_scale": one_of(False, True),
     }, _size),
     Line(gradiva.cast, 3, {
-        "dtype": Always(one_of(*DTYPES, "uint32", "int64", "float64", "float16", "bool")),
+        "dtype": Always(one_of(*DTYPES, "uint16", "int64", "float16", "bool")),
     }),
     Line(gradiva.crop_mirror_normalize, 5, {
         "mirror": flag, "scale": one_of(1.0, 64.0), "shift": one_of(0.0, 100.0),
-        "dtype": one_of("float32", "uint8", "int8", "float16"),
+        "dtype": one_of("float32", "float32", "uint8", "float16"),
         "pad_output": one_of(False, False, True),
     }, _normalisation),
     Line(gradiva.transpose, 1.5, {}, _order),
@@ -235,9 +235,7 @@ def _subscript(draw: Drawer) -> Ref:
     image = draw.image()
     known = draw.facts[image.index]
     at = known.layout.index("H")
-    rows = draw.choice(
-        slice(1, None), slice(None, None, 2), slice(None, -1), slice(None, None, -1)
-    )
+    rows = draw.choice(slice(1, None), slice(None, None, 2), slice(None, -1), slice(None, None, -1))
     before = (slice(None),) * at
     if draw.chance(0.3):
         part: Any = (*before, rows, slice(0, draw.random.randint(2, known.width)))
@@ -246,7 +244,9 @@ def _subscript(draw: Drawer) -> Ref:
     elif draw.chance(0.4):
         flags = Ref(len(draw.program.turns[0]) - 1)
         chosen = draw.call("cast", gradiva.cast, flags, dtype="int64")
-        return draw.call("subscript", lambda x, n: x.slice[(*before, slice(n, None))], image, chosen)
+        return draw.call(
+            "subscript", lambda x, n: x.slice[(*before, slice(n, None))], image, chosen
+        )
     else:
         part = (*before, rows)
     return draw.call("subscript", lambda x: x.slice[part], image)
@@ -267,6 +267,7 @@ PHASES = (
     (("brightness_contrast", "color_twist", "hsv", "contrast", "hue", "saturation", "brightness"),
      0.7),
     (("brightness_contrast", "color_space_conversion", "cast"), 0.5),
+    (("crop",), 0.3),
     (("crop_mirror_normalize", "transpose"), 0.7),
 )  # fmt: skip
 """A chain such as people write: operators of which one is drawn, and how often."""

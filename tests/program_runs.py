@@ -1,4 +1,4 @@
-"""The ways to run a program. Each gives what every turn gave, in a form that compares bit by bit."""
+"""The ways to run a program. Each gives what every turn gave, to compare bit by bit."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def run_deferred(program: Program) -> list[Turn]:
 
 
 def run_compiled(program: Program) -> list[Turn]:
-    return _in_turns(program, capture.compile(lambda *inputs: program(*inputs)))
+    return _in_turns(program, capture.compile(program))
 
 
 def run_captured(program: Program) -> list[Turn]:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 import gradiva
-from gradiva.eager.errors import GradivaError
 from gradiva.eager.rng import enter_step, leave_step
 from tests.program_inputs import draw_turns
 
-__all__ = ["Drawer", "Facts", "Program", "Ref", "SIZE", "Step"]
+__all__ = ["SIZE", "Drawer", "Facts", "Program", "Ref", "Step"]
 
 _IMAGES = ("HWC", "CHW", "HW", "FHWC")
 _LARGEST = 40
@@ -114,8 +113,10 @@ class Program:
     def __str__(self) -> str:
         first = len(self.turns[0])
         lines = [f"program {self.seed}, declared={self.declared}:"]
-        for batches in self.turns:
-            lines.append("  turn: " + "; ".join(f"{b.type} {b.shape}" for b in batches))
+        lines += [
+            "  turn: " + "; ".join(f"{batch.type} {batch.shape}" for batch in batches)
+            for batches in self.turns
+        ]
         lines += [f"  %{first + k} = {step}" for k, step in enumerate(self.steps)]
         return "\n".join([*lines, f"  return {', '.join(f'%{k}' for k in self.outputs)}"])
 

@@ -184,8 +184,9 @@ def merge_random_calls(rewriter: Rewriter, node: Node) -> Edge | None:
 def fuse_all_but_the_last_step(graph: Graph) -> Graph:
     def shorten(rewriter: Rewriter, node: Node) -> Edge | None:
         inner = node.inputs[0].node if node.inputs else node
-        stages = isinstance(node.operator.stage, Pixelwise), isinstance(
-            inner.operator.stage, Pixelwise
+        stages = (
+            isinstance(node.operator.stage, Pixelwise),
+            isinstance(inner.operator.stage, Pixelwise),
         )
         same = node.type == inner.type
         return rewriter.inputs(node)[0] if all(stages) and same else None
@@ -195,7 +196,7 @@ def fuse_all_but_the_last_step(graph: Graph) -> Graph:
 
 def forget_roundings(rewriter: Rewriter, node: Node) -> Edge | None:
     """A pixel-wise step on what was rounded, as if it had not been."""
-    if node.operator.name != "cast" or not node.inputs[0].argument is None:
+    if node.operator.name != "cast" or node.inputs[0].argument is not None:
         return None
     reader = [one for one in rewriter.graph if any(e.node is node for e in one.inputs)]
     return rewriter.inputs(node)[0] if reader and rewriter.used_once(node) else None
