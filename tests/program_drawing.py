@@ -34,12 +34,20 @@ def draw_program(seed: int) -> Program:
     wanted = drawer.random.choice((0, 0, 1, 2)) if len(drawer.program.steps) > 2 else 4
     for _ in range(wanted):
         _try(drawer, lambda: _draw_call(drawer), 10)
-    program = drawer.finish(_draw_bad_call(drawer) if drawer.chance(0.08) else None)
-    if any(isinstance(turn, tuple) for turn in run_eager(program)[:-1]):
+    # Of two calls that fail, the one whose types are wrong is found first in a graph, and the
+    # one that is made first in dynamic mode. So at most one fails.
+    failed = _draw_bad_call(drawer) if drawer.chance(0.08) and not _fails(drawer.program) else None
+    program = drawer.finish(failed)
+    if _fails(program):
         # A pipeline does not make calls that nobody needs, and never meets their errors.
         program.fails = True
         program.outputs += tuple(program.unread)
     return program
+
+
+def _fails(program: Program) -> bool:
+    """Whether a call fails when the program runs; other random windows do not fit, it may be."""
+    return any(isinstance(turn, tuple) for turn in run_eager(program)[:-1])
 
 
 def _try(drawer: Drawer, call: Any, tries: int) -> None:
