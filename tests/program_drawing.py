@@ -36,8 +36,9 @@ def draw_program(seed: int) -> Program:
         _try(drawer, lambda: _draw_call(drawer), 10)
     # Of two calls that fail, the one whose types are wrong is found first in a graph, and the
     # one that is made first in dynamic mode. So at most one fails.
-    failed = _draw_bad_call(drawer) if drawer.chance(0.08) and not _fails(drawer.program) else None
-    program = drawer.finish(failed)
+    fails = _fails(drawer.program)
+    failed = _draw_bad_call(drawer) if drawer.chance(0.08) and not fails else None
+    program = drawer.finish(failed, may_damage=failed is None and not fails)
     if _fails(program):
         # A pipeline does not make calls that nobody needs, and never meets their errors.
         program.fails = True

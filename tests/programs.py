@@ -231,11 +231,11 @@ class Drawer:
         size = {} if kind > 0.95 else {"batch_size": SIZE}
         return self.call("random.coin_flip", gradiva.random.coin_flip, **size)
 
-    def finish(self, failed: Step | None) -> Program:
+    def finish(self, failed: Step | None, may_damage: bool) -> Program:
         """Choose the outputs: the last value, and perhaps others."""
         program = self.program
         first, last = len(program.turns[0]), len(self.facts) - 1
-        if failed is None and self.encoded and self.chance(0.12):
+        if may_damage and self.encoded and self.chance(0.12):
             self._damage()
         if failed is not None:
             program.fails = True
