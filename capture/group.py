@@ -79,9 +79,9 @@ def run_group(
         try:
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
-            if calls and isinstance(calls[0].operator.stage, Images):
-                # Alone, the decoder would have had its say before this.
-                raise UnfitError("an error after a decoder") from None
+            if calls:
+                # Alone, the members before would have had their say before this.
+                raise UnfitError("an error after the first member") from None
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
         calls.append(call)
@@ -89,7 +89,13 @@ def run_group(
         if float16 in (call.types[0].dtype, call.inputs[0].dtype):
             raise UnfitError("float16")
     target = Batch.empty(image.geometry, image.type, source.provenance)
-    _Pass(source, calls, target, functools.partial(_blame, members[0], source, locate)).run()
+    blame = functools.partial(_blame, members[0], source, locate)
+    try:
+        _Pass(source, calls, target, blame).run()
+    except GradivaError as error:
+        if error.operator is None:  # of a member that has to be found: they run one by one
+            raise UnfitError("an error of a member") from None
+        raise
     return target
 
 

@@ -225,7 +225,16 @@ def test_move_refuses() -> None:
     def past_other_neighbours() -> Any:
         return fn.flip(fn.gaussian_blur(images(), sigma=1.0))
 
-    for function in (read_twice, filled, converted, kept, past_a_resize, past_other_neighbours):
+    def past_other_channels() -> Any:
+        gray = fn.color_space_conversion(
+            images(), image_type=gradiva.types.RGB, output_type=gradiva.types.GRAY
+        )
+        return fn.crop(gray, crop=(6, 5), out_of_bounds_policy="trim_to_shape", fill_values=[3.0])
+
+    for function in (
+        read_twice, filled, converted, kept, past_a_resize, past_other_neighbours,
+        past_other_channels,
+    ):  # fmt: skip
         assert refuses(move, function), function
 
 

@@ -220,6 +220,20 @@ def test_an_error_inside_a_group_is_that_of_the_user() -> None:
     assert fused.value.location.text == "cut = gradiva.crop(small, crop=(6, 10))"
 
 
+def test_an_error_of_the_parameters_is_that_of_the_user() -> None:
+    """It is found when the kernels are made ready, not by a shape rule."""
+
+    def function(source: Any) -> Any:
+        bright = gradiva.brightness(gradiva.flip(source), brightness=1.5)
+        return gradiva.crop_mirror_normalize(bright, mean=[1.0] * 5)
+
+    with pytest.raises(gradiva.OperatorValueError) as eager:
+        function(gradiva.as_batch(feed(), layout="HWC"))
+    with pytest.raises(gradiva.OperatorValueError) as fused:
+        run(optimise(graph_of(lambda: function(images()))))
+    assert str(fused.value) == str(eager.value)
+
+
 def test_an_error_in_a_lowered_call_names_the_call_of_the_user() -> None:
     def function(source: Any) -> Any:
         return gradiva.crop_mirror_normalize(source, crop=(6, 10), mirror=1, mean=[9.0])
