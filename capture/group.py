@@ -80,9 +80,9 @@ def run_group(
         try:
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
-            if calls and isinstance(calls[0].operator.stage, Images):
-                # Alone, the decoder would have had its say before this.
-                raise UnfitError("an error after a decoder") from None
+            if calls:
+                # Alone, the members before would have had their say before this.
+                raise UnfitError("an error after the first member") from None
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
         calls.append(call)
@@ -90,7 +90,13 @@ def run_group(
         if float16 in (call.types[0].dtype, call.inputs[0].dtype):
             raise UnfitError("float16")
     target = Batch.empty(image.geometry, image.type, source.provenance)
-    _Pass(source, calls, target, functools.partial(_blame, members[0], source, locate)).run()
+    blame = functools.partial(_blame, members[0], source, locate)
+    try:
+        _Pass(source, calls, target, blame).run()
+    except GradivaError as error:
+        if error.operator is None:  # of a member that has to be found: they run one by one
+            raise UnfitError("an error of a member") from None
+        raise
     return target
 
 
@@ -185,7 +191,7 @@ class _Pass:
         count = int(channels[0])
         if (channels != count).any():
             raise UnfitError("samples with different numbers of channels")
-        steps, made = self._steps(count)
+        steps, made = self._steps(count, planar="C" in layout[:at])
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
@@ -243,8 +249,9 @@ class _Pass:
         geometry: Geometry = moved[-1].geometries[0] if moved else self.source.geometry
         return geometry.shapes
 
-    def _steps(self, channels: int) -> tuple[list[Step], int]:
-        """The steps of the chain, and the channels that come out."""
+    def _steps(self, channels: int, planar: bool) -> tuple[list[Step], int]:
+        """The steps of the chain, and the channels that come out. planar: whether each plane of
+        the input passes as an image of one channel."""
         steps: list[Step] = []
         if self.rows is not None:
             dtype = self.rows.types[0].dtype
@@ -256,6 +263,8 @@ class _Pass:
             steps.append(step_of(call, call.operator.stage, made))
             if steps[-1].parameters.shape[1] not in (1, made):
                 raise UnfitError("parameters of other channels")
+            if planar and call.operator.stage.row.kind == "mixing":
+                raise UnfitError("channels that are planes")
             made = steps[-1].made
         return steps, made
 

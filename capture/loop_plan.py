@@ -153,7 +153,10 @@ class LoopPlan:
         self._numbers = {
             "source": source,
             "leaves": numbers,
-            "kept": [(key, len(self._calls[key].types)) for key in sorted(self._kept)],
+            "kept": [
+                (key, len(self._calls[key].types), self._calls[key].single)
+                for key in sorted(self._kept)
+            ],
             "known": frozenset(self._calls),
         }
         return builder.finish(
@@ -179,7 +182,7 @@ class _Compiled:
         self.program = Program(optimise(graph))
         self._types = types
         self._leaves: dict[int, Leaf] = facts["leaves"]
-        self._kept: list[tuple[int, int]] = facts["kept"]
+        self._kept: list[tuple[int, int, bool]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
 
     def compute(self, item: Item, pool: WorkerPool) -> None:
@@ -207,8 +210,10 @@ class _Compiled:
             item.failure = "the loop was stopped"
             return
         results: dict[int, tuple[Batch, ...]] = {}
-        for signature, count in self._kept:
-            results[signature] = tuple(next(outputs) for _ in range(count))
+        for signature, count, single in self._kept:
+            batches = tuple(next(outputs) for _ in range(count))
+            if size or not single:  # one value for no samples is not in a batch of none
+                results[signature] = batches
         item.results, item.known = results, self._known
 
 

@@ -57,12 +57,14 @@ def note(
         else:
             static = as_argument(argument, value, size)
             attributes[name] = _hashable(static)
+    # Drawn before the types are checked, as in dynamic mode: a call that fails counts as well.
+    key = random_key(common) if operator.random else None
     types = _infer(operator, refs, attributes)
     pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
     pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:
-        pending.key = random_key(common)
+        pending.key = key
         there = tuple(
             ref.source.batch
             for ref in refs

@@ -18,6 +18,7 @@ from .compiler import optimise
 from .graph import Edge, Graph, GraphBuilder, Node, key_of
 from .lazy import Leaf, Pending, Ref, leaf_of
 from .leaves import constant, parameter, random_key
+from .note import run_now
 from .program import Program, Values
 
 __all__ = ["Plans", "evaluate"]
@@ -53,6 +54,11 @@ class Plans:
 
 def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
+    if not all(pending.size or pending.single for pending in targets):
+        # One value, not one per sample, is there also when there are no samples.
+        for pending in _needed([target for target in targets if target.single]):
+            run_now(pending)
+        targets = [target for target in targets if not target.single]
     order = _needed(targets)
     if not order:
         return

@@ -119,9 +119,11 @@ class Geometry:
 @lru_cache(maxsize=256)
 def _repeated(count: int, shape: tuple[int, ...]) -> Geometry:
     base = Geometry.equal(count, shape)
+    if not count:
+        return base  # of no samples, whatever lies in the memory
     offsets = np.zeros(count, np.int64)
     offsets.flags.writeable = False
-    return Geometry(base.shapes, offsets, math.prod(shape), True, count <= 1, count == 1)
+    return Geometry(base.shapes, offsets, math.prod(shape), True, count == 1, count == 1)
 
 
 @lru_cache(maxsize=256)

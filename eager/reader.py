@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, cast
+from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .rng import enter_step, get_default_rng, leave_step
 from .source import Source, SourceOperator
 from .threads import default_pool
 
-__all__ = ["Epoch", "Reader", "loop_makers", "reader_class"]
+__all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class"]
 
 loop_makers: list[Callable[..., Any]] = []
 """What makes captured loops, `(source, operator, single, strict)`; the room with graphs puts it
@@ -25,6 +25,43 @@ here."""
 P = ParamSpec("P")
 
 tqdm = lazy_module("tqdm.auto", "tqdm")
+
+
+class Loop(Iterator[Any], Protocol):
+    """A captured loop: an iterator that can tell what was computed ahead."""
+
+    @property
+    def graph(self) -> Any:
+        """The optimised graph that is run ahead, or None as long as there is none."""
+
+    def explain(self) -> Any:
+        """How many calls were computed ahead, and each that was not with its line and reason."""
+
+    def close(self) -> None:
+        """Stop reading ahead. The next loop goes on where this one was left."""
+
+
+class _Watched(Iterator[Any]):
+    """An epoch with a progress bar."""
+
+    def __init__(self, epoch: Iterator[Any], bar: Any) -> None:
+        self._epoch = epoch
+        self._bar = bar
+
+    def __next__(self) -> Any:
+        try:
+            item = next(self._epoch)
+        except BaseException:
+            self._bar.close()
+            raise
+        self._bar.update()
+        return item
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._epoch, name)
+
+    def __del__(self) -> None:
+        self._bar.close()
 
 
 class Epoch(Iterator[Any]):
@@ -129,6 +166,25 @@ class Reader:
             self._loop: Callable[[], Any] = _nobody
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
+    @overload
+    def next_epoch(
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        *,
+        capture: Literal[True],
+        progress: bool = False,
+        strict: bool = False,
+    ) -> Loop: ...
+    @overload
+    def next_epoch(
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        capture: bool = False,
+        progress: bool = False,
+        strict: bool = False,
+    ) -> Iterator[Any]: ...
     def next_epoch(
         self,
         batch_size: int | None = None,
@@ -169,8 +225,7 @@ class Reader:
             return epoch
         left = self._source.remaining()
         total = None if left is None else -(-left // (batch_size or 1))
-        bar = tqdm.tqdm(epoch, total=total, desc=self.name)
-        return cast("Iterator[Any]", iter(bar))
+        return _Watched(epoch, tqdm.tqdm(total=total, desc=self.name))
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,

@@ -225,6 +225,9 @@ def test_samples_and_progress(photographs: Path, capsys: pytest.CaptureFixture[s
     assert len(samples) == 7
     assert all(isinstance(value, gradiva.Tensor) for pair in samples for value in pair)
     assert len(list(reader.next_epoch(batch_size=2, progress=True))) == 4
+    loop = reader.next_epoch(batch_size=2, progress=True, capture=True)
+    assert len([gradiva.decoders.image(files).evaluate() for files, _ in loop]) == 4
+    assert loop.explain().share == 1.0
     assert "4/4" in capsys.readouterr().err
     with pytest.raises(ValueError, match="`batch_size`"):
         reader.next_epoch(batch_size=0)

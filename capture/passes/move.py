@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradiva.eager.pixelwise import Pixelwise
 from gradiva.eager.stages import Reindex
+from gradiva.ops.image.flip import flip
 
 from ..graph import Edge, Graph, Node
 from ..rewrite import Rewriter, rewrite
@@ -31,6 +32,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
         return None  # what is filled in, or converted, must not pass the other operator
     images = rewriter.inputs(inner)
     view = (images[0], *rewriter.inputs(node)[1:])
+    if inner.operator.stage.made and node.operator is not flip:
+        return None  # a window checks, fills and names the channels that it is given
     attributes = dict(node.attributes)
     types = infer(node.operator, view, attributes)
     after = infer(inner.operator, images, dict(inner.attributes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gradiva.eager.device import require_cpu
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.provenance import Provenance
-from gradiva.eager.reader import loop_makers
+from gradiva.eager.reader import Loop, loop_makers
 from gradiva.eager.rng import enter_step, leave_step
 from gradiva.eager.tensor import Tensor, as_tensor
 from gradiva.eager.value import SampleType
@@ -70,9 +70,7 @@ class ExternalSource:
         enter_step(self._token, positions)
         return values[0] if self._count == 1 else tuple(values)
 
-    def captured(
-        self, batch_size: int, ctx: object = None, *, strict: bool = False
-    ) -> Iterator[Any]:
+    def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
         """Loop over the items as batches, while the calls made in the loop's body are captured:
         from the second turn on they are computed ahead, fused.
 
@@ -82,9 +80,7 @@ class ExternalSource:
         loop = self._loop()
         if loop is not None:
             loop.pause()
-        made: Iterator[Any] = loop_makers[0](
-            _Ahead(self, batch_size), external_source, False, strict
-        )
+        made: Loop = loop_makers[0](_Ahead(self, batch_size), external_source, False, strict)
         self._loop = weakref.ref(made)
         return made
 
