@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradiva.eager.borrow import borrowed
 from gradiva.eager.jit import jit
 from gradiva.eager.strips import (
     MIRROR,
@@ -211,6 +212,11 @@ def resample_range(
 ) -> None:  # fmt: skip
     """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
     there."""
+    src, src_offsets, sizes = borrowed(src), borrowed(src_offsets), borrowed(sizes)
+    window, roi, filters = borrowed(window), borrowed(roi), borrowed(filters)
+    starts, weights, lines = borrowed(starts), borrowed(weights), borrowed(lines)
+    marks, samples, group = borrowed(marks), borrowed(samples), borrowed(group)
+    steps, scratch = borrowed(steps), borrowed(scratch)
     taps = np.zeros(3, np.int64)
     last = np.full((3, 9), np.nan)
     own, pace = parameters.ctypes.data, 4 * parameters.shape[1]
