@@ -1,19 +1,22 @@
 """Runs a compiled graph again and again, ahead of the user.
 
-One scheduler thread per pipeline makes batches into a bounded queue; the work inside a batch is
-split by sample over the pipeline's worker pool. A batch is an object with its own buffers and its
-own error: a bad sample fails that batch, and the next one is made as if nothing had happened.
+One scheduler thread per pipeline reads its sources, batch after batch. Two runners take turns to
+run the graph on what was read: while one prepares a batch, or waits for its last samples, the
+worker pool goes on with that of the other. The work inside a batch is split by sample.
+Batches enter a bounded queue in their order. A batch is an object with its own buffers and its own
+error: a bad sample fails that batch, and the next one is made as if nothing had happened.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import queue
 import threading
 import time
 import weakref
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +30,22 @@ from .program import Outputs, Positions, Program, Values
 
 __all__ = ["Executor", "Plan"]
 
+_RUNNERS = 2
+
+
+class _Read(NamedTuple):
+    """What was read for a batch."""
+
+    values: Values
+    size: int
+    positions: dict[Any, Positions]
+
 
 class Plan:
-    """A program with its sources opened: `run` makes the next batch of each output."""
+    """A program with its sources opened: `run` makes the next batch of each output.
+
+    `read` is for one thread; `compute` may be called by several, each with what was read for it.
+    """
 
     def __init__(self, graph: Graph, batch_size: int, seed: int, pool: WorkerPool) -> None:
         self.graph = graph
@@ -56,19 +72,27 @@ class Plan:
 
     def run(self) -> Outputs:
         """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
-        recording = trace.active
-        started = 0 if recording is None else recording.now()
+        return self.compute(self.read(self.pool))
+
+    def read(self, pool: WorkerPool) -> _Read:
+        """What the next iteration is made of. Raises as `run` does."""
         values: Values = {}
-        size = self._read(values)
+        size = self._read(values, pool)
         positions = self._positions(values, size)
         self.iteration += 1
-        outputs = self.program.run(values, size, positions, self.seed, self.pool)
+        return _Read(values, size, positions)
+
+    def compute(self, read: _Read) -> Outputs:
+        """The outputs for what was read. Raises GradivaError."""
+        recording = trace.active
+        started = 0 if recording is None else recording.now()
+        outputs = self.program.run(*read, self.seed, self.pool)
         if recording is not None:
-            facts = {"batch": recording.made, "samples": size}
+            facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
         return outputs
 
-    def _read(self, values: Values) -> int:
+    def _read(self, values: Values, pool: WorkerPool) -> int:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
@@ -77,7 +101,7 @@ class Plan:
             if recording is not None:
                 began = recording.start(node.operator.name)
             try:
-                batches = source.read(self.batch_size, self.pool)
+                batches = source.read(self.batch_size, pool)
             except GradivaError as error:
                 failure = failure or self.program.locate(error, node)
                 continue
@@ -125,13 +149,25 @@ class Executor:
         self.plan = plan
         self.depth = depth
         self.threaded = threaded
+        self.taken = 0
+        """Batches that were handed out, errors included."""
         self._ready: deque[Outputs | BaseException] = deque()
+        self._early: dict[int, Outputs | BaseException] = {}
+        self._begun = self._finished = 0
         self._changed = threading.Condition()
         self._ended = False
         self._end_was_met = False
         self._closed = False
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._read: queue.SimpleQueue[tuple[int, _Read] | None] = queue.SimpleQueue()
         self._process = os.getpid()
+        threads = plan.pool.num_threads
+        self._overlaps = threaded and depth > 1 and threads > 1
+        self._reading = plan.pool
+        if self._overlaps:
+            plan.pool.apart = True
+            # What is read must not wait behind what is computed.
+            self._reading = WorkerPool(threads)
         _executors.add(self)
 
     def get(self) -> Outputs:
@@ -141,22 +177,21 @@ class Executor:
             raise OperatorRuntimeError(f"this pipeline {why}")
         if not self.threaded:
             return self._run_here()
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._schedule, name="gradiva-scheduler", daemon=True
-            )
-            self._thread.start()
+        if not self._threads:
+            self._start()
         with self._changed:
             began = 0 if self._ready else time.perf_counter_ns()
             while not self._ready:
                 self._changed.wait(1.0)
-                if not self._ready and (self._closed or not self._thread.is_alive()):
+                alive = all(thread.is_alive() for thread in self._threads)
+                if not self._ready and (self._closed or not alive):
                     raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
             item = self._ready.popleft()
             self._changed.notify_all()
             recording = trace.active
             if recording is not None:
                 recording.taken(self.plan.pool, began, len(self._ready))
+            self.taken += not isinstance(item, StopIteration)
         if isinstance(item, BaseException):
             # Raised once more at each call after the end, until `reset`.
             if isinstance(item, StopIteration):
@@ -166,39 +201,90 @@ class Executor:
             raise item
         return item
 
+    def _start(self) -> None:
+        targets = [("scheduler", self._schedule)]
+        if self._overlaps:
+            targets += [(f"runner-{index}", self._serve) for index in range(_RUNNERS)]
+        for name, target in targets:
+            thread = threading.Thread(target=target, name=f"gradiva-{name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
     def _run_here(self) -> Outputs:
         if self._end_was_met:
             raise StopIteration
+        trace.place.batch = self.taken
+        if trace.active is not None:
+            trace.active.begun(self.plan.pool)
         try:
-            return self.plan.run()
+            outputs = self.plan.run()
         except StopIteration:
             self._end_was_met = True
             raise
+        except BaseException:
+            self.taken += 1
+            raise
+        self.taken += 1
+        return outputs
 
     def _schedule(self) -> None:
+        """Read for one batch after the other; run the graph too, where there are no runners."""
         while True:
             with self._changed:
-                began = time.perf_counter_ns() if len(self._ready) >= self.depth else 0
-                while not self._closed and (self._ended or len(self._ready) >= self.depth):
+                began = time.perf_counter_ns() if self._is_full() else 0
+                while not self._closed and (self._ended or self._is_full()):
                     self._changed.wait()
                 if self._closed:
                     return
                 recording = trace.active
                 if recording is not None and began:
                     recording.done(self.plan.pool, "wait", "wait: the queue is full", began)
-            item: Outputs | BaseException
+                number, self._begun = self._begun, self._begun + 1
+            trace.place.batch = number
+            if trace.active is not None:
+                trace.active.begun(self.plan.pool)
             try:
-                item = self.plan.run()
+                read = self.plan.read(self._reading)
             except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
-                item = error
-            with self._changed:
-                self._ended = isinstance(item, StopIteration)
-                self._ready.append(item)
+                self._put(number, error)
+                continue
+            if self._overlaps:
+                self._read.put((number, read))
+            else:
+                self._compute(number, read)
+            del read
+
+    def _is_full(self) -> bool:
+        """Whether all batches are ready or under way that may be."""
+        return len(self._ready) + self._begun - self._finished >= self.depth
+
+    def _serve(self) -> None:
+        """One of the runners."""
+        while (work := self._read.get()) is not None:
+            trace.place.batch = work[0]
+            self._compute(*work)
+            del work  # a waiting thread must not keep the last batch's buffers alive
+
+    def _compute(self, number: int, read: _Read) -> None:
+        item: Outputs | BaseException
+        try:
+            item = self.plan.compute(read)
+        except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
+            item = error
+        self._put(number, item)
+
+    def _put(self, number: int, item: Outputs | BaseException) -> None:
+        """Into the queue, once all batches before it are there."""
+        with self._changed:
+            self._ended = self._ended or isinstance(item, StopIteration)
+            self._early[number] = item
+            while self._finished in self._early:
+                self._ready.append(self._early.pop(self._finished))
+                self._finished += 1
                 recording = trace.active
                 if recording is not None:
                     recording.put(self.plan.pool, len(self._ready))
-                self._changed.notify_all()
-            del item
+            self._changed.notify_all()
 
     def waiting(self) -> int:
         """Batches that are ready and not yet handed out."""
@@ -220,12 +306,17 @@ class Executor:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self.plan.pool.cancelled = True
-        if self._thread not in (None, threading.current_thread()):
-            assert self._thread is not None
-            self._thread.join(timeout)
+        self.plan.pool.cancelled = self._reading.cancelled = True
+        for _ in range(_RUNNERS):
+            self._read.put(None)
+        until = time.monotonic() + timeout
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(until - time.monotonic(), 0.0))
         self._ready.clear()
-        self.plan.pool.close()
+        self._early.clear()
+        for pool in (self.plan.pool, self._reading):
+            pool.close()
 
 
 _executors: weakref.WeakSet[Executor] = weakref.WeakSet()

@@ -76,13 +76,13 @@ class Program:
             if pool.cancelled:
                 raise StopIteration
             if recording is not None:
-                began = recording.start(node.operator.name)
+                began = recording.start(_title(node))
             try:
                 outputs = self._call(node, values, size, positions, seed, pool, keys)
             except GradivaError as error:
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
-                recording.call(pool, "operator", node.operator.name, began, outputs)
+                recording.call(pool, "operator", _title(node), began, outputs)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
@@ -202,6 +202,13 @@ def _drawn(
         positions = all_positions.get(source.node, positions)
     own = node.attribute("seed")
     return RandomKey(seed if own is None else own, node.attribute("number")), positions
+
+
+def _title(node: Node) -> str:
+    """What a timeline calls a node: a group by the members at its ends."""
+    if not node.members:
+        return node.operator.name
+    return f"{node.members[0].operator.name} ... {node.members[-1].operator.name}"
 
 
 def _constant(node: Node, size: int) -> Batch:

@@ -47,7 +47,7 @@ def record_timeline(executor: Executor, batches: int) -> Timeline:
     with ExitStack() as stack:
         # Under the lock of the queue, so that batches are counted from the same moment.
         with executor._changed:
-            recording = stack.enter_context(record(pool, executor.waiting()))
+            recording = stack.enter_context(record(pool, executor.taken))
         while not ended and (recording.first is None or taken - recording.first < batches):
             began = recording.now()
             try:
@@ -57,8 +57,6 @@ def record_timeline(executor: Executor, batches: int) -> Timeline:
             else:
                 recording.done(pool, "run", "run", began, batch=taken)
                 taken += 1
-                if not executor.threaded:
-                    recording.made = taken
     return Timeline(recording, executor.plan.graph.title, taken, ended)
 
 
@@ -228,7 +226,7 @@ class Timeline:
                 shown = event.thread == thread and event.phase == "X"
                 if not shown or event.kind in ("batch", "run"):
                     continue
-                if event.kind == "range" and name == "gradiva-scheduler":
+                if event.kind == "range" and not _is_worker(name):
                     continue  # within operators, which are drawn there
                 left = _LABEL + (event.begin - self._begin) * scale
                 wide = (event.end - event.begin) * scale
@@ -261,6 +259,10 @@ def _metadata(kind: str, process: int, thread: int, name: str) -> dict[str, Any]
     return {"name": kind, "ph": "M", "pid": process, "tid": thread, "ts": 0, "args": {"name": name}}
 
 
-def _rank(name: str) -> tuple[bool, int, str]:
-    """The scheduler before the workers, these by number."""
-    return (name != "gradiva-scheduler", len(name), name)
+def _is_worker(name: str) -> bool:
+    return name.removeprefix("gradiva-").isdigit()
+
+
+def _rank(name: str) -> tuple[bool, bool, int, str]:
+    """The scheduler before the runners before the workers, these by number."""
+    return (name != "gradiva-scheduler", _is_worker(name), len(name), name)

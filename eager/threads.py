@@ -40,6 +40,8 @@ class _Job:
         self.errors: list[tuple[int, BaseException]] = []
         self.lock = threading.Lock()
         self.finished = threading.Event()
+        # Asked of the calling thread: it alone knows.
+        self.origin = None if trace.active is None else trace.active.origin()
 
     def work(self) -> None:
         recording, began = trace.active, 0
@@ -49,8 +51,8 @@ class _Job:
             try:
                 if not self.pool.cancelled:
                     self.task(begin, end)
-                if recording is not None:
-                    recording.range(self.pool, began, begin, end)
+                if recording is not None and self.origin is not None:
+                    recording.range(self.pool, self.origin, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
                 self.errors.append((begin, error))
             with self.lock:
@@ -60,12 +62,17 @@ class _Job:
 
 
 class WorkerPool:
-    """`num_threads` threads, the calling one included: one fewer is started, on first use."""
+    """`num_threads` threads, the calling one included: one fewer is started, on first use.
 
-    def __init__(self, num_threads: int) -> None:
+    apart: the calling thread only waits, and as many threads are started. Then several threads may
+    call: the work of one fills the gaps that the other leaves.
+    """
+
+    def __init__(self, num_threads: int, apart: bool = False) -> None:
         if num_threads < 1:
             raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
         self.num_threads = num_threads
+        self.apart = apart
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -79,7 +86,7 @@ class WorkerPool:
 
         If some raise, the error of the range that begins first is raised, whatever the timing.
         """
-        if len(ranges) == 1 or self.num_threads == 1 or self._closed:
+        if len(ranges) == 1 or self.num_threads == 1 or self._closed or _serving.set:
             for begin, end in ranges:
                 if not self.cancelled:
                     task(begin, end)
@@ -87,10 +94,14 @@ class WorkerPool:
         if not self._threads:
             self._start()
         job = _Job(task, ranges, self)
-        for _ in range(min(self.num_threads, len(ranges)) - 1):
+        helpers = min(self.num_threads, len(ranges))
+        for _ in range(helpers if self.apart else helpers - 1):
             self._jobs.put(job)
-        job.work()
-        job.finished.wait()
+        if not self.apart:
+            job.work()
+        while not job.finished.wait(1.0):
+            if self._closed:
+                job.work()  # nobody else will
         if job.errors:
             raise min(job.errors, key=lambda entry: entry[0])[1]
 
@@ -98,7 +109,7 @@ class WorkerPool:
         with self._lock:
             if self._threads or self._closed:
                 return
-            for index in range(self.num_threads - 1):
+            for index in range(self.num_threads if self.apart else self.num_threads - 1):
                 # Daemons, so that an undisposed pool cannot hold up the exit of the interpreter;
                 # the exit hook below stops them while the interpreter is still whole.
                 thread = threading.Thread(
@@ -123,7 +134,17 @@ class WorkerPool:
             self._jobs.put(None)
 
 
+class _Serving(threading.local):
+    """Whether the calling thread is one of a pool: what it calls in turn, it does alone."""
+
+    set = False
+
+
+_serving = _Serving()
+
+
 def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
+    _serving.set = True
     while (job := jobs.get()) is not None:
         job.work()
         job = None  # a waiting thread must not keep the last batch's buffers alive

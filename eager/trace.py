@@ -21,6 +21,10 @@ active: Recording | None = None
 """The trace that is being recorded, one at a time in a process."""
 
 
+place = threading.local()
+"""What the calling thread works for: `batch`, counted from the pipeline's first, and `operator`."""
+
+
 class Event(NamedTuple):
     """phase: "X" for what takes time, "C" for a count; begin, end: in nanoseconds."""
 
@@ -39,50 +43,57 @@ class Recording:
     Appending to a list is atomic: no lock is needed.
     """
 
-    def __init__(self, owner: Any, ready: int) -> None:
+    def __init__(self, owner: Any, taken: int) -> None:
         self.owner = owner
         self.events: list[Event] = []
         self.threads: dict[int, str] = {}
         self.begin = time.perf_counter_ns()
         self.end: int | None = None
-        self.current = "range"
-        """The operator that the worker threads are busy with."""
-        self.made = ready
-        """Batches put into the queue: the number of the batch that is being made."""
         self.first: int | None = None
         """The number of the first batch that was wholly made in sight."""
+        self._taken = taken
 
     now = staticmethod(time.perf_counter_ns)
 
+    def number(self) -> int:
+        """The number of the batch that the calling thread works for: 0 is the next to be taken."""
+        return getattr(place, "batch", self._taken) - self._taken
+
+    def begun(self, owner: Any) -> int:
+        """The calling thread begins to make a batch; returns the time."""
+        if self.first is None and owner is self.owner:
+            self.first = self.number()
+        return time.perf_counter_ns()
+
     def start(self, name: str) -> int:
-        """Say which operator the worker threads serve from now on; returns the time."""
-        self.current = name
+        """Say which operator the calling thread runs from now on; returns the time."""
+        place.operator = name
         return time.perf_counter_ns()
 
     def done(self, owner: Any, kind: str, name: str, began: int, **facts: Any) -> None:
         """Something that began at `began`, in the calling thread, has just ended."""
-        if kind == "batch" and self.first is None and owner is self.owner:
-            self.first = self.made
         self._add(owner, "X", kind, name, began, facts)
 
     def call(self, owner: Any, kind: str, name: str, began: int, outputs: tuple[Any, ...]) -> None:
         """A source was read or an operator run: `outputs` are its batches."""
         size = max(map(len, outputs), default=0)
         nbytes = sum(batch.nbytes for batch in outputs)
-        self._add(
-            owner, "X", kind, name, began, {"batch": self.made, "samples": size, "bytes": nbytes}
-        )
+        facts = {"batch": self.number(), "samples": size, "bytes": nbytes}
+        self._add(owner, "X", kind, name, began, facts)
 
-    def range(self, owner: Any, began: int, first: int, end: int) -> None:
+    def origin(self) -> tuple[str, int]:
+        """The operator and the batch that the calling thread works for."""
+        return getattr(place, "operator", "range"), self.number()
+
+    def range(self, owner: Any, origin: tuple[str, int], began: int, first: int, end: int) -> None:
         """A thread of the pool has done its share of an operator: samples first to end - 1."""
-        facts = {"first": first, "samples": end - first}
-        self._add(owner, "X", "range", self.current, began, facts)
+        operator, batch = origin
+        facts = {"batch": batch, "first": first, "samples": end - first}
+        self._add(owner, "X", "range", operator, began, facts)
 
     def put(self, owner: Any, length: int) -> None:
         """A batch was put into the queue, which now holds `length`. Called under its lock."""
-        if owner is self.owner:
-            self._count(owner, length)
-            self.made += 1
+        self._count(owner, length)
 
     def taken(self, owner: Any, began: int, length: int) -> None:
         """A batch was taken from the queue; began: of the wait for it, 0 if there was none."""
@@ -107,13 +118,13 @@ class Recording:
 
 
 @contextmanager
-def record(owner: Any, ready: int) -> Iterator[Recording]:
-    """Record what is done for `owner` in the block; `ready` batches are waiting at its start.
+def record(owner: Any, taken: int) -> Iterator[Recording]:
+    """Record what is done for `owner` in the block; `taken` batches were taken before.
 
     Raises OperatorRuntimeError if another trace is being recorded.
     """
     global active
-    recording = Recording(owner, ready)
+    recording = Recording(owner, taken)
     with _lock:
         if active is not None:
             raise OperatorRuntimeError("another trace is being recorded in this process")
