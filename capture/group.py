@@ -9,8 +9,6 @@ kernels raises `UnfitError` before any work.
 from __future__ import annotations
 
 import functools
-import math
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,43 +17,16 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import float16
 from gradiva.eager.errors import GradivaError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.memory import allocate
-from gradiva.eager.pixelwise import Pixelwise, step_of
 from gradiva.eager.run import Call, blamed, prepare
-from gradiva.eager.stages import Images, Planes, Reindex, Rows, View
-from gradiva.eager.strips import (
-    FRAMES,
-    LAST,
-    MIRROR,
-    PIECE,
-    PIXELS,
-    ROWS,
-    SOURCE,
-    SOURCE_FRAME,
-    SOURCE_ROW,
-    TARGET,
-    TARGET_FRAME,
-    TARGET_PLANE,
-    TARGET_ROW,
-    UPSIDE_DOWN,
-    Chain,
-    Step,
-    run_strips,
-    table,
-)
 from gradiva.eager.threads import WorkerPool
 
 from .graph import Node, Opaque
+from .sweep import Sweep, UnfitError
 
 __all__ = ["UnfitError", "run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
-
-
-class UnfitError(Exception):
-    """The data do not suit the fused kernels; the argument says why."""
 
 
 def run_group(
@@ -92,7 +63,7 @@ def run_group(
     target = Batch.empty(image.geometry, image.type, source.provenance)
     blame = functools.partial(_blame, members[0], source, locate)
     try:
-        _Pass(source, calls, target, blame).run()
+        Sweep(source, calls, target, blame).run()
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
             raise UnfitError("an error of a member") from None
@@ -131,193 +102,3 @@ def _prepared(
         else:
             given[edge.argument] = value
     return prepare(member.operator, (image, *others), given, size, pool, key, positions)
-
-
-class _Pass:
-    """The calls of a group sorted by what they do, and then the tables for the kernels."""
-
-    def __init__(
-        self,
-        source: Batch,
-        calls: list[Call],
-        target: Batch,
-        blame: Callable[[GradivaError], GradivaError],
-    ) -> None:
-        self.source, self.calls, self.target = source, calls, target
-        self.blame = blame
-        self.decoder: Call | None = None
-        self.before: list[Call] = []
-        self.rows: Call | None = None
-        self.after: list[Call] = []
-        self.pixels: list[Call] = []
-        self.planes = False
-        for call in calls:
-            self._sort(call)
-
-    def _sort(self, call: Call) -> None:
-        stage = call.operator.stage
-        if isinstance(stage, Images) and call is self.calls[0]:
-            self.decoder = call
-            shapes = call.geometries[0].shapes
-            # One sample at a time, each at the start of its own memory.
-            place = Geometry(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
-            nothing = np.empty(0, _dtype(call))
-            self.source = Batch(nothing, place, call.types[0], self.source.provenance)
-        elif isinstance(stage, Pixelwise):
-            self.pixels.append(call)
-        elif self.planes or (self.pixels and not isinstance(stage, Planes)):
-            raise UnfitError("a window after a change of values")
-        elif isinstance(stage, Reindex):
-            (self.before if self.rows is None else self.after).append(call)
-        elif isinstance(stage, Rows) and self.rows is None:
-            self.rows = call
-        elif isinstance(stage, Planes) and stage.fits(call):
-            self.planes = True
-        else:
-            raise UnfitError(call.operator.name)
-
-    def run(self) -> None:
-        source, target, size = self.source, self.target, len(self.source)
-        layout = source.layout or self.calls[0].types[0].layout or ""
-        if self.decoder is not None and len(self.calls) == 1:
-            raise UnfitError("a decoder alone")
-        at = layout.find("HW")
-        if at < 0 or layout[at + 2 :] not in ("", "C"):
-            raise UnfitError(f"the layout {layout!r}")
-        if self.rows is not None and "D" in layout:
-            raise UnfitError("a volume")
-        shapes, ends = source.geometry.shapes, self._image_shapes()
-        channels = shapes[:, at + 2 :].prod(axis=1)
-        count = int(channels[0])
-        if (channels != count).any():
-            raise UnfitError("samples with different numbers of channels")
-        steps, made = self._steps(count, planar="C" in layout[:at])
-        here, there = source.data.itemsize, target.data.itemsize
-        kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
-        height, width = ends[:, at], ends[:, at + 1]
-        samples = table(size)
-        samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
-        samples[:, TARGET] = target.geometry.offsets * there
-        samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
-        samples[:, TARGET_FRAME] = height * width * made * there
-        samples[:, TARGET_PLANE] = height * width * there
-        pitch = shapes[:, at + 1] * count
-        view = _composed(self.before, at)
-        if self.rows is None:
-            longest = int(width.max())
-            samples[:, SOURCE] = source.geometry.offsets * here
-            samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
-            if view is None:
-                # Nothing moves: pieces of the whole frame, however long its rows are.
-                longest, total = PIECE, height * width
-                samples[:, ROWS] = -(-total // PIECE)
-                samples[:, PIXELS] = PIECE
-                samples[:, LAST] = total - (samples[:, ROWS] - 1) * PIECE
-                samples[:, SOURCE_ROW] = PIECE * count * here
-                samples[:, TARGET_ROW] = PIECE * there * (1 if self.planes else made)
-            else:
-                samples[:, ROWS] = height
-                samples[:, PIXELS] = samples[:, LAST] = width
-                samples[:, SOURCE] += (view.top * pitch + view.left * count) * here
-                samples[:, SOURCE_ROW] = pitch * here
-                samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
-            chain = Chain(steps, kind, count, longest, False, self.planes)
-            self._for_samples(run_strips, chain.scratch, target.data, samples, chain)
-            return
-        if view is not None and (view.mirror.any() or view.upside_down.any()):
-            raise UnfitError("a flip before a resize")
-        stage = self.rows.operator.stage
-        tables = stage.tables(self.rows, self.rows.inputs[0].geometry, layout)
-        tables.sizes[:, 8] = pitch
-        tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
-        offsets = source.geometry.offsets
-        if view is not None:
-            offsets = offsets + view.top * pitch + view.left * count
-        window = _composed(self.after, at)
-        if window is not None:
-            tables.window[:, 2], tables.window[:, 3] = window.top, window.top + height
-            tables.window[:, 4], tables.window[:, 5] = window.left, window.left + width
-            samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
-        chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
-        tables = tables._replace(offsets=offsets)
-        scratch = functools.partial(stage.scratch, tables, chain)
-        self._for_samples(stage.run, scratch, tables, samples, chain, target.data)
-
-    def _image_shapes(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Shapes of what the windows leave, before channels become planes."""
-        moved = [*self.before, *([self.rows] if self.rows else []), *self.after]
-        geometry: Geometry = moved[-1].geometries[0] if moved else self.source.geometry
-        return geometry.shapes
-
-    def _steps(self, channels: int, planar: bool) -> tuple[list[Step], int]:
-        """The steps of the chain, and the channels that come out. planar: whether each plane of
-        the input passes as an image of one channel."""
-        steps: list[Step] = []
-        if self.rows is not None:
-            dtype = self.rows.types[0].dtype
-            assert dtype is not None
-            rounding = self.rows.operator.stage.rounding(dtype.numpy, self.rows.size)
-            steps += [step._replace(made=channels) for step in rounding]
-        made = channels
-        for call in self.pixels:
-            steps.append(step_of(call, call.operator.stage, made))
-            if steps[-1].parameters.shape[1] not in (1, made):
-                raise UnfitError("parameters of other channels")
-            if planar and call.operator.stage.row.kind == "mixing":
-                raise UnfitError("channels that are planes")
-            made = steps[-1].made
-        return steps, made
-
-    def _for_samples(
-        self, kernel: Callable[..., Any], scratch: Callable[[], Any], *arguments: Any
-    ) -> None:
-        """Run the kernel; after a decoder, sample by sample, in memory that each thread keeps."""
-        last, data = self.calls[-1], self.source.data
-        last.outputs = (self.target,)
-        if self.decoder is None:
-            last.for_samples(kernel, data, *arguments)
-            return
-        make, costs = self.decoder.operator.stage.maker(self.decoder)
-        geometry = self.source.geometry
-        most = int(geometry.volumes.max())
-        own = threading.local()
-
-        def one(sample: int) -> None:
-            if not hasattr(own, "memory"):
-                own.memory, own.scratch = allocate(most, data.dtype), scratch()
-            shape = geometry.shape(sample)
-            try:
-                make(sample, own.memory[: math.prod(shape)].reshape(shape))
-            except GradivaError as error:
-                raise self.blame(error.complete(sample=sample)) from error.__cause__
-            kernel(own.memory, *arguments, sample, sample + 1, own.scratch)
-
-        last.each_sample(one, costs)
-
-
-def _dtype(call: Call) -> np.dtype[Any]:
-    dtype = call.types[0].dtype
-    assert dtype is not None
-    return dtype.numpy
-
-
-def _composed(calls: list[Call], at: int) -> View | None:
-    """Several windows and flips as one; None if there are none."""
-    result: View | None = None
-    for call in calls:
-        view = call.operator.stage.view(call)
-        if view is None:
-            raise UnfitError(f"what {call.operator.name} does")
-        if result is None:
-            result = view
-            continue
-        outer = call.inputs[0].geometry.shapes
-        inner = call.geometries[0].shapes
-        height, width = outer[:, at] - inner[:, at], outer[:, at + 1] - inner[:, at + 1]
-        result = View(
-            result.top + np.where(result.upside_down, height - view.top, view.top),
-            result.left + np.where(result.mirror, width - view.left, view.left),
-            result.mirror ^ view.mirror,
-            result.upside_down ^ view.upside_down,
-        )
-    return result

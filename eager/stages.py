@@ -26,10 +26,16 @@ class View(NamedTuple):
 
 class Images(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
-    one sample for each thread. `maker`: from a call to `make(sample, out)`, which fills an array,
-    and the cost of each sample."""
+    one sample for each thread.
+
+    maker: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
+    looser: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D memory
+    and returns the element at which it begins and the elements from one row to the next; and how
+    many elements each sample needs there. For decoders that make more than they give out.
+    """
 
     maker: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]]
+    looser: Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None = None
 
     def run(self, call: Call) -> None:
         """The kernel of such an operator, alone."""

@@ -12,7 +12,7 @@ from gradiva.eager.geometry import Int64Array
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Images
 
-from .formats.decode_region import decode_region_into
+from .formats.decode_region import decode_region_into, decode_region_somewhere
 from .formats.image_info import ImageInfo
 from .image import decode_options
 
@@ -44,21 +44,36 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
 
 
 def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
-    encoded = call.inputs[0]
+    decode = _by_window(call, decode_region_into)
     infos: list[ImageInfo] = call.notes["infos"]
-    windows: Int64Array = call.notes["windows"]
-    options = decode_options(call)
-
-    def decode(sample: int, out: Any) -> None:
-        top, left, height, width = windows[sample].tolist()
-        window = (top, left, height, width)
-        try:
-            decode_region_into(encoded.array(sample), infos[sample], window, out, **options)
-        except ValueError as error:
-            raise OperatorRuntimeError(str(error), sample=sample) from None
-
     return decode, [info.height * info.width for info in infos]
 
 
-region = Images(_decoder)
+def _looser(call: Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
+    """The window stays where it is in the rows that were decoded: nothing is copied."""
+    decode = _by_window(call, decode_region_somewhere)
+    infos: list[ImageInfo] = call.notes["infos"]
+    channels: int = int(call.geometries[0].shapes[:, 2].max())
+    return decode, [info.height * info.width * channels for info in infos]
+
+
+def _by_window(call: Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
+    """`function(data, info, window, memory, options)` of a sample of the call."""
+    encoded = call.inputs[0]
+    infos: list[ImageInfo] = call.notes["infos"]
+    windows = [tuple(window) for window in call.notes["windows"].tolist()]
+    options = decode_options(call)
+
+    def decode(sample: int, memory: Any) -> Any:
+        try:
+            return function(
+                encoded.array(sample), infos[sample], windows[sample], memory, **options
+            )
+        except ValueError as error:
+            raise OperatorRuntimeError(str(error), sample=sample) from None
+
+    return decode
+
+
+region = Images(_decoder, _looser)
 """The stage of all of them."""

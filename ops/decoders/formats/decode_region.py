@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .convert import Array
 from .decode import check_out, codec_colour, decode_into, decode_other, finish, output_shape
 from .image_info import ImageInfo
@@ -60,6 +62,47 @@ def decode_region_into(
         image = decode_other(data, info, colour)
     part = image[y : y + h, x : x + w]
     finish(part, out, orientation, output_type == "YCbCr", info.maximum)
+
+
+def decode_region_somewhere(
+    data: Array,
+    info: ImageInfo,
+    window: Window,
+    memory: Array,
+    *,
+    output_type: str = "RGB",
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+) -> tuple[int, int]:
+    """Like ``decode_region_into``, but leave the window where it comes to lie in ``memory``.
+
+    ``memory`` is 1-D, of the output's dtype, with room for the whole image. Returns the element at
+    which the window begins and the elements from one of its rows to the next. Raises as
+    ``decode_region_into`` does.
+    """
+    top, left, height, width = window
+    channels = output_shape(info, output_type, adjust_orientation)[2]
+    upright = not adjust_orientation or info.orientation == 1
+    direct = upright and memory.dtype == np.uint8 and output_type != "YCbCr"
+    if info.format == "jpeg" and direct and info.channels != 4:
+        pitch = info.width * channels
+        whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
+        colour = codec_colour(info, output_type)
+        decode_jpeg_rows(encoded_bytes(data), info, colour, top + height, use_fast_idct, whole)
+        return (top * info.width + left) * channels, pitch
+    out = memory[: height * width * channels].reshape(height, width, channels)
+    decode_region_into(
+        data,
+        info,
+        window,
+        out,
+        output_type=output_type,
+        adjust_orientation=adjust_orientation,
+        use_fast_idct=use_fast_idct,
+        jpeg_fancy_upsampling=jpeg_fancy_upsampling,
+    )
+    return 0, width * channels
 
 
 def stored_window(window: Window, height: int, width: int, orientation: int) -> Window:

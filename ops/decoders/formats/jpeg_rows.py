@@ -43,23 +43,31 @@ class Frame(NamedTuple):
 
 
 def decode_jpeg_rows(
-    data: Array, info: ImageInfo, colour: str, rows: int, fast_idct: bool
+    data: Array,
+    info: ImageInfo,
+    colour: str,
+    rows: int,
+    fast_idct: bool,
+    memory: Array | None = None,
 ) -> Array:
     """Pixels in stored orientation: the whole image, or its first rows, at least `rows` of them.
 
-    ``colour`` as in ``decode_jpeg``, whose errors it raises. The memory is leased from the pool.
+    ``colour`` as in ``decode_jpeg``, whose errors it raises. They are in ``memory`` if it is given,
+    uint8 of the whole image's shape (then the file has 8 bits and 1 or 3 channels); else it is
+    leased from the pool.
     """
     if info.bits == 8 and info.channels in (1, 3):
         channels = 1 if colour == "GRAY" else 3
+        whole = _memory(info, channels) if memory is None else memory
         frame = shortenable(data.data, info)
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved
-                upper = _memory(info, channels)[:height]
+                upper = whole[:height]
                 if _decode_shortened(data, frame.position, colour, upper, fast_idct):
                     return upper
-        return decode_jpeg(data, info, colour, _memory(info, channels), fast_idct)
-    return decode_jpeg(data, info, colour, None, fast_idct)
+        return decode_jpeg(data, info, colour, whole, fast_idct)
+    return decode_jpeg(data, info, colour, memory, fast_idct)
 
 
 def _memory(info: ImageInfo, channels: int) -> Array:
