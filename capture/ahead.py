@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError
+from gradiva.eager.threads import WorkerPool
+
+from .runners import Runners
 
 __all__ = ["Ahead", "Item", "LoopSource"]
 
@@ -45,12 +48,22 @@ class Item:
         self.known: frozenset[int] = frozenset()
         self.results: dict[int, tuple[Batch, ...]] = {}
         self.failure: str | None = None
+        self.computed = threading.Event()
 
 
 class Ahead:
-    """A thread that makes items, at most `depth` of them in advance."""
+    """A thread that reads items, at most `depth` of them in advance, and runners that compute.
 
-    def __init__(self, source: LoopSource, compute: Callable[[Item], None], depth: int = 2) -> None:
+    compute: called with an item and a pool of `num_threads` threads.
+    """
+
+    def __init__(
+        self,
+        source: LoopSource,
+        compute: Callable[[Item, WorkerPool], None],
+        num_threads: int,
+        depth: int = 3,
+    ) -> None:
         self._source = source
         self._compute = compute
         self._depth = depth
@@ -58,6 +71,8 @@ class Ahead:
         self._changed = threading.Condition()
         self._stopping = False
         self._working: Item | None = None
+        self._pool = WorkerPool(num_threads, apart=num_threads > 1)
+        self._runners = Runners(self._make, "ahead")
         self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
         self._thread.start()
 
@@ -66,7 +81,10 @@ class Ahead:
         with self._changed:
             while not self._items:
                 self._changed.wait(1.0)
-            item = self._items.popleft()
+            item = self._items[0]
+        item.computed.wait()
+        with self._changed:
+            self._items.popleft()
             self._changed.notify_all()
             return item
 
@@ -84,8 +102,11 @@ class Ahead:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+        self._pool.cancelled = True
         if self._thread is not threading.current_thread():
             self._thread.join()
+        self._runners.stop()
+        self._pool.close()
         with self._changed:
             items = self._undelivered()
             self._items.clear()
@@ -100,17 +121,27 @@ class Ahead:
                     return
                 item = self._working = Item(self._source.mark())
             read_item(self._source, item)
-            if item.error is None and not self._stopping:
-                try:
-                    self._compute(item)
-                except BaseException as error:  # noqa: BLE001  the step then runs at once
-                    item.failure = f"computing this step ahead failed: {error!r}"
+            if item.error is not None or self._stopping:
+                item.computed.set()
             with self._changed:
                 self._working = None
                 self._items.append(item)
                 self._changed.notify_all()
                 if item.error is not None and not isinstance(item.error, GradivaError):
                     return
+            if item.computed.is_set():
+                continue
+            if self._pool.num_threads > 1:
+                self._runners.put(item)
+            else:
+                self._make(item)
+
+    def _make(self, item: Item) -> None:
+        try:
+            self._compute(item, self._pool)
+        except BaseException as error:  # noqa: BLE001  the step then runs at once
+            item.failure = f"computing this step ahead failed: {error!r}"
+        item.computed.set()
 
 
 def read_item(source: LoopSource, item: Item) -> None:

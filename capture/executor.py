@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import queue
 import threading
 import time
 import weakref
@@ -27,10 +26,9 @@ from gradiva.eager.threads import WorkerPool
 
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
+from .runners import Runners
 
 __all__ = ["Executor", "Plan"]
-
-_RUNNERS = 2
 
 
 class _Read(NamedTuple):
@@ -158,12 +156,12 @@ class Executor:
         self._ended = False
         self._end_was_met = False
         self._closed = False
-        self._threads: list[threading.Thread] = []
-        self._read: queue.SimpleQueue[tuple[int, _Read] | None] = queue.SimpleQueue()
+        self._scheduler: threading.Thread | None = None
         self._process = os.getpid()
         threads = plan.pool.num_threads
         self._overlaps = threaded and depth > 1 and threads > 1
         self._reading = plan.pool
+        self._runners = Runners(self._compute, "runner")
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
@@ -177,13 +175,17 @@ class Executor:
             raise OperatorRuntimeError(f"this pipeline {why}")
         if not self.threaded:
             return self._run_here()
-        if not self._threads:
-            self._start()
+        if self._scheduler is None:
+            self._scheduler = threading.Thread(
+                target=self._schedule, name="gradiva-scheduler", daemon=True
+            )
+            self._scheduler.start()
         with self._changed:
             began = 0 if self._ready else time.perf_counter_ns()
             while not self._ready:
                 self._changed.wait(1.0)
-                alive = all(thread.is_alive() for thread in self._threads)
+                threads = (self._scheduler, *self._runners.threads)
+                alive = all(thread.is_alive() for thread in threads)
                 if not self._ready and (self._closed or not alive):
                     raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
             item = self._ready.popleft()
@@ -200,15 +202,6 @@ class Executor:
                 self._end_was_met = True
             raise item
         return item
-
-    def _start(self) -> None:
-        targets = [("scheduler", self._schedule)]
-        if self._overlaps:
-            targets += [(f"runner-{index}", self._serve) for index in range(_RUNNERS)]
-        for name, target in targets:
-            thread = threading.Thread(target=target, name=f"gradiva-{name}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:
@@ -249,7 +242,7 @@ class Executor:
                 self._put(number, error)
                 continue
             if self._overlaps:
-                self._read.put((number, read))
+                self._runners.put(number, read)
             else:
                 self._compute(number, read)
             del read
@@ -258,14 +251,8 @@ class Executor:
         """Whether all batches are ready or under way that may be."""
         return len(self._ready) + self._begun - self._finished >= self.depth
 
-    def _serve(self) -> None:
-        """One of the runners."""
-        while (work := self._read.get()) is not None:
-            trace.place.batch = work[0]
-            self._compute(*work)
-            del work  # a waiting thread must not keep the last batch's buffers alive
-
     def _compute(self, number: int, read: _Read) -> None:
+        trace.place.batch = number
         item: Outputs | BaseException
         try:
             item = self.plan.compute(read)
@@ -307,12 +294,10 @@ class Executor:
             self._closed = True
             self._changed.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
-        for _ in range(_RUNNERS):
-            self._read.put(None)
-        until = time.monotonic() + timeout
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join(max(until - time.monotonic(), 0.0))
+        if self._scheduler not in (None, threading.current_thread()):
+            assert self._scheduler is not None
+            self._scheduler.join(timeout)
+        self._runners.stop(timeout)
         self._ready.clear()
         self._early.clear()
         for pool in (self.plan.pool, self._reading):

@@ -26,7 +26,7 @@ from gradiva.eager.operator import (
 )
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import current_step, enter_step, leave_step
-from gradiva.eager.threads import default_pool, pool_in_force
+from gradiva.eager.threads import default_pool
 
 from .ahead import Ahead, Item, LoopSource, read_item
 from .explain import Explanation
@@ -122,10 +122,7 @@ class CapturedLoop(Iterator[Any]):
             return item
         if self._ahead is None:
             # The thread must not keep the loop alive: a loop that was left ends.
-            plan, pool = self._plan, pool_in_force.get()
-            self._ahead = Ahead(
-                self._source, lambda item: plan.compute(item, pool or default_pool())
-            )
+            self._ahead = Ahead(self._source, self._plan.compute, default_pool().num_threads)
         return self._ahead.get()
 
     def close(self) -> None:
