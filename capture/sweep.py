@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from gradiva.eager.strips import (
     UPSIDE_DOWN,
     Chain,
     Step,
+    bind_strips,
     run_strips,
     table,
 )
@@ -144,7 +144,7 @@ class Sweep:
                 samples[sample, SOURCE_ROW] = pitch * here
 
             chain = Chain(steps, kind, count, longest, False, self.planes)
-            self._for_samples(run_strips, chain.scratch, place_strips, target.data, samples, chain)
+            self._for_samples(run_strips, bind_strips, place_strips, samples, chain, target.data)
             return
         if view is not None and (view.mirror.any() or view.upside_down.any()):
             raise UnfitError("a flip before a resize")
@@ -160,14 +160,13 @@ class Sweep:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
         tables = tables._replace(offsets=offsets)
-        scratch = functools.partial(stage.scratch, tables, chain)
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = inside[:, sample].tolist()
             offsets[sample] = first + top * pitch + left * count
             tables.sizes[sample, 8] = pitch
 
-        self._for_samples(stage.run, scratch, place_rows, tables, samples, chain, target.data)
+        self._for_samples(stage.run, stage.bind, place_rows, tables, samples, chain, target.data)
 
     def _image_shapes(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Shapes of what the windows leave, before channels become planes."""
@@ -197,13 +196,15 @@ class Sweep:
     def _for_samples(
         self,
         kernel: Callable[..., Any],
-        scratch: Callable[[], Any],
+        bind: Callable[..., Callable[[Any, int, int], None]],
         place: Callable[[int, int, int], None],
         *arguments: Any,
     ) -> None:
         """Run the kernel; after a decoder, sample by sample, in memory that each thread keeps.
 
-        place: tell the tables where a sample begins, and the elements from row to row.
+        kernel: called with the source, these arguments, begin and end; bind: from these arguments
+        to the same for one thread; place: tell the tables where a sample begins, and the elements
+        from one of its rows to the next.
         """
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
@@ -218,7 +219,7 @@ class Sweep:
 
         def one(sample: int) -> None:
             if not hasattr(own, "memory"):
-                own.memory, own.scratch = allocate(most, data.dtype), scratch()
+                own.memory, own.run = allocate(most, data.dtype), bind(*arguments)
             try:
                 if self.loose:
                     place(sample, *make(sample, own.memory))
@@ -227,7 +228,7 @@ class Sweep:
                     make(sample, own.memory[: math.prod(shape)].reshape(shape))
             except GradivaError as error:
                 raise self.blame(error.complete(sample=sample)) from error.__cause__
-            kernel(own.memory, *arguments, sample, sample + 1, own.scratch)
+            own.run(own.memory, sample, sample + 1)
 
         last.each_sample(one, costs)
 

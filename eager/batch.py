@@ -134,6 +134,17 @@ class Batch(Value):
             volume *= extent
         return self.data[offset : offset + volume].reshape(shape)
 
+    def arrays(self) -> list[np.ndarray[Any, Any]]:
+        """Views on all samples."""
+        places = zip(
+            self.geometry.offsets.tolist(), self.geometry.shapes.tolist(),
+            self.geometry.volumes.tolist(), strict=True,
+        )  # fmt: skip
+        data = self.data
+        if self.geometry.ndim == 1:
+            return [data[first : first + size] for first, _, size in places]
+        return [data[first : first + size].reshape(shape) for first, shape, size in places]
+
     def at(self, sample: int) -> np.ndarray[Any, Any]:
         """One sample as a NumPy array, without a copy. Raises IndexError."""
         count = len(self)

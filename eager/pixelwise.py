@@ -138,6 +138,6 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     samples[:, SOURCE_PLANE] = inner * here
     samples[:, TARGET_PLANE] = inner * there
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes)
-    call.for_samples(run_strips, data, result, samples, chain)
+    call.for_samples(run_strips, data, samples, chain, result)
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)

@@ -52,12 +52,12 @@ class Reindex(NamedTuple):
 
 class Rows(NamedTuple):
     """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
-    kernel, `(data, tables, samples, chain, target, begin, end, scratch)`; scratch: what a thread
-    needs for that, `(tables, chain)`; rounding: the first steps."""
+    kernel, `(data, tables, samples, chain, target, begin, end)`; bind: from `(tables, samples,
+    chain, target)` to a function `(data, begin, end)` for one thread; rounding: the first steps."""
 
     tables: Callable[..., Any]
     run: Callable[..., None]
-    scratch: Callable[..., Any]
+    bind: Callable[..., Any]
     rounding: Callable[..., Any]
 
 

@@ -7,7 +7,7 @@ chain of one step; a fused group is a longer one that calls the same machine cod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from .geometry import Int64Array
 from .jit import jit
 from .rows import RowKernel, call_row, copy, join, reverse, split, split_reversed
 
-__all__ = ["PIECE", "Chain", "Step", "finish_row", "run_strips", "table"]
+__all__ = ["PIECE", "Chain", "Step", "bind_strips", "finish_row", "run_strips", "table"]
 
 PIECE: Final = 1024
 """Pixels of a strip, where a sample is not cut along its rows."""
@@ -196,13 +196,25 @@ def _run(
                 )  # fmt: skip
 
 
+def bind_strips(
+    samples: Int64Array, chain: Chain, target: np.ndarray[Any, Any]
+) -> Callable[[np.ndarray[Any, Any], int, int], None]:
+    """A function `(source, begin, end)` that takes samples from one slab to another, with scratch
+    for one thread; see `table` for `samples`."""
+    sizes = np.array((0, target.itemsize), np.int64)
+    arguments = samples, chain.group, chain.steps, chain.parameters, sizes, chain.scratch()
+    address = target.ctypes.data
+
+    def run(source: np.ndarray[Any, Any], begin: int, end: int) -> None:
+        sizes[0] = source.itemsize
+        _run(source.ctypes.data, address, *arguments, begin, end)
+
+    return run
+
+
 def run_strips(
-    source: np.ndarray[Any, Any], target: np.ndarray[Any, Any], samples: Int64Array, chain: Chain,
-    begin: int, end: int, scratch: np.ndarray[Any, Any] | None = None,
+    source: np.ndarray[Any, Any], samples: Int64Array, chain: Chain,
+    target: np.ndarray[Any, Any], begin: int, end: int,
 ) -> None:  # fmt: skip
-    """Take the samples `begin .. end - 1` from one slab to another; see `table` for `samples`."""
-    sizes = np.array((source.itemsize, target.itemsize), np.int64)
-    _run(
-        source.ctypes.data, target.ctypes.data, samples, chain.group, chain.steps,
-        chain.parameters, sizes, chain.scratch() if scratch is None else scratch, begin, end,
-    )  # fmt: skip
+    """Take the samples `begin .. end - 1` from one slab to another."""
+    bind_strips(samples, chain, target)(source, begin, end)

@@ -21,7 +21,8 @@ from gradiva.eager.run import Call
 from gradiva.eager.stages import Images
 from gradiva.eager.value import SampleType
 
-from .formats.decode import decode_into, output_shape
+from .formats.decode import codec_colour, decode_into, is_direct, output_shape
+from .formats.decode_jpeg import decode_jpeg
 from .formats.image_info import ImageInfo
 from .formats.probe import probe
 
@@ -102,11 +103,10 @@ def decoded_type(input: SampleType, dtype: Any) -> SampleType:
 
 def headers(call: Call) -> list[ImageInfo]:
     """What the headers of the files of the first input say. Raises OperatorRuntimeError."""
-    encoded = call.inputs[0]
     found = []
-    for sample in range(call.size):
+    for sample, data in enumerate(call.inputs[0].arrays()):
         try:
-            found.append(probe(encoded.array(sample)))
+            found.append(probe(data))
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
     return found
@@ -135,13 +135,26 @@ image.shapes(decoded_shapes)
 
 
 def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
-    encoded = call.inputs[0]
+    encoded = call.inputs[0].arrays()
     infos: list[ImageInfo] = call.notes["infos"]
     options = decode_options(call)
+    colour, turn = options["output_type"], options["adjust_orientation"]
+    dtype = call.types[0].dtype
+    assert dtype is not None
+    # Most files go straight to the codec, whose name for the colour is all that it asks.
+    direct = [
+        codec_colour(info, colour) if is_direct(info, dtype.numpy, colour, turn) else None
+        for info in infos
+    ]
+    fast: bool = options["use_fast_idct"]
 
     def decode(sample: int, out: Any) -> None:
+        colour = direct[sample]
         try:
-            decode_into(encoded.array(sample), infos[sample], out, **options)
+            if colour is None:
+                decode_into(encoded[sample], infos[sample], out, **options)
+            else:
+                decode_jpeg(encoded[sample], infos[sample], colour, out, fast)
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
 

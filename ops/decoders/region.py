@@ -59,16 +59,14 @@ def _looser(call: Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int
 
 def _by_window(call: Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
     """`function(data, info, window, memory, options)` of a sample of the call."""
-    encoded = call.inputs[0]
+    encoded = call.inputs[0].arrays()
     infos: list[ImageInfo] = call.notes["infos"]
     windows = [tuple(window) for window in call.notes["windows"].tolist()]
     options = decode_options(call)
 
     def decode(sample: int, memory: Any) -> Any:
         try:
-            return function(
-                encoded.array(sample), infos[sample], windows[sample], memory, **options
-            )
+            return function(encoded[sample], infos[sample], windows[sample], memory, **options)
         except ValueError as error:
             raise OperatorRuntimeError(str(error), sample=sample) from None
 

@@ -20,6 +20,7 @@ every sample the kernel reads one row of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -289,26 +290,24 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
 
 
-def make_scratch(tables: Tables, chain: Chain, part: slice = slice(None)) -> tuple[Array, ...]:
-    """What one thread needs to resample these samples, one after the other."""
+def bind_resample(
+    tables: Tables, samples: I64, chain: Chain, target: Array, part: slice = slice(None)
+) -> Callable[[Array, int, int], None]:
+    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
+    another slab. It has scratch of its own, for one thread."""
     a, b, c, d = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
-    return (
-        np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
-        np.empty(d, np.int64), chain.scratch(),
+    arguments = (
+        *tables, np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
+        np.empty(d, np.int64), samples, chain.group, chain.steps, chain.parameters,
+        chain.scratch(), target.ctypes.data, target.itemsize,
     )  # fmt: skip
+    return lambda data, begin, end: resample_range(data, *arguments, begin, end)
 
 
 def run_resample(
-    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int,
-    scratch: tuple[Array, ...] | None = None,
-) -> None:  # fmt: skip
+    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int
+) -> None:
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    starts, weights, lines, marks, strips = scratch or make_scratch(
-        tables, chain, slice(begin, end)
-    )
-    resample_range(
-        data, *tables, starts, weights, lines, marks, samples, chain.group, chain.steps,
-        chain.parameters, strips, target.ctypes.data, target.itemsize, begin, end,
-    )  # fmt: skip
+    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)

@@ -18,7 +18,7 @@ from gradiva.eager.stages import Rows
 from gradiva.eager.strips import TARGET, TARGET_FRAME, TARGET_ROW, Chain, table
 from gradiva.eager.value import SampleType
 
-from .resample import Tables, make_scratch, rounding, run_resample
+from .resample import Tables, bind_resample, rounding, run_resample
 from .resize_shapes import resize_geometry
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
     return Tables(source.offsets, sizes, window, roi, filters)
 
 
-resize.stage = Rows(resample_tables, run_resample, make_scratch, rounding)
+resize.stage = Rows(resample_tables, run_resample, bind_resample, rounding)
 
 
 @resize.cpu

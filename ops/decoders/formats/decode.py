@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -56,17 +57,25 @@ def decode_into(
     """
     data = encoded_bytes(data)
     check_out(out, output_shape(info, output_type, adjust_orientation))
-    orientation = info.orientation if adjust_orientation else 1
     colour = codec_colour(info, output_type)
-    direct = orientation == 1 and out.dtype == np.uint8 and output_type != "YCbCr"
+    if is_direct(info, out.dtype, output_type, adjust_orientation):
+        decode_jpeg(data, info, colour, out, use_fast_idct)
+        return
     if info.format == "jpeg":
-        target = out if direct and info.channels != 4 else None
-        image = decode_jpeg(data, info, colour, target, use_fast_idct)
-        if image is out:
-            return
+        image = decode_jpeg(data, info, colour, None, use_fast_idct)
     else:
         image = decode_other(data, info, colour)
+    orientation = info.orientation if adjust_orientation else 1
     finish(image, out, orientation, output_type == "YCbCr", info.maximum)
+
+
+def is_direct(
+    info: ImageInfo, dtype: np.dtype[Any], output_type: str, adjust_orientation: bool
+) -> bool:
+    """Whether the codec's pixels are those of the output, for ``decode_jpeg`` to write there."""
+    upright = info.orientation == 1 or not adjust_orientation
+    plain = info.format == "jpeg" and info.channels != 4 and output_type != "YCbCr"
+    return upright and plain and dtype == np.uint8
 
 
 def codec_colour(info: ImageInfo, output_type: str) -> str:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .convert import Array
-from .decode import check_out, codec_colour, decode_into, decode_other, finish, output_shape
+from .decode import (
+    check_out,
+    codec_colour,
+    decode_into,
+    decode_other,
+    finish,
+    is_direct,
+    output_shape,
+)
 from .image_info import ImageInfo
 from .jpeg_rows import decode_jpeg_rows
 from .probe import encoded_bytes
@@ -83,9 +89,7 @@ def decode_region_somewhere(
     """
     top, left, height, width = window
     channels = output_shape(info, output_type, adjust_orientation)[2]
-    upright = not adjust_orientation or info.orientation == 1
-    direct = upright and memory.dtype == np.uint8 and output_type != "YCbCr"
-    if info.format == "jpeg" and direct and info.channels != 4:
+    if is_direct(info, memory.dtype, output_type, adjust_orientation):
         pitch = info.width * channels
         whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
         colour = codec_colour(info, output_type)
