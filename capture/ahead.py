@@ -20,6 +20,8 @@ class LoopSource(Protocol):
     """What a captured loop reads: a reader or an external source, one batch at a time."""
 
     name: str
+    memory: dict[str, Any]
+    """What the loops over this source leave for the next one."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,12 +62,21 @@ class _Face:
             return outer.bind(operator, inputs, keywords)
 
 
+class _Learnt(NamedTuple):
+    """What a loop knows of its body at its end."""
+
+    token: object
+    plan: LoopPlan
+    signatures: Signatures
+
+
 class CapturedLoop(Iterator[Any]):
     """The batches of a reader or external source, while the calls on them are captured.
 
     source: what is read; operator: for the graph; strict: raise where a call, after the first
     step, is not served from what was computed ahead. Values are served as lazy batches with the
-    bits of the eager call. See `explain` for what was not served, and why.
+    bits of the eager call. See `explain` for what was not served, and why. A loop begins with what
+    the last one over this source has learnt: only the first one traces its first step.
     """
 
     def __init__(
@@ -80,12 +89,15 @@ class CapturedLoop(Iterator[Any]):
         self._single = single
         self._source = source
         self._strict = strict
-        self._token = object()
         self._face = _Face(self)
         self._ahead: Ahead | None = None
-        self._plan: LoopPlan | None = None
         self._step: Step | None = None
+        self._plan: LoopPlan | None = None
+        self._token = object()
         self._signatures = Signatures(self._token)
+        learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
+        if learnt is not None:
+            self._token, self._plan, self._signatures = learnt
         self._missed: dict[int, int] = {}
         self._leaves: set[Leaf] = set()
         self._explanation = Explanation(source.name)
@@ -127,6 +139,9 @@ class CapturedLoop(Iterator[Any]):
 
     def close(self) -> None:
         """End the loop here; the source keeps its place."""
+        if not self._ended and self._plan is not None and not self._leaves:
+            learnt = _Learnt(self._token, self._plan, self._signatures)
+            self._source.memory[f"single={self._single}"] = learnt
         self._ended = True
         self.pause()
         self._leave()
@@ -203,11 +218,11 @@ class CapturedLoop(Iterator[Any]):
         pending = note(step, operator, inputs, keywords)
         pending.signature = self._signatures.of(pending, step.size)
         written = self._looks.changed(pending)
-        if written and step.number:
+        item = step.item
+        if written and (step.number or item.known):
             # What the user has written is in no signature: this call is like no other.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)
-        item = step.item
         if pending.signature in item.known:
             values = item.results.get(pending.signature)
             if values is not None:
@@ -275,7 +290,11 @@ class CapturedLoop(Iterator[Any]):
                     fresh.append(call)
         if self._plan is None:
             self._plan = LoopPlan(self.operator, self._token)
-        self._plan.learn(step.calls, fresh, known_leaves, step.source)
+        before = self._plan.compilations
+        self._plan.learn(step.calls, fresh, known_leaves, step.source, not step.number)
+        if not step.number and self._plan.compilations > before:
+            # What was computed ahead by what an earlier loop had learnt is not what this one does.
+            self.pause()
         with self._late.lock:
             for call in (*step.calls, step.source):
                 # Who still holds a value must not hold the whole step.

@@ -66,9 +66,11 @@ class LoopPlan:
         return None if self._current is None else self._current.program.graph
 
     def learn(
-        self, calls: list[Pending], fresh: list[Pending], leaves: set[Leaf], source: Pending
-    ) -> None:
-        """Take in what a step did: `fresh` calls are to be computed ahead from now on."""
+        self, calls: list[Pending], fresh: list[Pending], leaves: set[Leaf], source: Pending,
+        first: bool,
+    ) -> None:  # fmt: skip
+        """Take in what a step did: `fresh` calls are to be computed ahead from now on. A loop whose
+        first step does nothing of what is known has another body than the one before it."""
         self._size = source.size
         before = (set(self._calls), set(self._kept))
         if source.types != self._types:
@@ -80,8 +82,10 @@ class LoopPlan:
             if self._can_know(call, leaves):
                 self._calls[call.signature] = _Known(call)
         seen = {call.signature for call in calls}
+        new = {call.signature for call in fresh}
+        other = first and not (seen - new) & self._calls.keys()
         for signature, known in list(self._calls.items()):
-            known.unseen = 0 if signature in seen else known.unseen + 1
+            known.unseen = 0 if signature in seen else _FORGOTTEN if other else known.unseen + 1
         for call in calls:
             if call.signature not in self._calls:
                 read = {

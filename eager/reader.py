@@ -108,6 +108,7 @@ class _Ahead:
 
     def __init__(self, reader: Reader, source: Source, batch_size: int | None) -> None:
         self.name = reader.operator.name
+        self.memory = reader._learnt
         self._reader = reader
         self._source = source
         self._batch_size = batch_size or 1
@@ -164,6 +165,7 @@ class Reader:
             seed = as_seed(common.get("seed"))
             seed = get_default_rng().seed if seed is None else seed
             self._loop: Callable[[], Any] = _nobody
+            self._learnt: dict[str, Any] = {}
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload

@@ -68,13 +68,16 @@ def run(
     batch_size: int | None = 2,
     epochs: int = 2,
     strict: bool = False,
+    forget: bool = False,
     **options: Any,
 ) -> Found:
-    """Loop over a shuffled reader, epoch by epoch."""
+    """Loop over a shuffled reader, epoch by epoch. forget: each loop has to learn anew."""
     random.set_seed(7)
     reader: Any = readers.File(file_root=folder, random_shuffle=True, **options)
     steps, explanations = [], []
     for _ in range(epochs):
+        if forget:
+            reader._learnt.clear()
         loop = reader.next_epoch(batch_size=batch_size, capture=capture, strict=strict)
         for step, (files, labels) in enumerate(loop):
             steps.append([bits(value) for value in body(files, labels, step)])
@@ -92,3 +95,14 @@ def same(folder: str, body: Body, **options: Any) -> list[Explanation]:
     assert captured.steps == eager.steps
     assert captured.after == eager.after
     return captured.explanations
+
+
+def all_served(explanations: list[Explanation], turns: int) -> bool:
+    """Whether nothing but the very first of `turns` steps was traced, and all else was served."""
+    first, *others = explanations
+    assert [str(one) for one in explanations if one.unserved] == []
+    assert first.traced >= 1
+    assert first.served == (turns - 1) * first.traced, str(first)
+    # Later loops begin with what the first one has learnt.
+    assert [(one.traced, one.served) for one in others] == [(0, turns * first.traced)] * len(others)
+    return True

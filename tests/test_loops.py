@@ -229,3 +229,23 @@ def test_writing_into_the_input_of_a_later_call(folder: str, of: str) -> None:
         return labels * 2, gradiva.flip(gradiva.flip(images), vertical=1), images + outside
 
     same(folder, body)
+
+
+def test_the_next_loop_has_another_body(folder: str) -> None:
+    """It begins with what the last one has learnt, and forgets what it does not do."""
+    reader = readers.File(file_root=folder)
+    for files, _ in reader.next_epoch(batch_size=2, capture=True):
+        gradiva.flip(gradiva.resize(gradiva.decoders.image(files), size=(8, 8))).evaluate()
+    loop = reader.next_epoch(batch_size=2, capture=True)
+    for step, (files, _) in enumerate(loop):
+        gradiva.decoders.image(files, output_type=gradiva.types.GRAY).evaluate()
+        if step == 2:
+            assert loop.graph is not None
+            assert [node.operator.name for node in loop.graph] == ["readers.file", "decoders.image"]
+    found = loop.explain()
+    assert found.unserved == 0
+    assert found.traced == 1
+    again = reader.next_epoch(batch_size=2, capture=True, strict=True)
+    for files, _ in again:
+        gradiva.decoders.image(files, output_type=gradiva.types.GRAY).evaluate()
+    assert again.explain().traced == 0

@@ -55,6 +55,7 @@ class ExternalSource:
         self._ended = False
         self._waiting: deque[Any] = deque()
         self._loop: Callable[[], Any] = _nobody
+        self._learnt: dict[str, Any] = {}
 
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
@@ -135,6 +136,7 @@ class _Ahead:
     name = "external_source"
 
     def __init__(self, source: ExternalSource, batch_size: int) -> None:
+        self.memory = source._learnt
         self._source = source
         self._batch_size = batch_size
         self._taken: deque[Any] = deque(maxlen=8)
