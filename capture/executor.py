@@ -189,6 +189,7 @@ class Executor:
                 if not self._ready and (self._closed or not alive):
                     raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
             item = self._ready.popleft()
+            self._line_up()
             self._changed.notify_all()
             recording = trace.active
             if recording is not None:
@@ -248,8 +249,11 @@ class Executor:
             del read
 
     def _is_full(self) -> bool:
-        """Whether all batches are ready or under way that may be."""
-        return len(self._ready) + self._begun - self._finished >= self.depth
+        """Whether all batches are ready or under way that may be.
+
+        One more than the queue holds, where batches overlap: its runner is never without work.
+        """
+        return len(self._ready) + self._begun - self._finished >= self.depth + self._overlaps
 
     def _compute(self, number: int, read: _Read) -> None:
         trace.place.batch = number
@@ -265,13 +269,17 @@ class Executor:
         with self._changed:
             self._ended = self._ended or isinstance(item, StopIteration)
             self._early[number] = item
-            while self._finished in self._early:
-                self._ready.append(self._early.pop(self._finished))
-                self._finished += 1
-                recording = trace.active
-                if recording is not None:
-                    recording.put(self.plan.pool, len(self._ready))
+            self._line_up()
             self._changed.notify_all()
+
+    def _line_up(self) -> None:
+        """Move what is made into the queue, as far as there is room. Called under the lock."""
+        while self._finished in self._early and len(self._ready) < self.depth:
+            self._ready.append(self._early.pop(self._finished))
+            self._finished += 1
+            recording = trace.active
+            if recording is not None:
+                recording.put(self.plan.pool, len(self._ready))
 
     def waiting(self) -> int:
         """Batches that are ready and not yet handed out."""
