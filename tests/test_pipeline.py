@@ -162,14 +162,16 @@ def test_num_outputs() -> None:
     assert one.at(1)[0] == 1
 
 
-def test_prefetching_runs_ahead_as_far_as_asked() -> None:
+@pytest.mark.parametrize(("threads", "ahead"), [(1, 3), (2, 4)])
+def test_prefetching_runs_ahead_as_far_as_asked(threads: int, ahead: int) -> None:
+    """As many batches as the queue holds; and one more, where two are made at a time."""
     made = []
 
     def source() -> Any:
         made.append(threading.current_thread().name)
         return np.zeros((1, 1))
 
-    @pipeline_def(batch_size=1, prefetch_queue_depth=3)
+    @pipeline_def(batch_size=1, prefetch_queue_depth=3, num_threads=threads)
     def program() -> Any:
         return fn.external_source(source=source)
 
@@ -179,10 +181,10 @@ def test_prefetching_runs_ahead_as_far_as_asked() -> None:
     assert pipe.empty()
     pipe.run()
     deadline = time.monotonic() + 5
-    while len(made) < 4 and time.monotonic() < deadline:
+    while len(made) <= ahead and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.05)
-    assert len(made) == 4
+    assert len(made) == 1 + ahead
     assert not pipe.empty()
     assert set(made) == {"gradiva-scheduler"}
     pipe.close()

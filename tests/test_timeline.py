@@ -159,7 +159,8 @@ def test_batches_that_were_ready_are_taken_first(pipe: Pipeline) -> None:
     while pipe._built().waiting() < pipe.prefetch_queue_depth:
         pass
     timeline = pipe.trace(batches=2)
-    assert timeline.batches == pipe.prefetch_queue_depth + 2
+    # One more was under way, and may have been made.
+    assert timeline.batches - pipe.prefetch_queue_depth in (2, 3)
     counted = Counter(e["name"] for e in complete(timeline) if e["cat"] == "operator")
     assert counted[FUSED] >= 2
 
