@@ -164,41 +164,41 @@ def _filtered_sample(
     find_heads(xs, nx, skip, channels, kx, room, heads, safe)
     used = 4 * between if rows_first else (ky + 3) * length
     work, slices = lines[:used], lines[used:]
+    # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
+    made, block, deepest = slices, ny, kz
+    if not deep:
+        made, block, deepest = rows, 4, 1
     for plane in range(size[0]):
         head = src_at + plane * size[10]
         slice_tags[:] = -1
         tags[:] = -1
         for z in range(nz):
-            for k in range(kz if deep else 0):
-                depth = zs[z] + k
-                slot = depth % kz
-                if slice_tags[slot] != depth:
-                    slice_tags[slot] = depth
-                    tags[:] = -1
-                    for y in range(0, ny, 4):
+            for top in range(0, ny, block):
+                bottom = min(top + block, ny)
+                for k in range(deepest):
+                    depth = zs[z] + k
+                    slot = depth % deepest
+                    if deep:
+                        if slice_tags[slot] == depth:
+                            continue
+                        slice_tags[slot] = depth
+                        tags[:] = -1
+                    for y in range(top, bottom, 4):
                         for i in range(4):
-                            to[i] = (slot * ny + y + i) * length
+                            to[i] = (slot * block + y - top + i) * length
                         resample_rows(
-                            src, head + depth * size[9], pitch, channels, y, min(4, ny - y),
+                            src, head + depth * size[9], pitch, channels, y, min(4, bottom - y),
                             rows_first, ys, wy, ky, ny, heads, wx, kx, nx, safe, skip, width, work,
-                            between, at, tags, slices, to,
+                            between, at, tags, made, to,
                         )  # fmt: skip
-            for y in range(0, ny, 4):
-                count = min(4, ny - y)
-                for i in range(4):
-                    to[i] = i * length
-                if not deep:
-                    resample_rows(
-                        src, head, pitch, channels, y, count, rows_first, ys, wy, ky, ny, heads, wx,
-                        kx, nx, safe, skip, width, work, between, at, tags, rows, to,
-                    )  # fmt: skip
-                for i in range(count):
-                    row = rows[i * length : i * length + n]
+                for y in range(top, bottom):
+                    first = 0 if deep else (y - top) * length
+                    row = rows[first : first + n]
                     if deep:
                         for k in range(kz):
-                            slice_at[k] = (((zs[z] + k) % kz) * ny + y + i) * length
+                            slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length
                         blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
-                    where = ny - 1 - y - i if sample[UPSIDE_DOWN] else y + i
+                    where = ny - 1 - y if sample[UPSIDE_DOWN] else y
                     _store(
                         row, channels, plane, z * ny + where, sample, group, steps, parameters,
                         scratch, dst, item,

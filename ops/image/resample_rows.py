@@ -65,12 +65,17 @@ def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int,
 
 
 @jit
-def _filter_pixels(
-    source: Array, at: int, heads: I64, weights: F32, taps: int, first: int, last: int, out: F32,
+def _filter_edges(
+    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, safe: I64, out: F32,
     to: int,
 ) -> None:  # fmt: skip
-    """Some pixels of one line of three channels, and nothing beyond them, read or written."""
-    for x in range(first, last):
+    """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
+    x = 0
+    while x < n:
+        if x == safe[0]:
+            x = safe[1]
+            if x >= n:
+                break
         p, q, o = at + heads[x], x * taps, to + 3 * x
         w = weights[q]
         a, b = w * np.float32(source[p]), w * np.float32(source[p + 1])
@@ -82,6 +87,7 @@ def _filter_pixels(
             b = b + w * np.float32(source[p + 1])
             c = c + w * np.float32(source[p + 2])
         out[o], out[o + 1], out[o + 2] = a, b, c
+        x += 1
 
 
 @jit
@@ -132,11 +138,9 @@ def filter_lines(
         return
     for i in range(count, 4):
         at[i], to[i] = at[0], to[0]
-    for i in range(count):
-        _filter_pixels(source, at[i], heads, weights, taps, 0, safe[0], out, to[i])
     filter_four(source, at, heads, weights, taps, safe[0], safe[1], channels, out, to)
     for i in range(count):
-        _filter_pixels(source, at[i], heads, weights, taps, safe[1], n, out, to[i])
+        _filter_edges(source, at[i], heads, weights, taps, n, safe, out, to[i])
 
 
 @jit
