@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.threads import WorkerPool
 
 from .runners import Runners
@@ -73,6 +74,7 @@ class Ahead:
         self._changed = threading.Condition()
         self._stopping = False
         self._working: Item | None = None
+        self._process = os.getpid()
         self._pool = WorkerPool(num_threads, apart=num_threads > 1)
         self._runners = Runners(self._make, "ahead")
         self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
@@ -82,13 +84,22 @@ class Ahead:
         """The next item; waits for it."""
         with self._changed:
             while not self._items:
+                self._check()
                 self._changed.wait(1.0)
             item = self._items[0]
-        item.computed.wait()
+        while not item.computed.wait(1.0):
+            self._check()
         with self._changed:
             self._items.popleft()
             self._changed.notify_all()
             return item
+
+    def _check(self) -> None:
+        """Nothing comes in the child of a fork: threads stay behind."""
+        if self._process != os.getpid():
+            raise OperatorRuntimeError(
+                "this loop was begun in the parent process of this fork: begin another one"
+            )
 
     def first_mark(self) -> Any:
         """The place in the data before everything that was read ahead."""

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,27 @@ def test_fork() -> None:
     )
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=60, check=False)
     assert run.returncode == 0
+
+
+def test_fork_in_a_captured_loop(photographs: Path) -> None:
+    """The child is told that the loop is not its own, and waits for nothing."""
+    script = (
+        "import gradiva, os, sys\n"
+        "loop = gradiva.readers.File(file_root=sys.argv[1]).next_epoch(1, capture=True)\n"
+        "for step, (files, _) in enumerate(loop):\n"
+        "    gradiva.decoders.image(files).evaluate()\n"
+        "    if step == 2: break\n"
+        "pid = os.fork()\n"
+        "if pid: sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
+        "try:\n"
+        "    for files, _ in loop: pass\n"
+        "except gradiva.OperatorRuntimeError as error:\n"
+        "    os._exit(7 if 'parent process' in str(error) else 1)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, str(photographs)], timeout=60, check=False
+    )
+    assert run.returncode == 7
 
 
 def test_bad_thread_counts(monkeypatch: pytest.MonkeyPatch) -> None:
