@@ -226,13 +226,15 @@ class Executor:
         while True:
             with self._changed:
                 began = time.perf_counter_ns() if self._is_full() else 0
+                queued = len(self._ready) >= self.depth
                 while not self._closed and (self._ended or self._is_full()):
                     self._changed.wait()
                 if self._closed:
                     return
                 recording = trace.active
                 if recording is not None and began:
-                    recording.done(self.plan.pool, "wait", "wait: the queue is full", began)
+                    why = "wait: the queue is full" if queued else "wait: runners are at work"
+                    recording.done(self.plan.pool, "wait", why, began)
                 number, self._begun = self._begun, self._begun + 1
             trace.place.batch = number
             if trace.active is not None:
