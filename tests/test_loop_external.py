@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -126,13 +128,17 @@ def test_an_error_met_early_surfaces_at_its_own_step() -> None:
             seen.append(bits(gradiva.flip(images)))
             if step == stop - 1:
                 break
-    loop = made.captured(batch_size=3)
+    loop: Any = made.captured(batch_size=3)
     assert bits(gradiva.flip(next(loop))) == bits(
         gradiva.flip(gradiva.as_batch(samples(4), layout="HWC"))
     )
     with pytest.raises(RuntimeError, match=r"(?s)fifth.*test_loop_external.py"):
         next(loop)
     assert len(next(loop)) == 3
+    gone = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert gone() is None, "an error that was raised keeps the loop and its threads"
 
 
 def test_all_calls_are_served() -> None:

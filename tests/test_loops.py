@@ -39,6 +39,7 @@ def ahead_threads() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _no_thread_is_left() -> Any:
+    gc.collect()  # what other tests have left to it
     yield
     gc.collect()
     assert ahead_threads() == []

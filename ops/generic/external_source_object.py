@@ -145,8 +145,9 @@ class _Ahead:
     def read(self) -> tuple[Batch, ...]:
         try:
             item = self._source._take(copy=True)
-        except BaseException as error:
-            self._taken.append(error)
+        except BaseException:
+            # The loop has the error: kept here, it would keep the loop, by its traceback.
+            self._taken.append(None)
             raise
         self._taken.append(item)
         values, _ = self._source._values(item, self._batch_size)
@@ -157,8 +158,9 @@ class _Ahead:
 
     def rewind(self, mark: int, undelivered: list[Any]) -> None:
         self._source._position = mark
-        for _ in undelivered:
-            self._source._waiting.appendleft(self._taken.pop())
+        for given in reversed(undelivered):
+            item = self._taken.pop()
+            self._source._waiting.appendleft(given if item is None else item)
 
     def claim(self, loop: Any) -> None:
         source = self._source
