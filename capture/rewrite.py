@@ -26,7 +26,6 @@ class Rewriter:
         self.builder = GraphBuilder(graph.title)
         self.uses = uses_of(graph)
         self._moved: dict[tuple[Node, int], Edge] = {}
-        self._old: dict[Node, Node] = {}
 
     def moved(self, edge: Edge) -> Edge:
         """The edge of the new graph that stands for an old one."""
@@ -36,10 +35,6 @@ class Rewriter:
     def inputs(self, node: Node) -> tuple[Edge, ...]:
         """The inputs of an old node in the new graph."""
         return tuple(self.moved(edge) for edge in node.inputs)
-
-    def found(self, node: Node) -> Node:
-        """The old node that a node of the new graph was made for; an old node itself."""
-        return self._old.get(node, node)
 
     def used_once(self, node: Node) -> bool:
         """Whether an old node has one output, which one other node reads, and nobody else."""
@@ -61,7 +56,6 @@ class Rewriter:
             self.graph.locations.get(old, ()),
             origin if origin != operator.name else None,
         )
-        self._old.setdefault(node, old)
         return Edge(node, 0)
 
     def constant(self, old: Node, value: Tensor) -> Edge:
@@ -70,7 +64,6 @@ class Rewriter:
         array.flags.writeable = False
         fields = {"layout": value.layout, "value": array}
         node = self.builder.add(constant, (), fields, (value.type,))
-        self._old.setdefault(node, old)
         return Edge(node, 0)
 
     def copy(self, node: Node) -> Node:
@@ -84,7 +77,6 @@ class Rewriter:
             graph.names.get(node),
             node in graph.kept,
         )
-        self._old.setdefault(made, node)
         self.builder.describe(made, graph.locations.get(node, ()), graph.origins.get(node))
         for member in node.members:
             self.builder.describe(

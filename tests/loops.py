@@ -5,18 +5,24 @@ Not a test itself: `run` gives the bits of every value of every step, and the st
 
 from __future__ import annotations
 
+import gc
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
+import pytest
 
 import gradiva
 from gradiva import random, readers
 from gradiva.capture.explain import Explanation
 
-__all__ = ["Found", "bits", "make_folder", "normalised", "run", "same"]
+__all__ = [
+    "Found", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",
+    "normalised", "open_reader", "run", "same",
+]  # fmt: skip
 
 Body = Callable[[Any, Any, int], Iterable[Any]]
 
@@ -61,6 +67,29 @@ def normalised(files: Any) -> Any:
     )
 
 
+def open_reader(folder: str, **options: Any) -> Any:
+    random.set_seed(7)
+    return readers.File(file_root=folder, random_shuffle=True, **options)
+
+
+def noisy(files: Any) -> Any:
+    x = normalised(files)
+    return x + random.normal(x, stddev=0.1), random.coin_flip(batch_size=x.batch_size)
+
+
+def ahead_threads() -> list[str]:
+    """The threads of captured loops: one that reads, and its runners."""
+    return [t.name for t in threading.enumerate() if t.name.startswith("gradiva-ahead")]
+
+
+@pytest.fixture
+def no_thread_is_left() -> Any:
+    gc.collect()  # what other tests have left to it
+    yield
+    gc.collect()
+    assert ahead_threads() == []
+
+
 def run(
     folder: str,
     body: Body,
@@ -72,8 +101,7 @@ def run(
     **options: Any,
 ) -> Found:
     """Loop over a shuffled reader, epoch by epoch. forget: each loop has to learn anew."""
-    random.set_seed(7)
-    reader: Any = readers.File(file_root=folder, random_shuffle=True, **options)
+    reader = open_reader(folder, **options)
     steps, explanations = [], []
     for _ in range(epochs):
         if forget:

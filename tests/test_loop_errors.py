@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import shutil
 import threading
 from pathlib import Path
@@ -17,34 +16,23 @@ from gradiva.capture import signatures
 from gradiva.capture.program import Program
 from gradiva.eager.operator import current_interpreter
 
-from .loops import bits, make_folder, normalised
+from .loops import (
+    bits,
+    make_folder,
+    no_thread_is_left,
+    noisy,
+    normalised,
+    open_reader,
+)
+
+__all__ = ["no_thread_is_left"]
+
+pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_folder(tmp_path_factory.mktemp("loop"))
-
-
-def open_reader(folder: str, **options: Any) -> Any:
-    random.set_seed(7)
-    return readers.File(file_root=folder, random_shuffle=True, **options)
-
-
-def noisy(files: Any) -> Any:
-    x = normalised(files)
-    return x + random.normal(x, stddev=0.1), random.coin_flip(batch_size=x.batch_size)
-
-
-def ahead_threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name == "gradiva-ahead"]
-
-
-@pytest.fixture(autouse=True)
-def _no_thread_is_left() -> Any:
-    gc.collect()  # what other tests have left to it
-    yield
-    gc.collect()
-    assert ahead_threads() == []
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import weakref
 from typing import Any
@@ -13,7 +12,20 @@ import pytest
 import gradiva
 from gradiva import random, readers
 
-from .loops import bits, make_folder, normalised, same
+from .loops import (
+    ahead_threads,
+    bits,
+    make_folder,
+    no_thread_is_left,
+    noisy,
+    normalised,
+    open_reader,
+    same,
+)
+
+__all__ = ["no_thread_is_left"]
+
+pytestmark = pytest.mark.usefixtures("no_thread_is_left")
 
 FOREIGN = "it reads a batch that does not come from the loop's source"
 
@@ -21,28 +33,6 @@ FOREIGN = "it reads a batch that does not come from the loop's source"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return make_folder(tmp_path_factory.mktemp("loop"))
-
-
-def open_reader(folder: str, **options: Any) -> Any:
-    random.set_seed(7)
-    return readers.File(file_root=folder, random_shuffle=True, **options)
-
-
-def noisy(files: Any) -> Any:
-    x = normalised(files)
-    return x + random.normal(x, stddev=0.1), random.coin_flip(batch_size=x.batch_size)
-
-
-def ahead_threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name == "gradiva-ahead"]
-
-
-@pytest.fixture(autouse=True)
-def _no_thread_is_left() -> Any:
-    gc.collect()  # what other tests have left to it
-    yield
-    gc.collect()
-    assert ahead_threads() == []
 
 
 def steps_with_breaks(folder: str, capture: bool, stop: int, sizes: list[int]) -> list[Any]:
@@ -183,7 +173,7 @@ def test_a_dropped_loop_ends(folder: str) -> None:
     loop = reader.next_epoch(2, capture=True)
     for _ in range(3):
         normalised(next(loop)[0])
-    assert len(ahead_threads()) == 1
+    assert "gradiva-ahead" in ahead_threads()
     gone = weakref.ref(loop)
     del loop
     assert gone() is None
