@@ -21,6 +21,8 @@ class LoopSource(Protocol):
     """What a captured loop reads: a reader or an external source, one batch at a time."""
 
     name: str
+    pool: WorkerPool | None
+    """The threads that the user has chosen for it."""
     memory: dict[str, Any]
     """What the loops over this source leave for the next one."""
 

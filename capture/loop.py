@@ -134,7 +134,8 @@ class CapturedLoop(Iterator[Any]):
             return item
         if self._ahead is None:
             # The thread must not keep the loop alive: a loop that was left ends.
-            self._ahead = Ahead(self._source, self._plan.compute, default_pool().num_threads)
+            threads = (self._source.pool or default_pool()).num_threads
+            self._ahead = Ahead(self._source, self._plan.compute, threads)
         return self._ahead.get()
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from .errors import OperatorTypeError, OperatorValueError
 from .operator import Interpreter, current_interpreter, enter_interpreter, leave_interpreter
 from .threads import WorkerPool, default_num_threads, default_pool, pool_in_force
 
-__all__ = ["EvalContext", "EvalMode", "lazy_interpreter"]
+__all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
 lazy_interpreter: list[Interpreter] = []
 """The interpreter of deferred mode; put here by the room that has graphs."""
@@ -153,6 +153,15 @@ class EvalContext:
     def __repr__(self) -> str:
         threads = self._pool.num_threads if self._pool else f"{default_num_threads()}, shared"
         return f"<EvalContext, num_threads={threads}>"
+
+
+def pool_of(ctx: object) -> WorkerPool | None:
+    """The threads of an argument `ctx`; None if it is not given. Raises OperatorTypeError."""
+    if ctx is None:
+        return None
+    if not isinstance(ctx, EvalContext):
+        raise OperatorTypeError(argument="ctx", expected="an EvalContext", got=repr(ctx))
+    return ctx.thread_pool
 
 
 _contexts: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_contexts", default=())

@@ -11,10 +11,11 @@ import numpy as np
 from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .lazy import lazy_module
+from .modes import pool_of
 from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
 from .source import Source, SourceOperator
-from .threads import default_pool
+from .threads import WorkerPool, default_pool
 
 __all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class"]
 
@@ -67,7 +68,11 @@ class _Watched(Iterator[Any]):
 class Epoch(Iterator[Any]):
     """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
 
-    def __init__(self, reader: Reader, source: Source, batch_size: int | None, name: str) -> None:
+    def __init__(
+        self, reader: Reader, source: Source, batch_size: int | None, name: str,
+        pool: WorkerPool | None,
+    ) -> None:  # fmt: skip
+        self._pool = pool
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
@@ -84,7 +89,9 @@ class Epoch(Iterator[Any]):
         self._reader._pause()
         try:
             with blaming(self._name):
-                batches = self._source.read_epoch(self._batch_size or 1, default_pool())
+                batches = self._source.read_epoch(
+                    self._batch_size or 1, self._pool or default_pool()
+                )
         except StopIteration:
             self.close()
             raise
@@ -106,7 +113,10 @@ class Epoch(Iterator[Any]):
 class _Ahead:
     """A reader's data as a captured loop reads them."""
 
-    def __init__(self, reader: Reader, source: Source, batch_size: int | None) -> None:
+    def __init__(
+        self, reader: Reader, source: Source, batch_size: int | None, pool: WorkerPool | None
+    ) -> None:
+        self.pool = pool
         self.name = reader.operator.name
         self.memory = reader._learnt
         self._reader = reader
@@ -114,7 +124,7 @@ class _Ahead:
         self._batch_size = batch_size or 1
 
     def read(self) -> tuple[Any, ...]:
-        return self._source.read_epoch(self._batch_size, default_pool())
+        return self._source.read_epoch(self._batch_size, self.pool or default_pool())
 
     def mark(self) -> dict[str, Any]:
         return self._source.get_state()
@@ -199,9 +209,10 @@ class Reader:
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
         filled up with its last sample). A loop that was left early goes on where it was left.
-        progress: show a progress bar. capture: note down the calls made in the loop's body, and
-        from the second turn on compute them ahead, fused; `explain()` of the iterator says what
-        was not. strict: raise OperatorRuntimeError for a call that was not computed ahead.
+        ctx: an EvalContext whose threads read, and in a captured loop compute; those in force by
+        default. progress: show a progress bar. capture: note down the calls made in the loop's
+        body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
+        says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
 
         Raises OperatorRuntimeError for a file that cannot be read.
         """
@@ -215,14 +226,15 @@ class Reader:
                 raise OperatorValueError(
                     argument="batch_size", expected="a positive number", got=describe(batch_size)
                 )
+            pool = pool_of(ctx)
         self._pause()
         epoch: Iterator[Any]
         if capture:
-            ahead = _Ahead(self, self._source, batch_size)
+            ahead = _Ahead(self, self._source, batch_size, pool)
             epoch = loop_makers[0](ahead, self.operator, batch_size is None, strict)
             self._loop = weakref.ref(epoch)
         else:
-            epoch = Epoch(self, self._source, batch_size, self.operator.name)
+            epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
             return epoch
         left = self._source.remaining()

@@ -236,3 +236,15 @@ def test_samples_and_progress(photographs: Path, capsys: pytest.CaptureFixture[s
 def test_in_dynamic_mode_the_operator_points_to_the_class() -> None:
     with pytest.raises(TypeError, match=r"use its class \(readers.File"):
         fn.readers.file(file_root="x")
+
+
+def test_a_context_lends_its_threads(photographs: Path) -> None:
+    reader = readers.File(file_root=str(photographs))
+    loop = reader.next_epoch(batch_size=2, ctx=gradiva.EvalContext(num_threads=3), capture=True)
+    for files, _ in loop:
+        gradiva.decoders.image(files).evaluate()
+        ahead = getattr(loop, "_ahead")  # noqa: B009
+        assert ahead is None or ahead._pool.num_threads == 3
+    assert len(list(reader.next_epoch(2, gradiva.EvalContext(num_threads=1)))) == 4
+    with pytest.raises(TypeError, match="ctx"):
+        reader.next_epoch(2, ctx=3)

@@ -14,6 +14,7 @@ from gradiva.eager.device import device as to_device
 from gradiva.eager.device import require_cpu
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.reader import Loop, loop_makers
 from gradiva.eager.rng import enter_step, leave_step
@@ -76,12 +77,13 @@ class ExternalSource:
         from the second turn on they are computed ahead, fused.
 
         The source is called ahead of the loop too. What was taken ahead when the loop is left comes
-        first the next time. strict: raise OperatorRuntimeError for a call not computed ahead.
+        first the next time. ctx: an EvalContext whose threads compute. strict: raise
+        OperatorRuntimeError for a call not computed ahead.
         """
         loop = self._loop()
         if loop is not None:
             loop.pause()
-        made: Loop = loop_makers[0](_Ahead(self, batch_size), external_source, False, strict)
+        made: Loop = loop_makers[0](_Ahead(self, batch_size, ctx), external_source, False, strict)
         self._loop = weakref.ref(made)
         return made
 
@@ -135,7 +137,8 @@ class _Ahead:
 
     name = "external_source"
 
-    def __init__(self, source: ExternalSource, batch_size: int) -> None:
+    def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
+        self.pool = pool_of(ctx)
         self.memory = source._learnt
         self._source = source
         self._batch_size = batch_size
