@@ -6,23 +6,21 @@ on disk, in a folder of the user's own. `docs/design.md` says which rules keep b
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
-import shutil
-import stat
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["Kernel", "cache_folder", "compile_entry", "compiled_kernels", "jit", "when_loaded"]
+from .kernel_cache import kernel_folder, teachers, used_names
+
+__all__ = ["Kernel", "compile_entry", "compiled_kernels", "jit", "when_loaded"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,12 +70,12 @@ def _compile(kernel: Kernel) -> Any:
     function = kernel.function
     scope = {
         name: value.dispatcher()
-        for name in _names(function)
+        for name in used_names(function)
         if isinstance(value := function.__globals__.get(name), Kernel)
     }
     copy = _copied(function, scope, function.__qualname__)
     dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(copy)
-    _keep(numba, dispatcher)
+    _keep(numba, dispatcher, function)
     return dispatcher
 
 
@@ -92,9 +90,9 @@ def _copied(function: FunctionType, names: dict[str, Any], qualified: str) -> Fu
     return copy
 
 
-def _keep(numba: Any, compiled: Any) -> None:
-    """Cache what is compiled in our own folder, if there is one."""
-    folder = cache_folder()
+def _keep(numba: Any, compiled: Any, function: FunctionType) -> None:
+    """Cache what is compiled from `function` in our own folder, if there is one."""
+    folder = kernel_folder(function)
     if folder is None:
         return
     before = numba.config.CACHE_DIR
@@ -138,24 +136,15 @@ def compile_entry(
             locals={},
             options={"nopython": True, "error_model": "numpy", "fastmath": False},
         )
-        _keep(numba, compiled)
+        _keep(numba, compiled, _copied(entry, {"row": kernel}, name))
         compiled.compile()
     return compiled.address, compiled
-
-
-def _names(function: FunctionType) -> set[str]:
-    names: set[str] = set()
-    pending = [function.__code__]
-    while pending:
-        code = pending.pop()
-        names.update(code.co_names)
-        pending += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
-    return names
 
 
 def when_loaded(extend: Callable[[Any], None]) -> Callable[[Any], None]:
     """Decorator: `extend(numba)` is called once, before the first kernel is compiled."""
     _extensions.append(extend)
+    teachers.add(extend.__module__)
     return extend
 
 
@@ -218,59 +207,3 @@ def _announce() -> None:
             "(`python -m gradiva warmup` does it ahead of time) ...",
             file=sys.stderr,
         )
-
-
-_folder: Path | None = None
-_folder_known = False
-
-
-def cache_folder() -> Path | None:
-    """Where compiled kernels are kept, or None if no private folder can be had.
-
-    Numba's cache is a pickle, so the folder must belong to the user and be closed to others. Its
-    name holds a digest of all kernel sources: Numba itself notices a change of the kernel's own
-    file only, not of a helper in another file.
-    """
-    global _folder, _folder_known
-    if not _folder_known:
-        _folder_known = True
-        root = os.environ.get("GRADIVA_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        try:
-            base = _private_folder(Path(root).expanduser() / "gradiva")
-            if base is not None:
-                _folder = _private_folder(base / f"kernels-{_source_digest()}")
-            if base is not None and _folder is not None:
-                _folder.touch()
-                _drop_old(base, _folder)
-        except (OSError, RuntimeError):
-            _folder = None
-    return _folder
-
-
-def _private_folder(path: Path) -> Path | None:
-    """The folder, made if need be, if nobody but the user could have written into it."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    facts = path.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or stat.S_IMODE(facts.st_mode) & 0o022:
-        return None
-    if hasattr(os, "getuid") and facts.st_uid != os.getuid():
-        return None
-    path.chmod(0o700)
-    return path
-
-
-def _drop_old(base: Path, kept: Path) -> None:
-    """Remove caches of other versions that were not used for a month."""
-    for folder in base.glob("kernels-*"):
-        if folder != kept and time.time() - folder.stat().st_mtime > 30 * 24 * 3600:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _source_digest() -> str:
-    digest = hashlib.sha256(sys.version.encode())
-    package = Path(__file__).parent.parent
-    for room in ("eager", "ops", "capture"):
-        for file in sorted((package / room).rglob("*.py")):
-            facts = file.stat()
-            digest.update(f"{file.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import gradiva
 from gradiva import demo, graph, warmup
 from gradiva.eager.errors import GradivaError
-from gradiva.eager.jit import cache_folder
+from gradiva.eager.kernel_cache import cache_folder
 from gradiva.eager.operator import operators
 from gradiva.eager.threads import default_num_threads
 

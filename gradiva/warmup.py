@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from gradiva.eager.jit import cache_folder, compiled_kernels
+from gradiva.eager.jit import compiled_kernels
+from gradiva.eager.kernel_cache import cache_folder
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import OperatorBase, operators
 
