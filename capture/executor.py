@@ -139,6 +139,15 @@ class Plan:
         for source in self.sources.values():
             source.reset()
 
+    def demand(self, number: int) -> None:
+        """The user waits for batch `number`: sources that are fed must not wait for it longer."""
+        for source in self.sources.values():
+            source.demand(number)
+
+    def close(self) -> None:
+        for source in self.sources.values():
+            source.close()
+
 
 class Executor:
     """Keeps up to `depth` batches ready. `get` hands them out in order, with their errors."""
@@ -183,6 +192,7 @@ class Executor:
         with self._changed:
             began = 0 if self._ready else time.perf_counter_ns()
             while not self._ready:
+                self.plan.demand(self._finished)
                 self._changed.wait(1.0)
                 threads = (self._scheduler, *self._runners.threads)
                 alive = all(thread.is_alive() for thread in threads)
@@ -210,6 +220,8 @@ class Executor:
         trace.place.batch = self.taken
         if trace.active is not None:
             trace.active.begun(self.plan.pool)
+        self.plan.demand(self._begun)
+        self._begun += 1
         try:
             outputs = self.plan.run()
         except StopIteration:
@@ -304,6 +316,7 @@ class Executor:
             self._closed = True
             self._changed.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
+        self.plan.close()
         if self._scheduler not in (None, threading.current_thread()):
             assert self._scheduler is not None
             self._scheduler.join(timeout)

@@ -244,6 +244,10 @@ class GraphBuilder:
             self._kept.add(node)
         return node
 
+    def keep(self, node: Node) -> None:
+        """Keep a node although nothing needs its outputs."""
+        self._kept.add(node)
+
     def describe(
         self, node: Node, locations: Iterable[Location], origin: str | None = None
     ) -> Node:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gradiva.eager.device import Device, DeviceLike, require_cpu
 from gradiva.eager.device import device as to_device
 from gradiva.eager.errors import OperatorTypeError, user_location
+from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType, Value
+from gradiva.ops.generic.get_property import get_property
+from gradiva.ops.generic.shapes import shapes
 
 from .graph import Edge
 
@@ -92,6 +95,25 @@ class DataNode(Value):
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> DataNode:
         require_cpu(to_device(device))
         return self
+
+    def shape(self, *, dtype: Any = None, device: DeviceLike = "cpu") -> DataNode:
+        """The extents of each sample, as data: int64, or `dtype`; see `shapes`."""
+        return self._beside(shapes, device, {} if dtype is None else {"dtype": dtype})
+
+    def property(self, key: str, *, device: DeviceLike = "cpu") -> DataNode:
+        """The "source_info" or "layout" of each sample, as data; see `get_property`."""
+        return self._beside(get_property, device, {"key": key})
+
+    def source_info(self, *, device: DeviceLike = "cpu") -> DataNode:
+        """The file or key that each sample came from, as data: the bytes of its name."""
+        return self.property("source_info", device=device)
+
+    def _beside(
+        self, operator: OperatorBase, device: DeviceLike, given: dict[str, Any]
+    ) -> DataNode:
+        require_cpu(to_device(device))
+        made: DataNode = operator.bind((self,), given)
+        return made
 
     def evaluate(self) -> DataNode:
         """Return the symbol itself, so that code that evaluates can be captured."""

@@ -49,6 +49,15 @@ class Recorder:
         self._parameters = 0
         self._source: Node | None = None
 
+    @property
+    def title(self) -> str:
+        """The name of the graph."""
+        return self._builder.title
+
+    @title.setter
+    def title(self, title: str) -> None:
+        self._builder.title = title
+
     def parameter(self, type: SampleType) -> DataNode:
         """A symbol for a batch that is given when the graph runs."""
         number = {"number": self._parameters}
@@ -188,6 +197,10 @@ class Recorder:
                 got=describe(asked),
             )
         return False
+
+    def keep(self, node: Node) -> None:
+        """Keep a node that no output needs."""
+        self._builder.keep(node)
 
     def locations_of(self, node: Node) -> tuple[Location, ...]:
         return tuple(self._builder._locations.get(node, ()))

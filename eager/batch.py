@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, SupportsInt, overload
+from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, overload
 
 import numpy as np
 
@@ -177,7 +177,7 @@ class Batch(Value):
         where = self.provenance.select(chosen) if self.provenance else None
         return Batch(self.data, self.geometry.select(chosen), self.type, where)
 
-    def __getitem__(self, ranges: Any) -> NoReturn:
+    def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
         raise OperatorTypeError(
             "a batch takes no subscript: batch.slice[...] takes a part of each sample, "

@@ -17,7 +17,7 @@ from .threads import WorkerPool
 __all__ = ["Source", "SourceOperator", "source_operator"]
 
 P = ParamSpec("P")
-S = TypeVar("S", bound="type[Source]")
+S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
 
 
 class Source(ABC):
@@ -42,6 +42,13 @@ class Source(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises ValueError."""
 
+    def demand(self, number: int) -> None:
+        """The user waits for the batch that is made of read `number`, counted from 0: a source
+        that waits to be fed for it must not wait longer."""
+
+    def close(self) -> None:
+        """Nothing will be read any more: end what waits. May be called in another thread."""
+
     def remaining(self) -> int | None:
         """Samples left in the current epoch, or None if the source does not know."""
         return None
@@ -61,7 +68,7 @@ class SourceOperator(OperatorBase, Generic[P]):
         return self.bind((), {**named, **kwargs})
 
     def opens(self, kind: S) -> S:
-        """Decorator: the Source class; called with all arguments (converted) and a seed."""
+        """Decorator: what makes the Source, from all arguments (converted) and a seed."""
         self.open = kind
         return kind
 

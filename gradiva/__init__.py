@@ -17,10 +17,11 @@ from gradiva import math as math
 from gradiva import pipeline as pipeline
 from gradiva import random as random
 from gradiva import readers as readers
+from gradiva import tensors as tensors
 from gradiva import types as types
 from gradiva.capture.node import DataNode as DataNode
 from gradiva.capture.pipeline import Pipeline as Pipeline
-from gradiva.capture.pipeline import pipeline_def as pipeline_def
+from gradiva.capture.pipeline_def import pipeline_def as pipeline_def
 from gradiva.eager.batch import Batch as Batch
 from gradiva.eager.batch import as_batch as as_batch
 from gradiva.eager.batch import batch as batch

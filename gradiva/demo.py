@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva import fn, random, readers, types
-from gradiva.capture.pipeline import pipeline_def
+from gradiva.capture.pipeline_def import pipeline_def
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.threads import default_num_threads, set_num_threads

@@ -14,7 +14,8 @@ from typing import Any
 from gradiva.capture.compiler import optimise
 from gradiva.capture.draw import before_after
 from gradiva.capture.graph import Graph
-from gradiva.capture.pipeline import Pipeline, PipelineFactory, pipeline_def
+from gradiva.capture.pipeline import Pipeline
+from gradiva.capture.pipeline_def import PipelineFactory, pipeline_def
 from gradiva.eager.errors import GradivaError, OperatorValueError
 from gradiva.ops.generic.external_source import external_source
 

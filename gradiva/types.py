@@ -1,5 +1,6 @@
 """Element types, image types and interpolation types under the names of pipeline mode."""
 
+from gradiva.capture.run_apis import PipelineAPIType
 from gradiva.eager.dtypes import DALIDataType, ImageType, InterpType
 from gradiva.eager.dtypes import bool_ as BOOL
 from gradiva.eager.dtypes import float16 as FLOAT16
@@ -63,6 +64,7 @@ __all__ = [
     "DALIInterpType",
     "ImageType",
     "InterpType",
+    "PipelineAPIType",
     "SampleInfo",
     "YCbCr",
 ]

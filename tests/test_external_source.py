@@ -137,7 +137,7 @@ def test_declarations() -> None:
         values(lambda a, b: zeros)
     with pytest.raises(TypeError, match="a callable or an iterable"):
         values(3)
-    with pytest.raises(TypeError, match="feeding a source from outside is not there yet"):
+    with pytest.raises(RuntimeError, match="there is no data for this batch: call feed_input"):
         values(None)
 
 

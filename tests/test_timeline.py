@@ -113,7 +113,7 @@ def test_waits_and_the_queue(pipe: Pipeline) -> None:
     assert any(event["name"] == "wait: the queue is empty" for event in complete(timeline))
     lengths = [event["args"]["batches"] for event in timeline.events if event["ph"] == "C"]
     assert lengths
-    assert all(0 <= length <= pipe.prefetch_queue_depth for length in lengths)
+    assert all(0 <= length <= pipe.cpu_queue_size for length in lengths)
 
 
 def test_a_full_queue_is_seen() -> None:
@@ -156,11 +156,11 @@ def test_tracing_changes_no_bit(photographs: Path) -> None:
 
 def test_batches_that_were_ready_are_taken_first(pipe: Pipeline) -> None:
     pipe.run()
-    while pipe._built().waiting() < pipe.prefetch_queue_depth:
+    while pipe._built().waiting() < pipe.cpu_queue_size:
         pass
     timeline = pipe.trace(batches=2)
     # One more was under way, and may have been made.
-    assert timeline.batches - pipe.prefetch_queue_depth in (2, 3)
+    assert timeline.batches - pipe.cpu_queue_size in (2, 3)
     counted = Counter(e["name"] for e in complete(timeline) if e["cat"] == "operator")
     assert counted[FUSED] >= 2
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.arguments import Strings
-from gradiva.eager.batch import Batch, as_batch
-from gradiva.eager.dtypes import DType
+from gradiva.eager.batch import Batch
 from gradiva.eager.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -18,11 +17,11 @@ from gradiva.eager.errors import (
 )
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.source import Source, source_operator
-from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import WorkerPool
-from gradiva.eager.value import SampleType
 
+from .fed import Fed
 from .feed import BatchInfo, Feed, SampleInfo
+from .received import Receiver, declared_types, one_size
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -54,6 +53,7 @@ def external_source(
         returns the next batch and raises StopIteration at the end. A callable with an argument is
         told which batch: its number in the epoch, or a BatchInfo with `batch_info=True`.
         A batch is an array with a leading axis, a list of arrays, or a Batch.
+        None: the batches are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
     batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
     num_outputs: if given, items are tuples of that many batches (or samples), and a tuple is
         returned.
@@ -62,19 +62,13 @@ def external_source(
     layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is an
         error; without `dtype` and `ndim` the first batch fixes them.
     repeat_last: deliver the last batch again where the data has ended.
-    blocking: wait for data that is fed from outside; a callable or iterable always is waited for.
+    blocking: let `run` wait for data that is to be fed, instead of raising OperatorRuntimeError; a
+        callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
 
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
     with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
     """
-    if source is None:
-        raise OperatorTypeError(
-            "feeding a source from outside is not there yet",
-            argument="source",
-            expected="a callable or an iterable",
-            got="None",
-        )
     if num_outputs is not None and num_outputs < 1:
         raise OperatorValueError(
             argument="num_outputs", expected="at least 1", got=str(num_outputs)
@@ -82,51 +76,20 @@ def external_source(
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
 
 
-def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[SampleType]:
-    """The declared type of each output; what was not declared is unknown."""
-    layouts = _each("layout", layout, count)
-    ranks = _each("ndim", ndim, count)
-    types = []
-    for index, name in enumerate(_each("dtype", dtype, count)):
-        try:
-            chosen = None if name is None else DType.of(name)
-        except (TypeError, ValueError) as error:
-            raise OperatorTypeError(str(error), argument="dtype") from None
-        rank = ranks[index]
-        if layouts[index] and rank is None:
-            rank = len(layouts[index])
-        if layouts[index] and len(layouts[index]) != rank:
-            raise OperatorValueError(
-                argument="layout", expected=f"{rank} letters", got=repr(layouts[index])
-            )
-        types.append(SampleType(chosen, rank, layouts[index] or None))
-    return types
-
-
-def _each(name: str, value: Any, count: int) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        return [value] * count
-    if len(value) == 1:
-        return list(value) * count
-    if len(value) != count:
-        raise OperatorValueError(
-            argument=name, expected=f"one, or one for each of {count} outputs", got=str(len(value))
-        )
-    return list(value)
-
-
 @external_source.opens
+def open_source(arguments: dict[str, Any], seed: int) -> Source:
+    """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
+    return Fed(arguments) if arguments["source"] is None else ExternalFeed(arguments)
+
+
 class ExternalFeed(Source):
     """The user's source, and how much of it was read."""
 
-    def __init__(self, arguments: dict[str, Any], seed: int) -> None:
+    def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
         self._feed = Feed(arguments["source"], arguments["cycle"])
         self._count = arguments["num_outputs"] or 1
-        self._types = declared_types(
-            self._count, arguments["layout"], arguments["dtype"], arguments["ndim"]
-        )
-        self._fixed: list[SampleType | None] = [None] * self._count
+        self._receiver = Receiver(arguments)
         self._epoch = 0
         self._iteration = 0
         self._in_epoch = 0
@@ -148,21 +111,8 @@ class ExternalFeed(Source):
             raise
         finally:
             self._iteration += 1
-        batches = tuple(self._batch(item, index) for index, item in enumerate(items))
-        sizes = {len(batch) for batch in batches}
-        if len(sizes) > 1:
-            raise OperatorValueError(
-                "the source returned batches of different sizes",
-                expected="one size",
-                got=", ".join(str(len(batch)) for batch in batches),
-            )
-        size = sizes.pop()
-        if size > batch_size:
-            raise OperatorValueError(
-                "the source returned a batch that is too large",
-                expected=f"at most {batch_size} samples",
-                got=str(size),
-            )
+        batches = tuple(self._receiver.batch(item, index) for index, item in enumerate(items))
+        size = one_size(batches, batch_size)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
         self._in_epoch += size
@@ -205,41 +155,6 @@ class ExternalFeed(Source):
                 sample=sample,
             )
         return tuple(item)
-
-    def _batch(self, item: Any, index: int) -> Batch:
-        declared = self._types[index]
-        if isinstance(item, Tensor) or not (
-            isinstance(item, Batch | np.ndarray | list | tuple) or hasattr(item, "__dlpack__")
-        ):
-            raise OperatorTypeError(
-                "the source returned the wrong thing",
-                expected="a batch: an array with a leading axis, or a list of arrays",
-                got=describe(item),
-            )
-        made = as_batch(item, layout=declared.layout)
-        if not self._arguments["no_copy"] and not isinstance(item, list | tuple):
-            made = made.to_device("cpu", force_copy=True)
-        # The batch gets positions of its own: the user's object stays as it is.
-        made = Batch(made.data, made.geometry, made.type, made.provenance)
-        self._check(made, declared, index)
-        return made
-
-    def _check(self, made: Batch, declared: SampleType, index: int) -> None:
-        """The dtype and rank are those declared, or those of the first batch."""
-        wanted = self._fixed[index] or declared
-        for what, expected, got in (
-            ("dtype", wanted.dtype, made.dtype),
-            ("rank", wanted.ndim, made.ndim),
-        ):
-            if expected is not None and got != expected and len(made):
-                since = "as declared" if self._fixed[index] is None else "as in the first batch"
-                raise OperatorTypeError(
-                    f"output {index} of the source has another {what}",
-                    expected=f"{expected}, {since}",
-                    got=str(got),
-                )
-        if len(made):
-            self._fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
 
     def reset(self) -> None:
         self._feed.restart()

@@ -21,8 +21,9 @@ from gradiva.eager.rng import enter_step, leave_step
 from gradiva.eager.tensor import Tensor, as_tensor
 from gradiva.eager.value import SampleType
 
-from .external_source import declared_types, external_source
+from .external_source import external_source
 from .feed import Feed
+from .received import declared_types
 
 __all__ = ["ExternalSource"]
 

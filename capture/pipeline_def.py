@@ -1,0 +1,85 @@
+"""`pipeline_def`: a function that calls operators, turned into a maker of pipelines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
+
+from gradiva.eager.errors import OperatorTypeError, user_location
+
+from .definition import Definition
+from .options import PipelineOptions
+from .pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["PipelineFactory", "pipeline_def"]
+
+P = ParamSpec("P")
+
+_OPTIONS = frozenset(inspect.signature(Definition).parameters)
+
+
+class PipelineFactory(Generic[P]):
+    """A graph-defining function turned into a maker of pipelines.
+
+    Called with the function's arguments and with keyword arguments of `Pipeline`, which override
+    those given to the decorator. An argument of the function hides a pipeline argument of its name.
+    """
+
+    __name__: str
+
+    def __init__(self, function: Callable[P, Any], options: dict[str, Any]) -> None:
+        parameters = inspect.signature(function).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            raise OperatorTypeError(
+                f"{function.__qualname__} takes **{list(parameters)[-1]}: name its arguments, so "
+                "that those of the pipeline can be told from them",
+                operator="pipeline_def",
+                location=user_location(),
+            )
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            raise OperatorTypeError(
+                f"there is no argument `{unknown[0]}`",
+                operator="pipeline_def",
+                location=user_location(),
+            )
+        self.function = function
+        self.options = options
+        self._own = frozenset(parameters)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pipeline:
+        options = dict(self.options)
+        for name in list(kwargs):
+            if name in _OPTIONS and name not in self._own:
+                options[name] = kwargs.pop(name)
+        pipe = Pipeline(**options)
+        pipe._recorder.title = self.function.__name__
+        pipe._define(lambda: self.function(*args, **kwargs), self.function.__qualname__)
+        return pipe
+
+
+@overload
+def pipeline_def(fn: Callable[P, Any]) -> PipelineFactory[P]: ...
+@overload
+def pipeline_def(
+    fn: None = None, **pipeline_kwargs: Unpack[PipelineOptions]
+) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
+def pipeline_def(fn: Any = None, **pipeline_kwargs: Any) -> Any:
+    """Turn a function that calls operators into a maker of pipelines.
+
+    The function is called once per pipeline, while its calls are recorded; what it returns are the
+    outputs. Keyword arguments are those of `Pipeline`.
+    """
+    if fn is None:
+        return lambda function: PipelineFactory(function, pipeline_kwargs)
+    if not callable(fn):
+        raise OperatorTypeError(
+            operator="pipeline_def", expected="a function", got=repr(fn), location=user_location()
+        )
+    return PipelineFactory(fn, pipeline_kwargs)

@@ -1,0 +1,248 @@
+"""Running a pipeline: `run`, the scheduled calls, feeding, and the end of the data."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from gradiva.eager.device import Device, require_cpu
+from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.rng import get_default_rng
+from gradiva.eager.tensor_list import TensorListCPU
+from gradiva.eager.threads import WorkerPool
+
+from .compiler import optimise
+from .definition import Definition
+from .executor import Executor, Plan
+from .feeding import feed
+from .run_apis import ApiCheck, PipelineAPIType, check_types
+
+__all__ = ["Outputs", "Running"]
+
+Outputs = tuple[TensorListCPU, ...]
+
+
+class Running(Definition):
+    """The part of `Pipeline` that makes batches."""
+
+    def _initialise(self) -> None:
+        self._executor: Executor | None = None
+        self._build_lock = threading.Lock()
+        self._apis = ApiCheck()
+        self._scheduled = 0
+        """Batches that were scheduled and not yet shared."""
+        self._shared: deque[Outputs] = deque()
+        """Batches that were shared and not yet released."""
+        self._set_up = self._taken = 0
+        """Batches that `iter_setup` prepared, and that were handed out, since the last reset."""
+        self._setup_ended = False
+
+    def build(self, define_graph: Any = None) -> None:
+        """Compile the graph and open its sources. `run` does it if it was not done.
+
+        define_graph: a function that calls operators and returns the outputs, instead of the
+        method of that name. Raises GradivaError for a graph or arguments that make no sense.
+        """
+        with self._build_lock:
+            if self._executor is not None:
+                return
+            if define_graph is not None:
+                self._require_undefined()
+                self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
+            batch_size = self.batch_size
+            recorded = self._recorded()
+            check_types(
+                self._declared(), [edge.node.type[edge.output] for edge in recorded.outputs]
+            )
+            graph = optimise(recorded)
+            seed = get_default_rng().seed if self.seed is None else self.seed
+            plan = Plan(graph, batch_size, seed, WorkerPool(self.num_threads))
+            threaded = self.exec_async and self.exec_pipelined
+            self._executor = Executor(plan, self.cpu_queue_size, threaded)
+            self._graph = graph
+
+    def _built(self) -> Executor:
+        if self._executor is None:
+            self.build()
+        assert self._executor is not None
+        return self._executor
+
+    def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Outputs:
+        """The next batch of each output.
+
+        pipeline_inputs: batches for external sources without a source, by their names: what
+        `feed_input` takes. The batches of a call stay as they are for as long as they are held;
+        scripts for other libraries rely on that until the next call only.
+
+        Raises StopIteration at the end of the data (then call `reset`). Raises GradivaError if a
+        sample of this batch failed; the next call goes on with the next batch.
+        """
+        _refuse_stream(cuda_stream)
+        executor = self._built()
+        self._apis.use(PipelineAPIType.BASIC)
+        if pipeline_inputs:
+            feed(executor.plan, pipeline_inputs, None)
+        self._prepare()
+        return self._take(executor)
+
+    def schedule_run(self) -> None:
+        """Ask for one more batch, without waiting for it: `share_outputs` hands it out, or raises
+        StopIteration where the data have ended."""
+        self._built()
+        self._apis.use(PipelineAPIType.SCHEDULED)
+        try:
+            self._prepare()
+        except StopIteration:
+            return  # `share_outputs` says so where the batch is missing
+        self._scheduled += 1
+
+    def share_outputs(self, cuda_stream: object = None) -> Outputs:
+        """Wait for the next batch that was scheduled. It is in use until `release_outputs`.
+
+        Raises what `run` raises; OperatorRuntimeError if no batch was scheduled.
+        """
+        _refuse_stream(cuda_stream)
+        executor = self._built()
+        self._apis.use(PipelineAPIType.SCHEDULED)
+        if not self._scheduled:
+            if self._setup_ended:
+                raise StopIteration
+            with blaming("Pipeline.share_outputs"):
+                raise OperatorRuntimeError(
+                    "no batch is under way: call schedule_run before each share_outputs"
+                )
+        try:
+            outputs = self._take(executor)
+        except StopIteration:
+            self._scheduled = 0
+            raise
+        except BaseException:
+            self._scheduled -= 1
+            raise
+        self._scheduled -= 1
+        self._shared.append(outputs)
+        return outputs
+
+    def release_outputs(self) -> None:
+        """Give back the batch that was shared first; without effect if there is none."""
+        self._built()
+        self._apis.use(PipelineAPIType.SCHEDULED)
+        if self._shared:
+            self._shared.popleft()
+
+    def outputs(self, cuda_stream: object = None) -> Outputs:
+        """`release_outputs`, then `share_outputs`."""
+        self.release_outputs()
+        return self.share_outputs(cuda_stream)
+
+    def _take(self, executor: Executor) -> Outputs:
+        if self._setup_ended and self._taken >= self._set_up:
+            raise StopIteration
+        try:
+            batches = executor.get()
+        except StopIteration:
+            raise
+        except BaseException:
+            self._taken += 1
+            raise
+        self._taken += 1
+        check_types(self._declared(), [batch.type for batch in batches])
+        return tuple(TensorListCPU.of(batch) for batch in batches)
+
+    def _prepare(self) -> None:
+        """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
+        if type(self).iter_setup is Running.iter_setup:
+            return
+        wanted = 1 if self._set_up else self.cpu_queue_size
+        for _ in range(0 if self._setup_ended else wanted):
+            try:
+                self.iter_setup()
+            except StopIteration:
+                self._setup_ended = True
+                break
+            self._set_up += 1
+        if self._setup_ended and self._taken + self._scheduled >= self._set_up:
+            raise StopIteration
+
+    def iter_setup(self) -> None:
+        """For subclasses: called once for each batch, before it is made; feeds inputs, usually.
+
+        Raises StopIteration where there is no more data.
+        """
+
+    def feed_input(
+        self,
+        data_node: Any,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: object = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Feed the next batch of an external source that has no source of its own.
+
+        data_node: the symbol that `external_source` returned, or its name (`name[1]` for the
+        second of several outputs). data: an array with a leading batch axis, a list of arrays, a
+        Batch, or an object with DLPack; at most `batch_size` samples; copied, unless the source
+        has `no_copy`. layout: of a sample; by default that of the source, or of `data`. Batches
+        may be fed ahead: they wait in a queue. use_copy_kernel: has no meaning on the CPU.
+
+        Raises OperatorValueError for an unknown name or too many samples, OperatorTypeError for
+        another dtype or rank than was declared or fed before; then nothing was fed.
+        """
+        _refuse_stream(cuda_stream)
+        feed(self._built().plan, [(data_node, data)], layout)
+
+    def input_feed_count(self, input_name: str) -> int:
+        """How many batches may be fed before the first run, to fill the queue."""
+        self._built()
+        return self.cpu_queue_size
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Whether mixing `run` with `schedule_run`, `share_outputs` and `release_outputs`, or with
+        an iterator of a framework, raises. It does by default; without it, each call goes on
+        with the next batch."""
+        self._apis.enabled = bool(enable)
+
+    def __iter__(self) -> Iterator[Outputs]:
+        """Batches until the end of the data; endless for readers."""
+        while True:
+            try:
+                batches = self.run()
+            except StopIteration:
+                self.reset()
+                return
+            yield batches
+
+    def reset(self) -> None:
+        """Go to the start of the data again, after its end was reached."""
+        self._setup_ended = False
+        self._set_up = self._taken = self._scheduled = 0
+        if self._executor is not None:
+            self._executor.reset()
+
+    def empty(self) -> bool:
+        """Whether no batch is scheduled, or ready and not yet handed out."""
+        if self._apis.used is PipelineAPIType.SCHEDULED:
+            return self._scheduled == 0
+        return self._executor is None or not self._executor.waiting()
+
+    def close(self) -> None:
+        """Stop the threads and let go of the memory. Done at the latest when the object goes."""
+        self._shared.clear()
+        if self._executor is not None:
+            self._executor.close()
+
+    def __del__(self) -> None:
+        executor = getattr(self, "_executor", None)
+        if executor is not None:
+            # Not long: a callback that never returns must not hold up whoever let the object go.
+            executor.close(timeout=1.0)
+
+
+def _refuse_stream(cuda_stream: object) -> None:
+    """A CUDA stream is for pipelines on a GPU; the default one is no wish."""
+    if cuda_stream not in (None, 0, -1):
+        with blaming("Pipeline"):
+            require_cpu(Device("gpu"))

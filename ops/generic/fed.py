@@ -1,0 +1,105 @@
+"""An external source without a source: its batches are fed, by `Pipeline.feed_input`."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.provenance import Provenance
+from gradiva.eager.source import Source
+from gradiva.eager.threads import WorkerPool
+
+from .received import Receiver, one_size
+
+__all__ = ["Fed"]
+
+
+class Fed(Source):
+    """Queues of fed batches, one for each output."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._receiver = Receiver(arguments)
+        self._blocking: bool = arguments["blocking"]
+        self._repeat_last: bool = arguments["repeat_last"]
+        self._queues: list[deque[Batch]] = [deque() for _ in range(arguments["num_outputs"] or 1)]
+        self._last: tuple[Batch, ...] | None = None
+        self._changed = threading.Condition()
+        self._reads = 0
+        self._demanded = -1
+        self._position = 0
+        self._closed = False
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self._queues)
+
+    def accept(self, item: Any, output: int, batch_size: int, layout: str | None) -> Batch:
+        """The item as a batch that can be fed. Raises OperatorTypeError or OperatorValueError."""
+        batch = self._receiver.batch(item, output, layout)
+        one_size((batch,), batch_size)
+        return batch
+
+    def feed(self, output: int, batch: Batch) -> None:
+        """Put a batch that was accepted behind those that wait already."""
+        with self._changed:
+            self._queues[output].append(batch)
+            self._changed.notify_all()
+
+    def waiting(self) -> int:
+        """Complete items that were fed and not yet read."""
+        with self._changed:
+            return min(len(queue) for queue in self._queues)
+
+    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        with self._changed:
+            number, self._reads = self._reads, self._reads + 1
+            while not all(self._queues):
+                if self._closed or pool.cancelled:
+                    raise StopIteration
+                if self._demanded >= number and not self._blocking:
+                    if self._repeat_last and self._last is not None and not any(self._queues):
+                        return self._last
+                    raise self._starved()
+                self._changed.wait(0.5)
+            batches = tuple(queue.popleft() for queue in self._queues)
+        size = one_size(batches, batch_size)
+        positions = np.arange(self._position, self._position + size, dtype=np.int64)
+        self._position += size
+        for batch in batches:
+            names = batch.provenance.names if batch.provenance else None
+            batch.provenance = Provenance(positions, names)
+        self._last = batches
+        return batches
+
+    def _starved(self) -> OperatorRuntimeError:
+        missing = [index for index, queue in enumerate(self._queues) if not queue]
+        of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
+        return OperatorRuntimeError(
+            f"there is no data for this batch{of}: call feed_input before each run, give the data "
+            "to run by name, or use blocking=True to wait for a thread that feeds"
+        )
+
+    def demand(self, number: int) -> None:
+        with self._changed:
+            if number > self._demanded:
+                self._demanded = number
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def get_state(self) -> dict[str, Any]:
+        return {"position": self._position}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        try:
+            self._position = int(state["position"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise OperatorValueError(f"this is not the state of a source: {error}") from None

@@ -1,0 +1,117 @@
+"""What an external source is given, as batches: checked against what was declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.dtypes import DType
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.tensor import Tensor
+from gradiva.eager.value import SampleType
+
+__all__ = ["Receiver", "declared_types", "one_size"]
+
+
+class Receiver:
+    """Turns the user's items into batches. The first batch fixes what was not declared."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._no_copy: bool = arguments["no_copy"]
+        self._types = declared_types(
+            arguments["num_outputs"] or 1,
+            arguments["layout"],
+            arguments["dtype"],
+            arguments["ndim"],
+        )
+        self._fixed: list[SampleType | None] = [None] * len(self._types)
+
+    def batch(self, item: Any, index: int, layout: str | None = None) -> Batch:
+        """The item as the batch of output `index`; layout: of a sample, instead of the declared."""
+        declared = self._types[index]
+        if isinstance(item, Tensor) or not (
+            isinstance(item, Batch | np.ndarray | list | tuple) or hasattr(item, "__dlpack__")
+        ):
+            raise OperatorTypeError(
+                "the source returned the wrong thing",
+                expected="a batch: an array with a leading axis, or a list of arrays",
+                got=describe(item),
+            )
+        made = as_batch(item, layout=declared.layout if layout is None else layout)
+        if not self._no_copy and not isinstance(item, list | tuple):
+            made = made.to_device("cpu", force_copy=True)
+        # The batch gets positions of its own: the user's object stays as it is.
+        made = Batch(made.data, made.geometry, made.type, made.provenance)
+        self._check(made, declared, index)
+        return made
+
+    def _check(self, made: Batch, declared: SampleType, index: int) -> None:
+        """The dtype and rank are those declared, or those of the first batch."""
+        wanted = self._fixed[index] or declared
+        for what, expected, got in (
+            ("dtype", wanted.dtype, made.dtype),
+            ("rank", wanted.ndim, made.ndim),
+        ):
+            if expected is not None and got != expected and len(made):
+                since = "as declared" if self._fixed[index] is None else "as in the first batch"
+                raise OperatorTypeError(
+                    f"output {index} of the source has another {what}",
+                    expected=f"{expected}, {since}",
+                    got=str(got),
+                )
+        if len(made):
+            self._fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
+
+
+def one_size(batches: tuple[Batch, ...], most: int) -> int:
+    """The number of samples of all batches. Raises OperatorValueError."""
+    sizes = {len(batch) for batch in batches}
+    if len(sizes) > 1:
+        raise OperatorValueError(
+            "the source returned batches of different sizes",
+            expected="one size",
+            got=", ".join(str(len(batch)) for batch in batches),
+        )
+    size = sizes.pop()
+    if size > most:
+        raise OperatorValueError(
+            "the source returned a batch that is too large",
+            expected=f"at most {most} samples",
+            got=str(size),
+        )
+    return size
+
+
+def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[SampleType]:
+    """The declared type of each output; what was not declared is unknown."""
+    layouts = _each("layout", layout, count)
+    ranks = _each("ndim", ndim, count)
+    types = []
+    for index, name in enumerate(_each("dtype", dtype, count)):
+        try:
+            chosen = None if name is None else DType.of(name)
+        except (TypeError, ValueError) as error:
+            raise OperatorTypeError(str(error), argument="dtype") from None
+        rank = ranks[index]
+        if layouts[index] and rank is None:
+            rank = len(layouts[index])
+        if layouts[index] and len(layouts[index]) != rank:
+            raise OperatorValueError(
+                argument="layout", expected=f"{rank} letters", got=repr(layouts[index])
+            )
+        types.append(SampleType(chosen, rank, layouts[index] or None))
+    return types
+
+
+def _each(name: str, value: Any, count: int) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        return [value] * count
+    if len(value) == 1:
+        return list(value) * count
+    if len(value) != count:
+        raise OperatorValueError(
+            argument=name, expected=f"one, or one for each of {count} outputs", got=str(len(value))
+        )
+    return list(value)

@@ -1,0 +1,67 @@
+"""`shapes`: the shape of each sample, as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import DType, float32, float64, int32, int64, uint32, uint64
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["shapes"]
+
+_DTYPES = (int64, int32, uint32, uint64, float32, float64)
+
+
+@operator("shapes")
+def shapes(
+    input: SampleType, /, *, dtype: DTypeLike = int64, **common: Unpack[Common]
+) -> SampleType:
+    """The extents of each sample: 1-D, one number per axis.
+
+    dtype: int64 (the default), int32, uint32, uint64, float32 or float64. In pipelines
+    `DataNode.shape()` is the usual way to write it; a Batch tells its `shape` itself.
+    """
+    if dtype not in _DTYPES:
+        raise OperatorTypeError(
+            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
+        )
+    chosen: DType = dtype  # type: ignore[assignment]  # one of the above
+    return SampleType(chosen, 1, "", input.device)
+
+
+@shapes.shapes
+def _shapes(call: Call) -> Geometry:
+    return Geometry.equal(call.size, (call.inputs[0].ndim,))
+
+
+@shapes.cpu
+def _cpu(call: Call) -> None:
+    call.outputs[0].as_array()[...] = call.inputs[0].geometry.shapes
+
+
+@shapes.cases
+def _cases() -> list[Case]:
+    ragged = samples((3, 4, 3), (5, 1, 3))
+    extents = [np.array([3, 4, 3]), np.array([5, 1, 3])]
+    return [
+        Case("ragged", (ragged,), expect=extents, oracle=False),
+        Case("float", (ragged,), {"dtype": float32}, [e.astype(np.float32) for e in extents],
+             oracle=False),
+        Case("scalars", (samples((), (), layout=""),), expect=[np.empty(0, np.int64)] * 2,
+             oracle=False),
+        Case("empty", (samples(),), expect=[]),
+        Case("dtype", (ragged,), {"dtype": "uint8"}, raises=OperatorTypeError, match="int64"),
+    ]  # fmt: skip
