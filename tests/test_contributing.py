@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gradiva
-from gradiva.eager import jit
+from gradiva.eager import kernel_cache
 from gradiva.eager.case import Case
 from gradiva.eager.operator import OperatorBase, operators
 
@@ -39,8 +39,8 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorBase]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         # A kernel in a temporary folder would leave its machine code in the user's cache.
-        patch.setattr(jit, "_folder", None)
-        patch.setattr(jit, "_folder_known", True)
+        patch.setattr(kernel_cache, "_folder", None)
+        patch.setattr(kernel_cache, "_folder_known", True)
         try:
             yield importlib.import_module(MODULE).invert
         finally:

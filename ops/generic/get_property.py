@@ -63,6 +63,7 @@ def _cases() -> list[Case]:
     return [
         Case("layout", (images,), {"key": "layout"}, [letters, letters]),
         Case("source", (images,), {"key": "source_info"}, [nothing, nothing]),
+        Case("no layout", (samples((3,), layout=""),), {"key": "layout"}, [nothing]),
         Case("empty", (samples(),), {"key": "layout"}, []),
         Case("unknown", (images,), {"key": "colour"}, raises=OperatorValueError, match="layout"),
     ]
