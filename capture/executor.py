@@ -24,6 +24,7 @@ from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorVal
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
+from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
 from .runners import Runners
@@ -52,6 +53,8 @@ class Plan:
         self.seed = seed
         self.pool = pool
         self.iteration = 0
+        self.epochs: Epochs | None = None
+        """What says how large the next batch is, where batches end with the epochs of a reader."""
         self.sources: dict[Node, Source] = {}
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
@@ -95,11 +98,12 @@ class Plan:
         failure: BaseException | None = None
         size: int | None = None
         recording, began = trace.active, 0
+        wanted = self.batch_size if self.epochs is None else self.epochs.next_size()
         for node, source in self.sources.items():
             if recording is not None:
                 began = recording.start(node.operator.name)
             try:
-                batches = source.read(self.batch_size, pool)
+                batches = source.read(wanted, pool)
             except GradivaError as error:
                 failure = failure or self.program.locate(error, node)
                 continue
@@ -176,6 +180,11 @@ class Executor:
             # What is read must not wait behind what is computed.
             self._reading = WorkerPool(threads)
         _executors.add(self)
+
+    @property
+    def started(self) -> bool:
+        """Whether a batch was asked for."""
+        return self._begun > 0 or self._scheduler is not None
 
     def get(self) -> Outputs:
         """The next batch. Raises what making it raised; StopIteration at the end of the data."""

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.source import Source
 
 from .running import Running
 from .timeline import Timeline, record_timeline
@@ -73,18 +74,22 @@ class Pipeline(Running):
     def reader_meta(self, name: str | None = None) -> Any:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch and
         stick_to_shard: of the reader `name`, or a dict of all readers by name."""
+        metas = {key: source.meta() or {} for key, source in self._readers().items()}
+        return metas if name is None else _of(metas, name)
+
+    def _readers(self) -> dict[str, Source]:
+        """The sources that know the size of their data, by name."""
         plan = self._built().plan
-        metas: dict[str, dict[str, int]] = {}
+        found: dict[str, Source] = {}
         for node, source in plan.sources.items():
-            meta = source.meta()
-            if meta is not None:
+            if source.meta() is not None:
                 key = base = plan.graph.names.get(node) or node.operator.name
                 number = 1
-                while key in metas:
+                while key in found:
                     number += 1
                     key = f"{base}_{number}"
-                metas[key] = meta
-        return metas if name is None else _of(metas, name)
+                found[key] = source
+        return found
 
     def output_stream(self) -> Any:
         """The CUDA stream of outputs on a GPU. Raises OperatorRuntimeError: there are none."""

@@ -15,6 +15,7 @@ from gradiva.eager.threads import WorkerPool
 
 from .compiler import optimise
 from .definition import Definition
+from .epochs import Epochs
 from .executor import Executor, Plan
 from .feeding import feed
 from .run_apis import ApiCheck, PipelineAPIType, check_types
@@ -86,6 +87,23 @@ class Running(Definition):
             feed(executor.plan, pipeline_inputs, None)
         self._prepare()
         return self._take(executor)
+
+    def _run_for(self, kind: PipelineAPIType) -> Outputs:
+        """The next batch, for an iterator."""
+        executor = self._built()
+        self._apis.use(kind)
+        self._prepare()
+        return self._take(executor)
+
+    def _follow(self, epochs: Epochs) -> None:
+        """Let batches end with the epochs of a reader."""
+        executor = self._built()
+        if executor.started:
+            raise OperatorRuntimeError(
+                "the pipeline was run before: its batches do not end with the reader's epochs; "
+                "make a new pipeline for the iterator"
+            )
+        executor.plan.epochs = epochs
 
     def schedule_run(self) -> None:
         """Ask for one more batch, without waiting for it: `share_outputs` hands it out, or raises

@@ -53,6 +53,13 @@ class Source(ABC):
         """Samples left in the current epoch, or None if the source does not know."""
         return None
 
+    def epoch_length(self) -> int | None:
+        """Samples in the current epoch, or None if the source does not know."""
+        return None
+
+    def skip_epoch(self) -> None:
+        """Go to the start of the next epoch, from anywhere in this one."""
+
     def meta(self) -> dict[str, int] | None:
         """Sizes of the epoch and its shards, or None if the source does not know them."""
         return None

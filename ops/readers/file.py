@@ -177,6 +177,12 @@ class FileSource(Source):
         order = self._look()
         return order.length - order.index
 
+    def epoch_length(self) -> int:
+        return self._look().length
+
+    def skip_epoch(self) -> None:
+        self._look().skip_epoch()
+
     def meta(self) -> dict[str, int]:
         return self._look().meta()
 

@@ -115,7 +115,8 @@ class Order:
         samples = self._permutation()[places] if self.shuffle else places
         return samples, positions
 
-    def _next_epoch(self) -> None:
+    def skip_epoch(self) -> None:
+        """Go to the start of the next epoch."""
         self.epoch += 1
         self.index = 0
 
@@ -125,7 +126,7 @@ class Order:
         while count:
             left = self.length - self.index
             if left <= 0:
-                self._next_epoch()
+                self.skip_epoch()
                 continue
             # A padded epoch ends with a full batch.
             part = count if self.pad and left < count else min(left, count)
@@ -140,7 +141,7 @@ class Order:
         """Like `take`, but not past the end of the epoch; StopIteration when it is reached."""
         left = self.length - self.index
         if left <= 0:
-            self._next_epoch()
+            self.skip_epoch()
             raise StopIteration
         return self._take(count if self.pad else min(left, count))
 

@@ -1,0 +1,289 @@
+"""Iterators over pipelines, epoch by epoch: what the iterators of frameworks stand on."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+)
+
+from .epochs import Epochs, Shards
+from .pipeline import Pipeline
+from .run_apis import PipelineAPIType
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from gradiva.eager.source import Source
+
+__all__ = ["LastBatchPolicy", "PipelineIterator"]
+
+
+class LastBatchPolicy(enum.Enum):
+    """What becomes of the last batch of an epoch, where the samples do not fill it.
+
+    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
+    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
+    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+class PipelineIterator:
+    """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
+
+    pipelines: built or not; several are for several shards. output_map: a name for each output.
+    size: samples of an epoch of one pipeline; -1: until the pipeline raises StopIteration.
+    reader_name: the reader whose epochs count, instead of `size`; then each epoch has exactly the
+        samples of the shard, and `len` batches, never an empty one: of shards that differ in size
+        the shorter have smaller last batches (but with batches of one sample, one fewer).
+    auto_reset: go on with the next epoch when a new loop begins ("yes" or True); else `reset` does.
+    last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
+        FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
+    prepare_first_batch: make the first batch at once, so that errors show here.
+
+    Raises OperatorTypeError or OperatorValueError for arguments that make no sense.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[Any],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str = False,
+        fill_last_batch: bool | None = None,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        with blaming(type(self).__name__):
+            self._pipes = _pipelines(pipelines)
+            self._names = _names(output_map, self._pipes)
+            self._auto_reset = _auto_reset(auto_reset)
+            if fill_last_batch is not None:
+                last_batch_policy = (
+                    LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
+                )
+            if not isinstance(last_batch_policy, LastBatchPolicy):
+                raise OperatorTypeError(
+                    argument="last_batch_policy",
+                    expected="a LastBatchPolicy",
+                    got=describe(last_batch_policy),
+                )
+            if size != -1 and reader_name is not None:
+                raise OperatorValueError("`size` and `reader_name` say the same: give one")
+            if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+                raise OperatorValueError(
+                    argument="size", expected="a positive number, or -1", got=describe(size)
+                )
+            self._policy = last_batch_policy
+            self._shards: list[Shards] = []
+            self._size = size
+            self._batches: int | None = None
+            if reader_name is not None:
+                self._follow(reader_name)
+            elif size > 0:
+                self._batches = self._count(size, size)
+        self._epoch = self._done = 0
+        self._ended = False
+        self._first: list[dict[Any, Any]] | None = None
+        if prepare_first_batch and self._batches != 0:
+            try:
+                self._first = self._next()
+            except StopIteration:
+                with blaming(type(self).__name__):
+                    raise OperatorRuntimeError("the pipeline has no data at all") from None
+
+    @property
+    def batch_size(self) -> int:
+        return self._pipes[0].max_batch_size
+
+    @property
+    def size(self) -> int:
+        """Samples in an epoch of all pipelines together, as far as it is known; else -1."""
+        if self._shards:
+            return sum(shards.length(0) for shards in self._shards)
+        return self._size * len(self._pipes) if self._size > 0 else -1
+
+    def __len__(self) -> int:
+        """Batches in an epoch. Raises OperatorTypeError if the size is not known."""
+        if self._batches is None:
+            raise OperatorTypeError(
+                "the length is known with `reader_name` or `size` only",
+                operator=type(self).__name__,
+            )
+        return self._batches
+
+    def _count(self, longest: int, shortest: int) -> int:
+        if self._policy is LastBatchPolicy.DROP:
+            return shortest // self.batch_size
+        return math.ceil(longest / self.batch_size)
+
+    def _follow(self, reader_name: str) -> None:
+        """Let batches end with the epochs of this reader."""
+        sources = [_reader(pipe, reader_name) for pipe in self._pipes]
+        self._shards = [_shards(source) for source in sources]
+        self._batches = self._count(
+            max(shards.longest for shards in self._shards),
+            min(shards.shortest for shards in self._shards),
+        )
+        uneven = len({shards.length(0) for shards in self._shards}) > 1
+        if uneven and self.batch_size == 1 and self._policy is LastBatchPolicy.PARTIAL:
+            raise OperatorValueError(
+                "the shards differ in size, so with batches of one sample one has fewer batches",
+                argument="pipelines",
+                expected="larger batches, another policy, or readers with pad_last_batch=True",
+                got="batch_size=1",
+            )
+        for pipe, source in zip(self._pipes, sources, strict=True):
+            padded = bool((source.meta() or {})["pad_last_batch"])
+            drop = self._policy is LastBatchPolicy.DROP
+            if drop or (self._policy is LastBatchPolicy.PARTIAL and not padded):
+                pipe._follow(Epochs(source, pipe.max_batch_size, self._batches, drop))
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> list[dict[Any, Any]]:
+        if self._first is not None:
+            batches, self._first = self._first, None
+            return batches
+        return self._next()
+
+    def next(self) -> list[dict[Any, Any]]:
+        """The next batches. Raises StopIteration at the end of the epoch."""
+        return self.__next__()
+
+    def _next(self) -> list[dict[Any, Any]]:
+        if self._ended or self._over():
+            self._end()
+        outputs = []
+        for pipe in self._pipes:
+            try:
+                outputs.append(pipe._run_for(PipelineAPIType.ITERATOR))
+            except StopIteration:
+                self._end()
+        self._done += 1
+        return [
+            {
+                name: self._convert(batch if cut is None else batch.select(range(cut)))
+                for name, batch in zip(self._names, batches, strict=True)
+            }
+            for batches, cut in zip(outputs, map(self._last_size, range(len(outputs))), strict=True)
+        ]
+
+    def _over(self) -> bool:
+        """Whether the epoch has no further batch."""
+        if self._batches is None:
+            return False
+        most = self._batches
+        if self._policy is LastBatchPolicy.PARTIAL and self._shards:
+            most = min(most, max(shards.length(self._epoch) for shards in self._shards))
+        return self._done >= most
+
+    def _last_size(self, number: int) -> int | None:
+        """To how many samples the last batch of a pipeline must be cut; None: not at all."""
+        if self._policy is not LastBatchPolicy.PARTIAL or self._done != self._batches:
+            return None
+        before = (self._batches - 1) * self.batch_size
+        if self._shards:
+            shards = self._shards[number]
+            return shards.longest - before if shards.padded else None
+        return self._size - before
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._auto_reset:
+            self.reset()
+        raise StopIteration
+
+    def reset(self) -> None:
+        """Begin the next epoch. In the middle of an epoch it has no effect."""
+        if self._first is not None or not (self._ended or self._over()):
+            return
+        for pipe in self._pipes:
+            pipe.reset()
+        self._ended = False
+        self._done = 0
+        self._epoch += 1
+
+    def _convert(self, batch: Batch) -> Any:
+        """What is handed out for a batch: one array with a leading batch axis."""
+        return batch.as_array()
+
+
+def _pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
+    pipes = [given] if isinstance(given, Pipeline) else list(given)
+    if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
+        raise OperatorTypeError(
+            argument="pipelines", expected="a Pipeline, or several", got=describe(given)
+        )
+    sizes = {pipe.max_batch_size for pipe in pipes}
+    if len(sizes) > 1:
+        raise OperatorValueError(
+            argument="pipelines", expected="one batch size for all", got=str(sorted(sizes))
+        )
+    for pipe in pipes:
+        pipe.build()
+    return pipes
+
+
+def _names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
+    names = list(given)
+    if len(set(names)) != len(names):
+        raise OperatorValueError(
+            argument="output_map", expected="names that differ", got=describe(given)
+        )
+    for pipe in pipes:
+        if pipe.num_outputs != len(names):
+            raise OperatorValueError(
+                argument="output_map",
+                expected=f"a name for each of {pipe.num_outputs} outputs",
+                got=describe(given),
+            )
+    return names
+
+
+def _auto_reset(given: bool | str) -> bool:
+    known = {True: True, "yes": True, False: False, "no": False, None: False}
+    if given not in known:
+        raise OperatorValueError(
+            argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
+        )
+    return known[given]
+
+
+def _reader(pipe: Pipeline, name: str) -> Source:
+    """The source of the reader with this name. Raises OperatorValueError."""
+    found = pipe._readers()
+    if name not in found:
+        raise OperatorValueError(
+            argument="reader_name",
+            expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",
+            got=repr(name),
+        )
+    return found[name]
+
+
+def _shards(source: Source) -> Shards:
+    meta = source.meta() or {}
+    return Shards(
+        meta["epoch_size"],
+        meta["number_of_shards"],
+        meta["shard_id"],
+        not meta["stick_to_shard"],
+        bool(meta["pad_last_batch"]),
+    )

@@ -1,0 +1,22 @@
+"""Iterators that hand out NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
+from gradiva.eager.batch import Batch
+
+__all__ = ["DALIGenericIterator", "DALIRaggedIterator", "LastBatchPolicy"]
+
+
+class DALIGenericIterator(PipelineIterator):
+    """Each turn gives, for each pipeline, a dict of arrays with a leading batch axis; see
+    `PipelineIterator`. Raises OperatorValueError for a ragged batch."""
+
+
+class DALIRaggedIterator(PipelineIterator):
+    """Like DALIGenericIterator, for samples of different shapes: lists of arrays."""
+
+    def _convert(self, batch: Batch) -> Any:
+        return batch.arrays()
