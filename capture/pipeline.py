@@ -15,6 +15,7 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.dynamic import as_seed
 from gradiva.eager.errors import (
     GradivaError,
+    OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     blaming,
@@ -24,6 +25,7 @@ from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
+from .checkpoint import Restored, checkpoint, read_checkpoint
 from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
@@ -51,6 +53,8 @@ class PipelineOptions(TypedDict, total=False):
     exec_pipelined: bool
     prefetch_queue_depth: int
     exec_async: bool
+    enable_checkpointing: bool
+    checkpoint: str | bytes | os.PathLike[str] | None
 
 
 class Pipeline:
@@ -63,6 +67,10 @@ class Pipeline:
     seed of the default generator, so that the pipeline agrees with dynamic mode.
     exec_pipelined, exec_async: False for either runs the graph in the caller's thread, when asked.
     prefetch_queue_depth: batches that are made ahead.
+    enable_checkpointing: note down the place after each batch, for `checkpoint()`.
+    checkpoint: go on from what `checkpoint()` returned, or from the file it wrote. The graph and
+    the batch size must be the same; threads, queue and the folder of a data set may differ. The
+    seed is that of the checkpoint; another one is refused.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`.
@@ -77,6 +85,8 @@ class Pipeline:
         exec_pipelined: bool = True,
         prefetch_queue_depth: int = 2,
         exec_async: bool = True,
+        enable_checkpointing: bool = False,
+        checkpoint: str | bytes | os.PathLike[str] | None = None,
     ) -> None:
         self._batch_size = _positive("batch_size", batch_size)
         self._num_threads = (
@@ -97,6 +107,16 @@ class Pipeline:
         self._exec_async = bool(exec_async)
         with blaming("Pipeline"):
             self._seed = as_seed(seed)
+        self._enable_checkpointing = bool(enable_checkpointing)
+        self._restored: Restored | None = None
+        if checkpoint is not None:
+            with blaming("Pipeline"):
+                if not enable_checkpointing:
+                    raise OperatorRuntimeError(
+                        "a pipeline that goes on from a checkpoint needs enable_checkpointing=True",
+                        argument="checkpoint",
+                    )
+                self._restored = read_checkpoint(checkpoint)
         self._recorder = Recorder("pipeline")
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None
@@ -198,11 +218,22 @@ class Pipeline:
             if self._outputs is None:
                 self._define()
             assert self._outputs is not None
-            self._graph = optimise(self._recorder.finish(self._outputs))
-            seed = get_default_rng().seed if self._seed is None else self._seed
+            recorded = self._recorder.finish(self._outputs)
+            restored, seed = self._restored, self._seed
+            if restored is not None:
+                with blaming("Pipeline"):
+                    restored.check(recorded, self._batch_size, seed)
+                seed = restored.seed
+            self._graph = optimise(recorded)
+            seed = get_default_rng().seed if seed is None else seed
             plan = Plan(self._graph, self._batch_size, seed, WorkerPool(self._num_threads))
             threaded = self._exec_async and self._exec_pipelined
+            with blaming("Pipeline"):
+                ended = restored.put_into(plan) if restored is not None else False
+            if self._enable_checkpointing:
+                plan.marks.begin()
             self._executor = Executor(plan, self._prefetch_queue_depth, threaded)
+            self._executor.begin_at(ended)
 
     def _built(self) -> Executor:
         if self._executor is None:
@@ -232,6 +263,38 @@ class Pipeline:
         """Go to the start of the data again, after its end was reached."""
         if self._executor is not None:
             self._executor.reset()
+
+    def checkpoint(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> bytes:
+        """The place of this pipeline after the last batch that was handed out, for the argument
+        `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
+
+        filename: a file to write it to as well, atomically; the one before it is kept as
+        `<filename>.previous`. context: data of your own (numbers, strings, lists, dicts, arrays)
+        to be saved with it, found in `checkpoint_context` of the restored pipeline.
+
+        Raises OperatorRuntimeError if the pipeline was made without enable_checkpointing=True, a
+        source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
+        or context that is no plain data.
+        """
+        executor = self._built()
+        assert self._outputs is not None
+        with blaming("Pipeline.checkpoint"):
+            recorded = self._recorder.finish(self._outputs)
+            return checkpoint(executor, recorded, filename, context)
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline was built, and goes on from a checkpoint."""
+        return self._restored is not None and self._executor is not None
+
+    @property
+    def checkpoint_context(self) -> dict[str, Any] | None:
+        """The `context` that was saved with the checkpoint this pipeline was made from."""
+        return None if self._restored is None else self._restored.context
 
     def trace(self, path: str | os.PathLike[str] | None = None, batches: int = 10) -> Timeline:
         """Run for some batches, throw them away, and return what happened when in which thread.

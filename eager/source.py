@@ -42,6 +42,11 @@ class Source(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises ValueError."""
 
+    def contents(self) -> Any:
+        """What the data are, as short JSON data: a checkpoint is not put into a source with others.
+        None if only `set_state` can tell."""
+        return None
+
     def remaining(self) -> int | None:
         """Samples left in the current epoch, or None if the source does not know."""
         return None

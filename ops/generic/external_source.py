@@ -8,10 +8,10 @@ import numpy as np
 
 from gradiva.eager.arguments import Strings
 from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import (
     GradivaError,
-    OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     describe,
@@ -23,6 +23,7 @@ from gradiva.eager.threads import WorkerPool
 from gradiva.eager.value import SampleType
 
 from .feed import BatchInfo, Feed, SampleInfo
+from .feed_state import feed_state, restore_feed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,8 +66,13 @@ def external_source(
     blocking: wait for data that is fed from outside; a callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
 
-    Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
-    with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
+    Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
+    callable with an argument at its number, and whatever has `state_dict()` and
+    `load_state_dict(data)` by these; other iterables are started again and run up to their place,
+    earlier rounds included; a callable without an argument cannot be continued.
+
+    Raises OperatorRuntimeError, with the callable's own traceback, if it raises; OperatorTypeError
+    for data that is no batch.
     """
     if source is None:
         raise OperatorTypeError(
@@ -248,23 +254,45 @@ class ExternalFeed(Source):
         self._in_epoch = 0
 
     def get_state(self) -> dict[str, Any]:
-        return {
+        state = {
             "epoch": self._epoch,
             "iteration": self._iteration,
             "in_epoch": self._in_epoch,
             "position": self._position,
+            "feed": feed_state(self._feed),
+            "fixed": [
+                None if one is None or one.dtype is None else [one.dtype.name, one.ndim, one.layout]
+                for one in self._fixed
+            ],
         }
+        if self._arguments["repeat_last"] and self._last is not None:
+            # It may be asked for again, and the source cannot be asked for it.
+            state["last"] = [
+                [[batch.array(index) for index in range(len(batch))], batch.layout]
+                for batch in self._last
+            ]
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """For callables that are told which sample or batch; others cannot be moved."""
-        if not self._feed.takes_request:
-            raise OperatorRuntimeError(
-                "only a callable that takes the number of the batch, or a SampleInfo, can be "
-                "continued from a saved place"
-            )
+        """Raises CheckpointError; see `restore_feed`."""
         try:
-            self._epoch, self._iteration, self._in_epoch, self._position = (
-                int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")
+            place = [int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
+            fixed = [
+                None if one is None else SampleType(DType.of(one[0]), int(one[1]), one[2])
+                for one in state["fixed"]
+            ]
+            last = tuple(
+                as_batch(arrays, layout=layout) for arrays, layout in state.get("last", ())
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise OperatorValueError(f"this is not the state of a source: {error}") from None
+            feed = state["feed"]
+            if len(fixed) != self._count or min(place) < 0 or len(last) not in (0, self._count):
+                raise ValueError(f"it has {len(fixed)} outputs, and stands at {place}")
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise CheckpointError(f"this is not the state of an external source: {error}") from None
+        restore_feed(self._feed, feed)
+        self._epoch, self._iteration, self._in_epoch, self._position = place
+        self._fixed = fixed
+        for batch in last:
+            first = self._position - len(batch)
+            batch.provenance = Provenance(np.arange(first, self._position, dtype=np.int64))
+        self._last = last or None
