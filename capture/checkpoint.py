@@ -192,7 +192,7 @@ class Restored:
         first operator that differs; OperatorValueError for another seed or batch size.
         """
         try:
-            found = difference(self._content["graph"], fingerprint(graph))
+            found = difference(self._content["graph"], graph)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise CheckpointError(
                 f"the checkpoint has no graph that makes sense: {error!r}"

@@ -162,16 +162,18 @@ def _canonical(value: Any) -> Any:
     return f"<{getattr(value, '__name__', None) or type(value).__name__}>"
 
 
-def difference(before: Any, now: dict[str, Any]) -> tuple[int, str] | None:
+def difference(before: Any, graph: Graph) -> tuple[int, str] | None:
     """The number of the first operator that differs, and how; None if nothing differs.
 
-    Raises KeyError, TypeError or ValueError if `before` is no fingerprint.
+    before: the fingerprint of another graph. Raises KeyError, IndexError, TypeError or ValueError
+    if it is none.
     """
+    now, nodes = fingerprint(graph), told(graph)
     then, operators = before["operators"], now["operators"]
     for number, operator in enumerate(operators):
         if number >= len(then):
             return number, f"operator {number + 1}, `{operator['operator']}`, is new"
-        found = _between(number, then[number], operator)
+        found = _between(number, then[number], operator, nodes[number])
         if found is not None:
             return number, found
     if len(then) > len(operators):
@@ -188,7 +190,7 @@ def _said(number: int, operator: dict[str, Any]) -> str:
     return f"operator {number + 1}, `{operator['operator']}`{name},"
 
 
-def _between(number: int, then: dict[str, Any], now: dict[str, Any]) -> str | None:
+def _between(number: int, then: dict[str, Any], now: dict[str, Any], node: Node) -> str | None:
     """How one operator differs."""
     if then["operator"] != now["operator"]:
         return f"operator {number + 1} was `{then['operator']}`, and is `{now['operator']}`"
@@ -196,7 +198,10 @@ def _between(number: int, then: dict[str, Any], now: dict[str, Any]) -> str | No
     if then["name"] != now["name"]:
         return f"{said} had the name {then['name']!r}, and has {now['name']!r}"
     for name in sorted({*then["arguments"], *now["arguments"]}):
-        was, value = (side["arguments"].get(name, ["its default", ""]) for side in (then, now))
+        argument = node.operator.arguments.get(name)
+        default = None if argument is None else argument.default
+        missing = ["not given" if default is None else _text(default), ""]
+        was, value = (side["arguments"].get(name, missing) for side in (then, now))
         if was[1] != value[1]:
             return f"{said} differs: argument `{name}` was {was[0]}, and is {value[0]}"
     for index in range(max(len(then["inputs"]), len(now["inputs"]))):
