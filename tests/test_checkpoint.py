@@ -75,7 +75,7 @@ def test_every_step_of_a_training(folder: str) -> None:
     pipe.close()
     assert len({one for one in whole if "decoders" not in one}) == 7
     assert any("decoders.image" in one for one in whole)
-    ways = [
+    ways: list[dict[str, Any]] = [
         {},
         {"num_threads": 1},
         {"prefetch_queue_depth": 5, "num_threads": 3},

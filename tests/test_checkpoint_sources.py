@@ -1,4 +1,4 @@
-"""Checkpoints of external sources of every kind, in pipelines and as objects."""
+"""Checkpoints of pipelines with external sources of every kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva import ExternalSource, Pipeline, fn, pipeline_def
+from gradiva import Pipeline, fn, pipeline_def
 from gradiva.eager.checkpoint_file import CheckpointError
 
 from .test_checkpoint import resumed, step
@@ -105,27 +105,19 @@ class Counter:
     """A callable without arguments that tells its own state; also by one of its methods."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.place = 0
 
     def __call__(self) -> Any:
-        self.count += 1
-        if self.count > 7:
+        self.place += 1
+        if self.place > 7:
             raise StopIteration
-        return item(self.count)
+        return item(self.place)
 
     def next_batch(self) -> Any:
         return self()
 
     state_dict = Cursor.state_dict
     load_state_dict = Cursor.load_state_dict
-
-    @property
-    def place(self) -> int:
-        return self.count
-
-    @place.setter
-    def place(self, value: int) -> None:
-        self.count = value
 
 
 def by_number(number: int) -> Any:
@@ -207,7 +199,12 @@ def test_kinds_of_sources(kind: str) -> None:
         held.append(pipe.checkpoint())
     pipe.close()
     assert len({*whole}) > 4
-    ways = [{}, {"prefetch_queue_depth": 4}, {"num_threads": 1}, {"exec_async": False}]
+    ways: list[dict[str, Any]] = [
+        {},
+        {"prefetch_queue_depth": 4},
+        {"num_threads": 1},
+        {"exec_async": False},
+    ]
     for number, one in enumerate(held):
         pipe = make(checkpoint=one, **ways[number % 4])
         found = [go_on(pipe) for _ in range(number, steps)]
@@ -300,68 +297,3 @@ def test_sources_that_cannot_be_continued() -> None:
 
     with pytest.raises(TypeError, match=r"state_dict\(\) of .*Odd\['a'\]\[0\] cannot be saved"):
         program(Odd()).checkpoint()
-
-
-OBJECTS: dict[str, tuple[Callable[[], Any], Any]] = {
-    "generator function": (lambda: generator, "raise"),
-    "quiet": (lambda: generator, "quiet"),
-    "generator": (generator, None),
-    "shuffled": (Shuffled, "raise"),
-    "stateful": (Stateful, None),
-    "cursors": (Cursors, "raise"),
-    "counter": (Counter, None),
-}
-
-
-def turn(source: ExternalSource) -> Any:
-    try:
-        value = source(2)
-    except StopIteration:
-        return "the end"
-    return np.asarray((value + gradiva.random.uniform(batch_size=2)).as_array()).tolist()
-
-
-@pytest.mark.parametrize("kind", OBJECTS)
-def test_source_objects(kind: str) -> None:
-    make, cycle = OBJECTS[kind]
-    gradiva.random.set_seed(4)
-    source = ExternalSource(make(), cycle=cycle)
-    held, whole = [source.get_state()], []
-    for _ in range(9):
-        whole.append(turn(source))
-        held.append(source.get_state())
-    for number, state in enumerate(held[:-1]):
-        again = ExternalSource(make(), cycle=cycle)
-        again.set_state(state)
-        assert [turn(again) for _ in range(number, 9)] == whole[number:], number
-
-
-def test_a_captured_source_is_saved_where_the_loop_is() -> None:
-    for make in (lambda: generator, Stateful, Cursors):
-        whole, held = [], []
-        for capturing in (False, True):
-            source = ExternalSource(make())
-            loop = source.captured(2) if capturing else (source(2) for _ in range(9))
-            for number, value in enumerate(loop):
-                _ = (value * 2).as_array()
-                (held if capturing else whole).append(source.get_state())
-                if number == 3:
-                    break
-            after = source.get_state()
-        assert held == whole
-        assert after == whole[-1]
-        again = ExternalSource(make())
-        again.set_state(after)
-        assert again.get_state() == after
-        assert np.array_equal(again(2).as_array(), source(2).as_array())
-    with pytest.raises(ValueError, match="ExternalSource: this is not the state of a source"):
-        source.set_state({})
-
-
-def test_a_damaged_state_of_a_source() -> None:
-    source = ExternalSource(generator)
-    for feed in ({}, {"history": []}, {"history": [[1, 2, 1]]}, {"history": 3}, 4, None):
-        with pytest.raises(CheckpointError, match="this is not the state of a callable without"):
-            source.set_state({"position": 0, "ended": False, "feed": feed})
-    with pytest.raises(CheckpointError, match="has neither of state_dict and load_state_dict"):
-        source.set_state({"position": 0, "ended": 0, "feed": {"history": [[0, 0, 1]], "own": {}}})
