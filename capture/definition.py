@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -50,7 +51,7 @@ class Definition:
         *,
         enable_memory_stats: bool = False,
         enable_checkpointing: bool = False,
-        checkpoint: str | bytes | None = None,
+        checkpoint: str | bytes | os.PathLike[str] | None = None,
         py_num_workers: int = 1,
         py_start_method: str = "fork",
         py_callback_pickler: Any = None,

@@ -24,6 +24,7 @@ from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorVal
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
+from .checkpoint import Marks
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
@@ -56,6 +57,7 @@ class Plan:
         self.epochs: Epochs | None = None
         """What says how large the next batch is, where batches end with the epochs of a reader."""
         self.sources: dict[Node, Source] = {}
+        self.marks = Marks(self)
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
@@ -78,9 +80,12 @@ class Plan:
     def read(self, pool: WorkerPool) -> _Read:
         """What the next iteration is made of. Raises as `run` does."""
         values: Values = {}
-        size = self._read(values, pool)
-        positions = self._positions(values, size)
-        self.iteration += 1
+        try:
+            size = self._read(values, pool)
+            positions = self._positions(values, size)
+            self.iteration += 1
+        finally:
+            self.marks.note()
         return _Read(values, size, positions)
 
     def compute(self, read: _Read) -> Outputs:
@@ -208,6 +213,8 @@ class Executor:
                 if not self._ready and (self._closed or not alive):
                     raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
             item = self._ready.popleft()
+            if not self._end_was_met:
+                self.plan.marks.hand_out()
             self._line_up()
             self._changed.notify_all()
             recording = trace.active
@@ -239,6 +246,8 @@ class Executor:
         except BaseException:
             self.taken += 1
             raise
+        finally:
+            self.plan.marks.hand_out()
         self.taken += 1
         return outputs
 
@@ -309,6 +318,17 @@ class Executor:
         with self._changed:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 
+    def place(self) -> tuple[Any, bool]:
+        """The mark of what was handed out last, None without marks; whether the end was met."""
+        with self._changed:
+            return self.plan.marks.delivered, self._end_was_met
+
+    def begin_at(self, end_was_met: bool) -> None:
+        """The sources were put into a place of a checkpoint: the next `get` goes on from there."""
+        self._end_was_met = self._ended = end_was_met
+        if end_was_met:
+            self._ready.append(StopIteration())
+
     def reset(self) -> None:
         """Start again, if the user has met the end of the data; else without effect."""
         with self._changed:
@@ -316,6 +336,7 @@ class Executor:
                 return
             self._ready.clear()
             self.plan.reset()
+            self.plan.marks.again()
             self._ended = self._end_was_met = False
             self._changed.notify_all()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar
@@ -10,7 +11,13 @@ from typing import Any, TypedDict, TypeVar
 from gradiva.eager.device import Device
 from gradiva.eager.dtypes import DType
 from gradiva.eager.dynamic import as_seed
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+)
 from gradiva.eager.value import SampleType
 
 __all__ = [
@@ -62,7 +69,7 @@ class PipelineOptions(TypedDict, total=False):
     default_cuda_stream_priority: int | None
     enable_memory_stats: bool
     enable_checkpointing: bool
-    checkpoint: str | bytes | None
+    checkpoint: str | bytes | os.PathLike[str] | None
     py_num_workers: int
     py_start_method: str
     py_callback_pickler: Any
@@ -93,7 +100,7 @@ class Options:
     default_cuda_stream_priority: int
     enable_memory_stats: bool
     enable_checkpointing: bool
-    checkpoint: str | bytes | None
+    checkpoint: str | bytes | os.PathLike[str] | None
     py_num_workers: int
     py_start_method: str
     py_callback_pickler: Any
@@ -138,6 +145,11 @@ def check_options(given: dict[str, Any]) -> Options:
             given[name] = _flag(name, given[name])
         given["enable_checkpointing"] = _flag("enable_checkpointing", given["enable_checkpointing"])
         options = Options(**given)
+        if options.checkpoint is not None and not options.enable_checkpointing:
+            raise OperatorRuntimeError(
+                "a pipeline that goes on from a checkpoint needs enable_checkpointing=True",
+                argument="checkpoint",
+            )
         if isinstance(options.prefetch_queue_depth, dict) and not options.exec_async:
             raise OperatorValueError(
                 "queues of their own for each stage need stages that run ahead",
@@ -228,10 +240,12 @@ def _member(name: str, kind: type[E], value: Any) -> E:
     return found[_one_of(name, value.lower() if isinstance(value, str) else value, [*found])]
 
 
-def _checkpoint(value: Any) -> str | bytes | None:
-    if value is not None and not isinstance(value, str | bytes):
+def _checkpoint(value: Any) -> str | bytes | os.PathLike[str] | None:
+    if value is not None and not isinstance(value, str | bytes | os.PathLike):
         raise OperatorTypeError(
-            argument="checkpoint", expected="what `checkpoint()` returned", got=describe(value)
+            argument="checkpoint",
+            expected="what `checkpoint()` returned, or its file",
+            got=describe(value),
         )
     return value
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
 from gradiva.eager.source import Source
 
+from .checkpoint import checkpoint
 from .running import Running
 from .timeline import Timeline, record_timeline
 
@@ -30,7 +31,10 @@ class Pipeline(Running):
     set_affinity: bind each worker thread to a CPU; see DALI_AFFINITY_MASK.
     max_streams, default_cuda_stream_priority: accepted, without effect.
     enable_memory_stats: collect what `executor_statistics` returns.
-    enable_checkpointing, checkpoint: see `checkpoint`.
+    enable_checkpointing: note down the place after each batch, for `checkpoint()`.
+    checkpoint: go on from what `checkpoint()` returned, or from the file it wrote. The graph and
+        the batch size must be the same; threads, queue and the folder of a data set may differ. The
+        seed is that of the checkpoint; another one is refused.
     py_num_workers, py_start_method, py_callback_pickler: of the processes that run the callbacks
         of parallel external sources: how many (0: none, they run in a thread), how they are
         started ("fork", "spawn" or "forkserver"), and how callbacks are sent to them.
@@ -90,6 +94,36 @@ class Pipeline(Running):
                     key = f"{base}_{number}"
                 found[key] = source
         return found
+
+    def checkpoint(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> bytes:
+        """The place of this pipeline after the last batch that was handed out, for the argument
+        `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
+
+        filename: a file to write it to as well, atomically; the one before it is kept as
+        `<filename>.previous`. context: data of your own (numbers, strings, lists, dicts, arrays)
+        to be saved with it, found in `checkpoint_context` of the restored pipeline.
+
+        Raises OperatorRuntimeError if the pipeline was made without enable_checkpointing=True, a
+        source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
+        or context that is no plain data.
+        """
+        executor = self._built()
+        with blaming("Pipeline.checkpoint"):
+            return checkpoint(executor, self._recorded(), filename, context)
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline was built, and goes on from a checkpoint."""
+        return self._restored is not None and self._executor is not None
+
+    @property
+    def checkpoint_context(self) -> dict[str, Any] | None:
+        """The `context` that was saved with the checkpoint this pipeline was made from."""
+        return None if self._restored is None else self._restored.context
 
     def output_stream(self) -> Any:
         """The CUDA stream of outputs on a GPU. Raises OperatorRuntimeError: there are none."""

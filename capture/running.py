@@ -13,6 +13,7 @@ from gradiva.eager.rng import get_default_rng
 from gradiva.eager.tensor_list import TensorListCPU
 from gradiva.eager.threads import WorkerPool
 
+from .checkpoint import Restored, read_checkpoint
 from .compiler import optimise
 from .definition import Definition
 from .epochs import Epochs
@@ -30,6 +31,10 @@ class Running(Definition):
 
     def _initialise(self) -> None:
         self._executor: Executor | None = None
+        self._restored: Restored | None = None
+        if self._options.checkpoint is not None:
+            with blaming("Pipeline"):
+                self._restored = read_checkpoint(self._options.checkpoint)
         self._build_lock = threading.Lock()
         self._apis = ApiCheck()
         self._scheduled = 0
@@ -57,11 +62,21 @@ class Running(Definition):
             check_types(
                 self._declared(), [edge.node.type[edge.output] for edge in recorded.outputs]
             )
+            restored, seed = self._restored, self.seed
+            if restored is not None:
+                with blaming("Pipeline"):
+                    restored.check(recorded, batch_size, seed)
+                seed = restored.seed
             graph = optimise(recorded)
-            seed = get_default_rng().seed if self.seed is None else self.seed
+            seed = get_default_rng().seed if seed is None else seed
             plan = Plan(graph, batch_size, seed, WorkerPool(self.num_threads))
+            with blaming("Pipeline"):
+                ended = restored.put_into(plan) if restored is not None else False
+            if self._options.enable_checkpointing:
+                plan.marks.begin()
             threaded = self.exec_async and self.exec_pipelined
             self._executor = Executor(plan, self.cpu_queue_size, threaded)
+            self._executor.begin_at(ended)
             self._graph = graph
 
     def _built(self) -> Executor:

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ClassVar
 
+from .checkpoint import Checkpoint
 from .device import DeviceLike, require_cpu
 from .device import device as to_device
 from .errors import OperatorTypeError, OperatorValueError
@@ -89,6 +90,14 @@ class EvalContext:
             )  # fmt: skip
         self._pool = None if num_threads is None else WorkerPool(num_threads)
         self._results: dict[Any, Any] = {}
+        self._checkpoint: Checkpoint | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of this context; nothing is registered with it until the user does."""
+        if self._checkpoint is None:
+            self._checkpoint = Checkpoint()
+        return self._checkpoint
 
     @property
     def num_threads(self) -> int:

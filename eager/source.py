@@ -49,6 +49,11 @@ class Source(ABC):
     def close(self) -> None:
         """Nothing will be read any more: end what waits. May be called in another thread."""
 
+    def contents(self) -> Any:
+        """What the data are, as short JSON data: a checkpoint is not put into a source with others.
+        None if only `set_state` can tell."""
+        return None
+
     def remaining(self) -> int | None:
         """Samples left in the current epoch, or None if the source does not know."""
         return None

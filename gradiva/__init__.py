@@ -11,6 +11,7 @@ prefetching pipeline with the same bits.
 """
 
 from gradiva import capture as capture
+from gradiva import checkpoint as checkpoint
 from gradiva import decoders as decoders
 from gradiva import fn as fn
 from gradiva import math as math

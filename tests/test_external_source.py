@@ -85,6 +85,30 @@ def test_cycles() -> None:
         values(rows, cycle="sometimes")
 
 
+class Again:
+    """Its own iterator, as tutorials write it: `__iter__` goes to the start, if it does."""
+
+    def __init__(self, restarts: bool) -> None:
+        self.restarts = restarts
+        self.index = 0
+
+    def __iter__(self) -> Again:
+        self.index = 0 if self.restarts else self.index
+        return self
+
+    def __next__(self) -> Any:
+        if self.index == 2:
+            raise StopIteration
+        self.index += 1
+        return np.full((2, 1), self.index)
+
+
+def test_an_object_that_is_its_own_iterator() -> None:
+    assert values(Again(True), 5, cycle="quiet") == [[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]]
+    with pytest.raises(TypeError, match="cannot be started again"):
+        values(Again(False), 3, cycle="quiet")
+
+
 def test_epochs_are_counted() -> None:
     seen: list[tuple[int, int]] = []
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.arguments import Strings
-from gradiva.eager.batch import Batch
+from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.errors import (
     GradivaError,
-    OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     describe,
@@ -21,6 +21,7 @@ from gradiva.eager.threads import WorkerPool
 
 from .fed import Fed
 from .feed import BatchInfo, Feed, SampleInfo
+from .feed_state import feed_state, restore_feed
 from .received import Receiver, declared_types, one_size
 
 if TYPE_CHECKING:
@@ -66,8 +67,13 @@ def external_source(
         callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
 
-    Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
-    with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
+    Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
+    callable with an argument at its number, and whatever has `state_dict()` and
+    `load_state_dict(data)` by these; other iterables are started again and run up to their place,
+    earlier rounds included; a callable without an argument cannot be continued.
+
+    Raises OperatorRuntimeError, with the callable's own traceback, if it raises; OperatorTypeError
+    for data that is no batch.
     """
     if num_outputs is not None and num_outputs < 1:
         raise OperatorValueError(
@@ -163,23 +169,39 @@ class ExternalFeed(Source):
         self._in_epoch = 0
 
     def get_state(self) -> dict[str, Any]:
-        return {
+        state = {
             "epoch": self._epoch,
             "iteration": self._iteration,
             "in_epoch": self._in_epoch,
             "position": self._position,
+            "feed": feed_state(self._feed),
+            "fixed": self._receiver.get_state(),
         }
+        if self._arguments["repeat_last"] and self._last is not None:
+            # It may be asked for again, and the source cannot be asked for it.
+            state["last"] = [
+                [[batch.array(index) for index in range(len(batch))], batch.layout]
+                for batch in self._last
+            ]
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """For callables that are told which sample or batch; others cannot be moved."""
-        if not self._feed.takes_request:
-            raise OperatorRuntimeError(
-                "only a callable that takes the number of the batch, or a SampleInfo, can be "
-                "continued from a saved place"
-            )
+        """Raises CheckpointError; see `restore_feed`."""
         try:
-            self._epoch, self._iteration, self._in_epoch, self._position = (
-                int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")
+            place = [int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
+            fixed = self._receiver.read_state(state["fixed"])
+            last = tuple(
+                as_batch(arrays, layout=layout) for arrays, layout in state.get("last", ())
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise OperatorValueError(f"this is not the state of a source: {error}") from None
+            feed = state["feed"]
+            if min(place) < 0 or len(last) not in (0, self._count):
+                raise ValueError(f"it has {len(last)} outputs, and stands at {place}")
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise CheckpointError(f"this is not the state of an external source: {error}") from None
+        restore_feed(self._feed, feed)
+        self._epoch, self._iteration, self._in_epoch, self._position = place
+        self._receiver.fixed = fixed
+        for batch in last:
+            first = self._position - len(batch)
+            batch.provenance = Provenance(np.arange(first, self._position, dtype=np.int64))
+        self._last = last or None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.device import device as to_device
 from gradiva.eager.device import require_cpu
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
@@ -23,6 +24,7 @@ from gradiva.eager.value import SampleType
 
 from .external_source import external_source
 from .feed import Feed
+from .feed_state import feed_state, restore_feed
 from .received import declared_types
 
 __all__ = ["ExternalSource"]
@@ -55,7 +57,8 @@ class ExternalSource:
         self._token = object()
         self._position = 0
         self._ended = False
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[tuple[Any, _Mark]] = deque()
+        """Items (or what taking them raised) that come before those of the feed."""
         self._loop: Callable[[], Any] = _nobody
         self._learnt: dict[str, Any] = {}
 
@@ -92,7 +95,7 @@ class ExternalSource:
         """The next item, as it is; what was taken ahead comes first. copy: the source may write
         into its memory again before the item is used."""
         if self._waiting:
-            waiting = self._waiting.popleft()
+            waiting, _ = self._waiting.popleft()
             if isinstance(waiting, BaseException):
                 raise waiting
             return list(waiting)
@@ -115,6 +118,48 @@ class ExternalSource:
                 )
             return [_part(part, type, copy) for part, type in zip(items, self._types, strict=True)]
 
+    def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
+        """The place in the source, as plain data. Items that a captured loop has taken ahead do not
+        count. Raises OperatorRuntimeError or OperatorTypeError if the source's own `state_dict`
+        raises or returns what is no plain data."""
+        with blaming("ExternalSource"):
+            loop = self._loop()
+            mark = None if loop is None else loop.place()
+            if mark is None:
+                mark = self._mark()
+            if isinstance(mark.feed, GradivaError):
+                raise mark.feed
+            return {"position": mark.position, "ended": mark.ended, "feed": mark.feed}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned; see `external_source` for what can be continued.
+
+        Raises OperatorValueError for another state; OperatorTypeError for a source that cannot be
+        continued there.
+        """
+        loop = self._loop()
+        if loop is not None:
+            loop.pause()
+        with blaming("ExternalSource"):
+            try:
+                position, ended, feed = int(state["position"]), state["ended"], state["feed"]
+            except (KeyError, TypeError, ValueError) as error:
+                raise CheckpointError(f"this is not the state of a source: {error!r}") from None
+            restore_feed(self._feed, feed)
+            self._position, self._ended = position, bool(ended)
+            self._waiting.clear()
+
+    def _mark(self) -> _Mark:
+        """The place in the source; before what waits, if something does."""
+        if self._waiting:
+            return self._waiting[0][1]._replace(position=self._position)
+        try:
+            feed: Any = feed_state(self._feed)
+        except GradivaError as error:
+            # It must not stop a loop that nobody wants to continue.
+            feed = error.with_traceback(None)
+        return _Mark(self._position, self._ended, feed)
+
     def _values(
         self, item: list[Batch | Tensor], batch_size: int | None
     ) -> tuple[list[Batch | Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
@@ -133,6 +178,14 @@ class ExternalSource:
             leave_step(self._token)
 
 
+class _Mark(NamedTuple):
+    """A place in a source. feed: its state, or the error that asking for it raised."""
+
+    position: int
+    ended: bool
+    feed: Any
+
+
 class _Ahead:
     """The items as a captured loop reads them."""
 
@@ -143,28 +196,29 @@ class _Ahead:
         self.memory = source._learnt
         self._source = source
         self._batch_size = batch_size
-        self._taken: deque[Any] = deque(maxlen=8)
+        self._taken: deque[tuple[Any, _Mark]] = deque(maxlen=8)
         """What was read last, more than is ever read ahead."""
 
     def read(self) -> tuple[Batch, ...]:
+        mark = self._source._mark()
         try:
             item = self._source._take(copy=True)
         except BaseException:
             # The loop has the error: kept here, it would keep the loop, by its traceback.
-            self._taken.append(None)
+            self._taken.append((None, mark))
             raise
-        self._taken.append(item)
+        self._taken.append((item, mark))
         values, _ = self._source._values(item, self._batch_size)
         return tuple(value for value in values if isinstance(value, Batch))
 
-    def mark(self) -> int:
-        return self._source._position
+    def mark(self) -> _Mark:
+        return self._source._mark()
 
-    def rewind(self, mark: int, undelivered: list[Any]) -> None:
-        self._source._position = mark
+    def rewind(self, mark: _Mark, undelivered: list[Any]) -> None:
+        self._source._position = mark.position
         for given in reversed(undelivered):
-            item = self._taken.pop()
-            self._source._waiting.appendleft(given if item is None else item)
+            item, before = self._taken.pop()
+            self._source._waiting.appendleft((given if item is None else item, before))
 
     def claim(self, loop: Any) -> None:
         source = self._source

@@ -96,10 +96,11 @@ class Fed(Source):
             self._changed.notify_all()
 
     def get_state(self) -> dict[str, Any]:
-        return {"position": self._position}
+        return {"position": self._position, "fixed": self._receiver.get_state()}
 
     def set_state(self, state: dict[str, Any]) -> None:
         try:
-            self._position = int(state["position"])
-        except (KeyError, TypeError, ValueError) as error:
+            position, fixed = int(state["position"]), self._receiver.read_state(state["fixed"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
             raise OperatorValueError(f"this is not the state of a source: {error}") from None
+        self._position, self._receiver.fixed = position, fixed

@@ -6,11 +6,12 @@ import inspect
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError, describe
 
-__all__ = ["BatchInfo", "Feed", "SampleInfo"]
+__all__ = ["BatchInfo", "Feed", "SampleInfo", "name_of"]
 
 
 @dataclass(slots=True)
@@ -45,11 +46,15 @@ class Feed:
     def __init__(self, source: Any, cycle: Any) -> None:
         self.source = source
         self.cycle = _checked_cycle(cycle)
-        self._iterator: Iterator[Any] | None = None
+        self.iterator: Iterator[Any] | None = None
+        self.history: list[list[int]] = [[0, 0, 1]]
+        """How often each of the iterators so far was asked for an item, and how many it gave:
+        [calls, items, iterators], equal neighbours as one entry. The last entry is about the
+        iterator in use, or the callable."""
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
         if inspect.isgeneratorfunction(source):
-            self._iterator = source()
+            self.iterator = source()
         elif callable(source):
             if self.cycle is not None:
                 raise OperatorTypeError(
@@ -61,7 +66,7 @@ class Feed:
             self._call = source
             self.takes_request = _takes_argument(source)
         elif isinstance(source, Iterable):
-            self._iterator = iter(source)
+            self.iterator = iter(source)
         else:
             raise OperatorTypeError(
                 argument="source", expected="a callable or an iterable", got=describe(source)
@@ -71,41 +76,73 @@ class Feed:
         """The item for `request`. StopIteration at the end; other exceptions as errors that name
         the callable and hold its traceback."""
         try:
-            if self._call is not None:
-                return self._call(request) if self.takes_request else self._call()
-            assert self._iterator is not None
-            try:
-                return next(self._iterator)
-            except StopIteration:
-                if self.cycle != "quiet":
-                    raise
-                self._iterator = self._again()
-                return next(self._iterator)
+            item = self._next(request)
+            self.history[-1][1] += 1
+            return item
         except StopIteration:
             raise
         except GradivaError:
             raise
         except Exception as error:
             raise OperatorRuntimeError(
-                f"the source {_name(self.source)} raised {type(error).__name__}: {error}\n"
+                f"the source {name_of(self.source)} raised {type(error).__name__}: {error}\n"
                 + _user_trace(error)
             ) from error
 
-    def _again(self) -> Iterator[Any]:
+    def _next(self, request: Any) -> Any:
+        self.history[-1][0] += 1
+        if self._call is not None:
+            return self._call(request) if self.takes_request else self._call()
+        assert self.iterator is not None
+        try:
+            return next(self.iterator)
+        except StopIteration:
+            if self.cycle != "quiet":
+                raise
+            before = self.iterator
+            self.start_again()
+            self.history[-1][0] += 1
+            try:
+                return next(self.iterator)
+            except StopIteration:
+                if self.iterator is before:
+                    raise _not_again() from None
+                raise
+
+    def start_again(self) -> None:
+        """Take a fresh iterator. Raises OperatorTypeError if there is none."""
+        self.iterator = self._again()
+        *earlier, last = self.history
+        if earlier and earlier[-1][:2] == last[:2]:
+            earlier[-1][2] += 1
+            self.history.pop()
+        self.history.append([0, 0, 1])
+
+    def fresh(self) -> Iterator[Any]:
+        """An iterator at the start of the iterable."""
         source = self.source
-        again: Iterator[Any] = iter(source() if inspect.isgeneratorfunction(source) else source)
-        if again is self._iterator:
-            raise OperatorTypeError(
-                "the source is an iterator, which cannot be started again: pass an iterable or a "
-                "generator function",
-                argument="cycle",
-            )
+        made: Iterator[Any] = iter(source() if inspect.isgeneratorfunction(source) else source)
+        return made
+
+    def _again(self) -> Iterator[Any]:
+        again = self.fresh()
+        # An object of the user's that is its own iterator may well go to its start in `__iter__`.
+        if again is self.iterator and not isinstance(type(again).__iter__, FunctionType):
+            raise _not_again()
         return again
 
     def restart(self) -> None:
         """A new epoch begins, after the end was reached."""
-        if self._iterator is not None and self.cycle == "raise":
-            self._iterator = self._again()
+        if self.iterator is not None and self.cycle == "raise":
+            self.start_again()
+
+
+def _not_again() -> OperatorTypeError:
+    return OperatorTypeError(
+        "the source is an iterator, which cannot be started again: pass an iterable or a "
+        "generator function",
+        argument="cycle",
+    )
 
 
 def _checked_cycle(cycle: Any) -> str | None:
@@ -136,12 +173,12 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
         raise OperatorTypeError(
             argument="source",
             expected="a callable with at most one argument",
-            got=f"{_name(source)}, which takes {len(needed)}",
+            got=f"{name_of(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
 
 
-def _name(source: Any) -> str:
+def name_of(source: Any) -> str:
     return getattr(source, "__qualname__", None) or type(source).__qualname__
 
 

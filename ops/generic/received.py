@@ -26,7 +26,7 @@ class Receiver:
             arguments["dtype"],
             arguments["ndim"],
         )
-        self._fixed: list[SampleType | None] = [None] * len(self._types)
+        self.fixed: list[SampleType | None] = [None] * len(self._types)
 
     def batch(self, item: Any, index: int, layout: str | None = None) -> Batch:
         """The item as the batch of output `index`; layout: of a sample, instead of the declared."""
@@ -47,22 +47,39 @@ class Receiver:
         self._check(made, declared, index)
         return made
 
+    def get_state(self) -> list[Any]:
+        """What the first batch has fixed, as plain data."""
+        return [
+            None if one is None or one.dtype is None else [one.dtype.name, one.ndim, one.layout]
+            for one in self.fixed
+        ]
+
+    def read_state(self, state: Any) -> list[SampleType | None]:
+        """What `get_state` told, for `fixed`. Raises TypeError, ValueError, IndexError."""
+        fixed = [
+            None if one is None else SampleType(DType.of(one[0]), int(one[1]), one[2])
+            for one in state
+        ]
+        if len(fixed) != len(self._types):
+            raise ValueError(f"it has {len(fixed)} outputs")
+        return fixed
+
     def _check(self, made: Batch, declared: SampleType, index: int) -> None:
         """The dtype and rank are those declared, or those of the first batch."""
-        wanted = self._fixed[index] or declared
+        wanted = self.fixed[index] or declared
         for what, expected, got in (
             ("dtype", wanted.dtype, made.dtype),
             ("rank", wanted.ndim, made.ndim),
         ):
             if expected is not None and got != expected and len(made):
-                since = "as declared" if self._fixed[index] is None else "as in the first batch"
+                since = "as declared" if self.fixed[index] is None else "as in the first batch"
                 raise OperatorTypeError(
                     f"output {index} of the source has another {what}",
                     expected=f"{expected}, {since}",
                     got=str(got),
                 )
         if len(made):
-            self._fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
+            self.fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
 
 
 def one_size(batches: tuple[Batch, ...], most: int) -> int:

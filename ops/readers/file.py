@@ -18,7 +18,7 @@ from gradiva.eager.source import Source, source_operator
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.value import SampleType
 
-from .listing import list_files
+from .listing import digest_of, list_files
 from .order import Order
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class FileSource(Source):
         self._seed = seed if chosen is None else chosen
         self._arguments = arguments
         self._order: Order | None = None
+        self._contents: dict[str, Any] | None = None
         self._paths: list[str] = []
         self._labels = np.empty((0, 1), np.int32)
         if not arguments["lazy_init"]:
@@ -185,6 +186,17 @@ class FileSource(Source):
 
     def meta(self) -> dict[str, int]:
         return self._look().meta()
+
+    def contents(self) -> dict[str, Any]:
+        """The number of files, and a digest of their names below the folder that holds them all,
+        and of their labels; so a data set may be moved as a whole."""
+        self._look()
+        if self._contents is None:
+            self._contents = {
+                "files": len(self._paths),
+                "names": digest_of(self._paths, self._labels.ravel().tolist()),
+            }
+        return self._contents
 
     def get_state(self) -> dict[str, Any]:
         return self._look().get_state()

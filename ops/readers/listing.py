@@ -5,10 +5,11 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from gradiva.eager.errors import OperatorValueError
 
-__all__ = ["list_files"]
+__all__ = ["digest_of", "list_files"]
 
 
 def list_files(
@@ -128,3 +129,14 @@ def _matches(name: str, filters: Sequence[str], case_sensitive: bool) -> bool:
         name = name.lower()
         filters = [pattern.lower() for pattern in filters]
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in filters)
+
+
+def digest_of(paths: Sequence[str], labels: Sequence[int]) -> str:
+    """A digest of the labels, and of the paths below the folder that all of them share."""
+    # What the first and the last one in alphabetical order share, all share.
+    shared = os.path.commonprefix([min(paths), max(paths)])  # noqa: RUF071  cut below
+    start = shared.rfind(os.sep) + 1
+    digest = blake2b(digest_size=16)
+    for path, label in zip(paths, labels, strict=True):
+        digest.update(f"{path[start:]}\0{label}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -161,6 +161,8 @@ class Order:
     def set_state(self, state: dict[str, Any]) -> None:
         try:
             epoch, index, size, seed = (int(state[k]) for k in ("epoch", "index", "size", "seed"))
+            if epoch < 0 or index < 0:
+                raise ValueError("negative")
         except (KeyError, TypeError, ValueError) as error:
             raise OperatorValueError(
                 f"this is not the state of a reader: {state!r} ({error})"
