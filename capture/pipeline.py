@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, overload
 
+from gradiva.eager.affinity import thread_cpus
 from gradiva.eager.batch import Batch
 from gradiva.eager.dynamic import as_seed
 from gradiva.eager.errors import (
@@ -28,6 +29,8 @@ from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode
+from .presize import check_bytes_per_sample, presize
+from .statistics import MemoryStatistics, Statistics
 from .timeline import Timeline, record_timeline
 from .tracer import Recorder
 
@@ -51,6 +54,9 @@ class PipelineOptions(TypedDict, total=False):
     exec_pipelined: bool
     prefetch_queue_depth: int
     exec_async: bool
+    bytes_per_sample: int
+    set_affinity: bool
+    enable_memory_stats: bool
 
 
 class Pipeline:
@@ -63,6 +69,9 @@ class Pipeline:
     seed of the default generator, so that the pipeline agrees with dynamic mode.
     exec_pipelined, exec_async: False for either runs the graph in the caller's thread, when asked.
     prefetch_queue_depth: batches that are made ahead.
+    bytes_per_sample: of each result in the graph, reserved before the first batch; 0 for no hint.
+    set_affinity: each thread runs on one processor (see `eager/affinity.py` for which).
+    enable_memory_stats: collect what `executor_statistics` returns.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`.
@@ -77,6 +86,10 @@ class Pipeline:
         exec_pipelined: bool = True,
         prefetch_queue_depth: int = 2,
         exec_async: bool = True,
+        bytes_per_sample: int = 0,
+        set_affinity: bool = False,
+        *,
+        enable_memory_stats: bool = False,
     ) -> None:
         self._batch_size = _positive("batch_size", batch_size)
         self._num_threads = (
@@ -95,6 +108,9 @@ class Pipeline:
         self._prefetch_queue_depth = _positive("prefetch_queue_depth", prefetch_queue_depth)
         self._exec_pipelined = bool(exec_pipelined)
         self._exec_async = bool(exec_async)
+        self._bytes_per_sample = check_bytes_per_sample(bytes_per_sample)
+        self._set_affinity = bool(set_affinity)
+        self._enable_memory_stats = bool(enable_memory_stats)
         with blaming("Pipeline"):
             self._seed = as_seed(seed)
         self._recorder = Recorder("pipeline")
@@ -200,7 +216,14 @@ class Pipeline:
             assert self._outputs is not None
             self._graph = optimise(self._recorder.finish(self._outputs))
             seed = get_default_rng().seed if self._seed is None else self._seed
-            plan = Plan(self._graph, self._batch_size, seed, WorkerPool(self._num_threads))
+            presize(
+                self._graph, self._batch_size, self._bytes_per_sample, self._prefetch_queue_depth
+            )
+            cpus = thread_cpus(self._num_threads) if self._set_affinity else None
+            workers = WorkerPool(self._num_threads, cpus=cpus)
+            plan = Plan(self._graph, self._batch_size, seed, workers)
+            if self._enable_memory_stats:
+                plan.program.statistics = MemoryStatistics(self._graph)
             threaded = self._exec_async and self._exec_pipelined
             self._executor = Executor(plan, self._prefetch_queue_depth, threaded)
 
@@ -273,6 +296,14 @@ class Pipeline:
                     key = f"{base}_{number}"
                 metas[key] = meta
         return metas if name is None else _of(metas, name)
+
+    def executor_statistics(self) -> Statistics:
+        """Memory of the results of each operator, where `enable_memory_stats` asked for it.
+
+        See `MemoryStatistics`; an empty dict without it, and before the first batch.
+        """
+        statistics = self._built().plan.program.statistics
+        return {} if statistics is None else statistics.as_dict()
 
     def close(self) -> None:
         """Stop the threads and let go of the memory. Done at the latest when the object goes."""

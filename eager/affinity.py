@@ -66,7 +66,8 @@ def pinned(cpu: int) -> Iterator[None]:
     try:
         yield
     finally:
-        os.sched_setaffinity(0, before)
+        with contextlib.suppress(OSError):  # the allowed processors have changed meanwhile
+            os.sched_setaffinity(0, before)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
