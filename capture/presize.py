@@ -24,7 +24,10 @@ _AT_WORK = 2
 
 def check_bytes_per_sample(value: Any) -> int:
     """The argument of a pipeline. Raises OperatorTypeError or OperatorValueError."""
-    facts = {"argument": "bytes_per_sample", "expected": "a number of bytes, 0 for no hint"}
+    facts: dict[str, Any] = {
+        "argument": "bytes_per_sample",
+        "expected": "a number of bytes, 0 for no hint",
+    }
     try:
         count = python.index(value)
     except TypeError:

@@ -105,7 +105,6 @@ class Rewriter:
         # What was replaced may still stand there, read by nobody.
         return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
 
-
     def _hand_on_name(self, old: Node, new: Node) -> None:
         """What was put in place of a node has its name, unless one of its parts has it already,
         or it is there for another node too."""

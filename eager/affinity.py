@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from .environment import variable
 from .errors import OperatorValueError
 
-__all__ = ["pinned", "pin", "thread_cpus"]
+__all__ = ["pin", "pinned", "thread_cpus"]
 
 _VARIABLE = "AFFINITY_MASK"
 _PREFIXES = ("GRADIVA_", "DALI_")

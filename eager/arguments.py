@@ -233,7 +233,10 @@ class Argument:
 
 def bytes_hint(value: Any) -> tuple[int, ...]:
     """The numbers of a `bytes_per_sample_hint`. Raises OperatorTypeError or OperatorValueError."""
-    facts = {"argument": "bytes_per_sample_hint", "expected": "a number of bytes or several"}
+    facts: dict[str, Any] = {
+        "argument": "bytes_per_sample_hint",
+        "expected": "a number of bytes or several",
+    }
     try:
         hints: tuple[int, ...] = KINDS["Ints"].convert(value)
     except TypeError:

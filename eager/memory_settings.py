@@ -101,7 +101,7 @@ class MemorySettings:
         """Set a number of RANGES. Raises OperatorTypeError or OperatorValueError, which name
         `function` and its `argument`."""
         least, most, expected = RANGES[name]
-        facts = {"operator": function, "argument": argument, "expected": expected}
+        facts: dict[str, Any] = {"operator": function, "argument": argument, "expected": expected}
         if not isinstance(value, Real):
             raise OperatorTypeError(**facts, got=repr(value))
         number = float(value)

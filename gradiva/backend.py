@@ -103,7 +103,11 @@ def memory_stats() -> MemoryStats:
 
 
 def _byte_count(value: Any, function: str) -> None:
-    facts = {"operator": function, "argument": "bytes", "expected": "a number of bytes"}
+    facts: dict[str, Any] = {
+        "operator": function,
+        "argument": "bytes",
+        "expected": "a number of bytes",
+    }
     try:
         count = operator.index(value)
     except TypeError:

@@ -111,7 +111,7 @@ def test_a_grown_block_serves_larger_requests(own: MemoryPool) -> None:
 def test_functions_set_and_get(fresh: MemorySettings) -> None:
     backend.SetHostBufferShrinkThreshold(0.25)
     backend.SetBufferGrowthFactor(1.5)
-    backend.SetDeviceBufferGrowthFactor(np.float32(3))
+    backend.SetDeviceBufferGrowthFactor(np.float64(3))
     assert backend.GetHostBufferShrinkThreshold() == 0.25
     assert backend.GetHostBufferGrowthFactor() == 1.5
     assert backend.GetDeviceBufferGrowthFactor() == 3.0
@@ -308,7 +308,9 @@ def test_bad_hints(hint: Any, message: str) -> None:
     pipe = gradiva.Pipeline(batch_size=2, num_threads=1)
     with pipe:
         images = fn.external_source(source=lambda: np.zeros((2, 4, 4, 3), np.uint8), layout="HWC")
-        with pytest.raises(gradiva.GradivaError, match=rf"`bytes_per_sample_hint`: expected {message}"):
+        with pytest.raises(
+            gradiva.GradivaError, match=rf"`bytes_per_sample_hint`: expected {message}"
+        ):
             fn.flip(images, bytes_per_sample_hint=hint)
 
 
@@ -358,9 +360,7 @@ def test_poisoned_blocks(own: MemoryPool, monkeypatch: pytest.MonkeyPatch) -> No
         assert (again == 255).all(), "a block that was given back"
 
 
-def test_poison_changes_no_result(
-    fresh: MemorySettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_poison_changes_no_result(fresh: MemorySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing reads what it has not written, and nothing is given back too early."""
     images = np.random.default_rng(0).integers(0, 256, (3, 30, 40, 3), np.uint8)
 

@@ -77,9 +77,7 @@ def test_nothing_without_asking_and_before_the_first_batch() -> None:
 
 def test_inside_a_fused_group() -> None:
     """The group's output stands under its last operator; what was never in memory is zero."""
-    pipe = gradiva.Pipeline(
-        batch_size=2, num_threads=1, enable_memory_stats=True, exec_async=False
-    )
+    pipe = gradiva.Pipeline(batch_size=2, num_threads=1, enable_memory_stats=True, exec_async=False)
     with pipe:
         images = fn.external_source(
             source=lambda: np.zeros((2, 30, 40, 3), np.uint8), layout="HWC", name="images"
@@ -93,23 +91,19 @@ def test_inside_a_fused_group() -> None:
     assert [len(node.members) for node in pipe.graph.nodes] == [0, 5]
     assert set(statistics) == {"CPU_images", "CPU_brighter", "CPU_window", "CPU_normal"}
     assert statistics["CPU_images"]["real_memory_size"] == [2 * 30 * 40 * 3]
-    assert statistics["CPU_brighter"] == dict.fromkeys(KEYS, [0])
-    assert statistics["CPU_window"] == dict.fromkeys(KEYS, [0])
+    assert statistics["CPU_brighter"] == {key: [0] for key in KEYS}
+    assert statistics["CPU_window"] == {key: [0] for key in KEYS}
     assert statistics["CPU_normal"]["real_memory_size"] == [2 * 10 * 10 * 3 * 4]
 
 
 def test_a_group_that_falls_apart() -> None:
     """Data that the fused kernels do not suit: the operators run one by one, and are counted."""
-    pipe = gradiva.Pipeline(
-        batch_size=2, num_threads=1, enable_memory_stats=True, exec_async=False
-    )
+    pipe = gradiva.Pipeline(batch_size=2, num_threads=1, enable_memory_stats=True, exec_async=False)
     with pipe:
         images = fn.external_source(
             source=lambda: np.zeros((2, 30, 40, 3), np.float16), layout="HWC", name="images"
         )
-        pipe.set_outputs(
-            fn.flip(fn.crop(images, crop=(20, 20), name="window"), name="flipped")
-        )
+        pipe.set_outputs(fn.flip(fn.crop(images, crop=(20, 20), name="window"), name="flipped"))
     pipe.run()
     statistics = pipe.executor_statistics()
     pipe.close()
@@ -118,9 +112,7 @@ def test_a_group_that_falls_apart() -> None:
 
 
 def test_operators_without_names_and_with_several_outputs() -> None:
-    pipe = gradiva.Pipeline(
-        batch_size=3, num_threads=1, enable_memory_stats=True, exec_async=False
-    )
+    pipe = gradiva.Pipeline(batch_size=3, num_threads=1, enable_memory_stats=True, exec_async=False)
     with pipe:
         pair = fn.external_source(
             source=lambda: (np.zeros((3, 5), np.uint8), np.zeros((3, 7), np.float32)),

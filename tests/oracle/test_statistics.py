@@ -67,7 +67,7 @@ def test_statistics(batches: int) -> None:
 @pytest.mark.parametrize("value", [0, 0.25, 1, 1.5, -0.5])
 def test_shrink_threshold_is_taken_or_refused_alike(value: float) -> None:
     before = backend.GetHostBufferShrinkThreshold(), theirs_backend.GetHostBufferShrinkThreshold()
-    outcomes = []
+    outcomes: list[Any] = []
     for library in (backend, theirs_backend):
         try:
             library.SetHostBufferShrinkThreshold(value)
@@ -82,7 +82,7 @@ def test_shrink_threshold_is_taken_or_refused_alike(value: float) -> None:
 @pytest.mark.parametrize("value", [1, 1.5, 4, 0.9, 4.5, float("inf"), -1])
 @pytest.mark.parametrize("kind", ["Host", "Device", ""])
 def test_growth_factors_are_taken_or_refused_alike(kind: str, value: float) -> None:
-    outcomes = []
+    outcomes: list[Any] = []
     for library in (backend, theirs_backend):
         names = ("GetHostBufferGrowthFactor", "GetDeviceBufferGrowthFactor")
         before = [getattr(library, name)() for name in names]
