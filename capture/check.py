@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from .graph import Graph, Node
 from .leaves import constant, fused, parameter, random_key
+from .presize import HINT
 from .tracer import infer
 
 __all__ = ["GraphError", "check"]
 
 
-_OWN = {"effect", "seed", "shared", "number", "value", "layout", "members", "slot"}
+_OWN = {"effect", "seed", "shared", "number", "value", "layout", "members", "slot", HINT}
 
 
 class GraphError(AssertionError):

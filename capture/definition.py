@@ -66,6 +66,8 @@ class Definition:
         given = {name: value for name, value in locals().items() if name not in ("self",)}
         given.pop("__class__", None)
         self._options: Options = check_options(given)
+        # Also where it comes from the environment: a wrong one is an error here.
+        self._num_threads = self._options.num_threads or default_num_threads()
         self._recorder = Recorder("pipeline")
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None
@@ -94,7 +96,7 @@ class Definition:
     @property
     def num_threads(self) -> int:
         """Threads that work on a batch; the cores this process may use, if none were given."""
-        return self._options.num_threads or default_num_threads()
+        return self._num_threads
 
     @property
     def device_id(self) -> int | None:

@@ -92,7 +92,8 @@ class Plan:
         """The outputs for what was read. Raises GradivaError."""
         recording = trace.active
         started = 0 if recording is None else recording.now()
-        outputs = self.program.run(*read, self.seed, self.pool)
+        with self.pool.pinned():
+            outputs = self.program.run(*read, self.seed, self.pool)
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
@@ -117,6 +118,8 @@ class Plan:
                 continue
             if recording is not None:
                 recording.call(self.pool, "source", node.operator.name, began, batches)
+            if self.program.statistics is not None:
+                self.program.statistics.record(node, batches)
             for output, batch in enumerate(batches):
                 values[node, output] = batch
             read = len(batches[0])
@@ -183,7 +186,7 @@ class Executor:
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
-            self._reading = WorkerPool(threads)
+            self._reading = WorkerPool(threads, cpus=plan.pool.cpus)
         _executors.add(self)
 
     @property

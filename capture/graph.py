@@ -249,18 +249,29 @@ class GraphBuilder:
         self._kept.add(node)
 
     def describe(
-        self, node: Node, locations: Iterable[Location], origin: str | None = None
+        self,
+        node: Node,
+        locations: Iterable[Location],
+        origin: str | None = None,
+        name: str | None = None,
     ) -> Node:
-        """Put beside the graph where a node comes from."""
+        """Put beside the graph where a node comes from, and the name that the user gave it."""
         lines = self._locations.setdefault(node, [])
         lines += [line for line in locations if line not in lines]
         if origin is not None:
             self._origins.setdefault(node, origin)
+        if name is not None:
+            self._names.setdefault(node, name)
         return node
 
-    def described(self, node: Node) -> tuple[tuple[Location, ...], str | None]:
+    def described(self, node: Node) -> tuple[tuple[Location, ...], str | None, str | None]:
         """What `describe` and `add` were told of a node."""
-        return tuple(self._locations.get(node, ())), self._origins.get(node)
+        lines = tuple(self._locations.get(node, ()))
+        return lines, self._origins.get(node), self._names.get(node)
+
+    def has_name(self, name: str) -> bool:
+        """Whether some node has this name already."""
+        return name in self._names.values()
 
     def finish(self, outputs: tuple[Edge, ...]) -> Graph:
         return Graph(

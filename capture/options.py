@@ -20,6 +20,8 @@ from gradiva.eager.errors import (
 )
 from gradiva.eager.value import SampleType
 
+from .presize import check_bytes_per_sample
+
 __all__ = [
     "CPU_ONLY",
     "OperatorConcurrency",
@@ -128,7 +130,7 @@ def check_options(given: dict[str, Any]) -> Options:
             device_id=_device(given["device_id"]),
             seed=as_seed(given["seed"]),
             prefetch_queue_depth=_depth(given["prefetch_queue_depth"]),
-            bytes_per_sample=_whole("bytes_per_sample", given["bytes_per_sample"], 0),
+            bytes_per_sample=check_bytes_per_sample(given["bytes_per_sample"]),
             max_streams=_whole("max_streams", _or(given["max_streams"], -1), -1),
             default_cuda_stream_priority=_whole(
                 "default_cuda_stream_priority", _or(given["default_cuda_stream_priority"], 0)

@@ -10,6 +10,7 @@ from gradiva.eager.source import Source
 
 from .checkpoint import checkpoint
 from .running import Running
+from .statistics import Statistics
 from .timeline import Timeline, record_timeline
 
 __all__ = ["Pipeline"]
@@ -124,6 +125,14 @@ class Pipeline(Running):
     def checkpoint_context(self) -> dict[str, Any] | None:
         """The `context` that was saved with the checkpoint this pipeline was made from."""
         return None if self._restored is None else self._restored.context
+
+    def executor_statistics(self) -> Statistics:
+        """Memory of the results of each operator, where `enable_memory_stats` asked for it.
+
+        See `MemoryStatistics`; an empty dict without it, and before the first batch.
+        """
+        statistics = self._built().plan.program.statistics
+        return {} if statistics is None else statistics.as_dict()
 
     def output_stream(self) -> Any:
         """The CUDA stream of outputs on a GPU. Raises OperatorRuntimeError: there are none."""

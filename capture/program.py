@@ -20,6 +20,7 @@ from gradiva.eager.threads import WorkerPool
 from .graph import Graph, Node, Opaque
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
+from .statistics import MemoryStatistics
 
 __all__ = ["Outputs", "Positions", "Program", "Values"]
 
@@ -42,6 +43,8 @@ class Program:
             and node.operator not in (random_key, parameter)
         ]
         self._last_use = self._find_last_uses()
+        self.statistics: MemoryStatistics | None = None
+        """Where the sizes of results are noted; None for nowhere."""
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
         """What can be let go after a node has run, so that its memory serves the next one."""
@@ -83,6 +86,8 @@ class Program:
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
                 recording.call(pool, "operator", _title(node), began, outputs)
+            if self.statistics is not None:
+                self.statistics.record(node, outputs)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
@@ -160,6 +165,8 @@ class Program:
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
             inside[member, 0] = batch
+            if self.statistics is not None:
+                self.statistics.record(member, (batch,))
         return (batch,)
 
     def locate(self, error: GradivaError, node: Node) -> GradivaError:

@@ -13,6 +13,7 @@ from gradiva.eager.tensor import Tensor
 from .graph import Edge, Graph, GraphBuilder, Node
 from .leaves import constant
 from .passes.prune import prune
+from .presize import HINT
 from .tracer import infer
 
 __all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
@@ -49,12 +50,16 @@ class Rewriter:
     ) -> Edge:
         """A new node in place of (or beside) `old`, whose place in the user's code it gets."""
         types = infer(operator, inputs, attributes)
+        hint = old.attribute(HINT)
+        if hint is not None:
+            attributes = {HINT: hint, **attributes}
         node = self.builder.add(operator, inputs, attributes, types)
         origin = self.graph.origins.get(old, old.operator.name)
         self.builder.describe(
             node,
             self.graph.locations.get(old, ()),
             origin if origin != operator.name else None,
+            self.graph.names.get(old) if operator is old.operator else None,
         )
         return Edge(node, 0)
 
@@ -80,7 +85,10 @@ class Rewriter:
         self.builder.describe(made, graph.locations.get(node, ()), graph.origins.get(node))
         for member in node.members:
             self.builder.describe(
-                member, graph.locations.get(member, ()), graph.origins.get(member)
+                member,
+                graph.locations.get(member, ()),
+                graph.origins.get(member),
+                graph.names.get(member),
             )
         return made
 
@@ -92,9 +100,19 @@ class Rewriter:
                 for output in range(len(node.type)):
                     self._moved[node, output] = Edge(made, output)
             else:
+                self._hand_on_name(node, replaced.node)
                 self._moved[node, 0] = Edge(replaced.node, replaced.output)
         # What was replaced may still stand there, read by nobody.
         return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
+
+    def _hand_on_name(self, old: Node, new: Node) -> None:
+        """What was put in place of a node has its name, unless one of its parts has it already,
+        or it is there for another node too."""
+        name = self.graph.names.get(old)
+        if name is None or new.members or self.builder.has_name(name):
+            return
+        if all(edge.node is not new for edge in self._moved.values()):
+            self.builder.describe(new, (), None, name)
 
 
 Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | None]"

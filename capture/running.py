@@ -7,8 +7,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from gradiva.eager.affinity import thread_cpus
 from gradiva.eager.device import Device, require_cpu
 from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.memory_settings import settings
+from gradiva.eager.poison import lend, poison
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.tensor_list import TensorListCPU
 from gradiva.eager.threads import WorkerPool
@@ -19,7 +22,10 @@ from .definition import Definition
 from .epochs import Epochs
 from .executor import Executor, Plan
 from .feeding import feed
+from .graph import Graph
+from .presize import presize
 from .run_apis import ApiCheck, PipelineAPIType, check_types
+from .statistics import MemoryStatistics
 
 __all__ = ["Outputs", "Running"]
 
@@ -41,6 +47,7 @@ class Running(Definition):
         """Batches that were scheduled and not yet shared."""
         self._shared: deque[Outputs] = deque()
         """Batches that were shared and not yet released."""
+        self._in_use: Outputs = ()
         self._set_up = self._taken = 0
         """Batches that `iter_setup` prepared, and that were handed out, since the last reset."""
         self._setup_ended = False
@@ -68,8 +75,7 @@ class Running(Definition):
                     restored.check(recorded, batch_size, seed)
                 seed = restored.seed
             graph = optimise(recorded)
-            seed = get_default_rng().seed if seed is None else seed
-            plan = Plan(graph, batch_size, seed, WorkerPool(self.num_threads))
+            plan = self._plan(graph, get_default_rng().seed if seed is None else seed)
             with blaming("Pipeline"):
                 ended = restored.put_into(plan) if restored is not None else False
             if self._options.enable_checkpointing:
@@ -78,6 +84,16 @@ class Running(Definition):
             self._executor = Executor(plan, self.cpu_queue_size, threaded)
             self._executor.begin_at(ended)
             self._graph = graph
+
+    def _plan(self, graph: Graph, seed: int) -> Plan:
+        """The sources opened, and the threads and memory that the options ask for."""
+        threads = self.num_threads
+        presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
+        cpus = thread_cpus(threads) if self.set_affinity else None
+        plan = Plan(graph, self.batch_size, seed, WorkerPool(threads, cpus=cpus))
+        if self.enable_memory_stats:
+            plan.program.statistics = MemoryStatistics(graph)
+        return plan
 
     def _built(self) -> Executor:
         if self._executor is None:
@@ -101,7 +117,11 @@ class Running(Definition):
         if pipeline_inputs:
             feed(executor.plan, pipeline_inputs, None)
         self._prepare()
-        return self._take(executor)
+        _release(self._in_use)
+        outputs = self._take(executor)
+        # Held only to be poisoned: else it is the user's alone, for as long as it is wanted.
+        self._in_use = outputs if settings.poison else ()
+        return outputs
 
     def _run_for(self, kind: PipelineAPIType) -> Outputs:
         """The next batch, for an iterator."""
@@ -163,7 +183,7 @@ class Running(Definition):
         self._built()
         self._apis.use(PipelineAPIType.SCHEDULED)
         if self._shared:
-            self._shared.popleft()
+            _release(self._shared.popleft())
 
     def outputs(self, cuda_stream: object = None) -> Outputs:
         """`release_outputs`, then `share_outputs`."""
@@ -182,7 +202,7 @@ class Running(Definition):
             raise
         self._taken += 1
         check_types(self._declared(), [batch.type for batch in batches])
-        return tuple(TensorListCPU.of(batch) for batch in batches)
+        return tuple(TensorListCPU.of(lend(batch)) for batch in batches)
 
     def _prepare(self) -> None:
         """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
@@ -272,6 +292,11 @@ class Running(Definition):
         if executor is not None:
             # Not long: a callback that never returns must not hold up whoever let the object go.
             executor.close(timeout=1.0)
+
+
+def _release(outputs: Outputs) -> None:
+    for batch in outputs:
+        poison(batch)
 
 
 def _refuse_stream(cuda_stream: object) -> None:

@@ -28,6 +28,7 @@ from gradiva.eager.value import SampleType, Value
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque
 from .leaves import constant, parameter, random_key
 from .node import BatchSize, DataNode
+from .presize import HINT, hint_for
 
 __all__ = ["Recorder", "per_sample"]
 
@@ -101,6 +102,8 @@ class Recorder:
         seed = as_seed(common.get("seed"))
         if isinstance(operator, SourceOperator) and seed is not None:
             attributes["seed"] = seed
+        if HINT in common and any(hints := hint_for(common[HINT], len(types))):
+            attributes[HINT] = hints
         if operator.effects:
             attributes["effect"] = self._effects
             self._effects += 1

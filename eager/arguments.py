@@ -38,6 +38,7 @@ __all__ = [
     "Ints",
     "IntsArg",
     "Strings",
+    "bytes_hint",
     "is_edge",
     "parse_signature",
 ]
@@ -58,8 +59,9 @@ class Common(TypedDict, total=False):
     """Arguments that every operator takes.
 
     device: where to run; only "cpu" in this version. name: of the node in a graph. preserve: keep
-    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: accepted; buffers
-    are sized exactly from the shapes. seed: of random operators and readers. batch_size: number of
+    the node in a graph even if nothing needs its outputs. bytes_per_sample_hint: in a pipeline,
+    bytes per sample of the outputs (one number, or one for each), reserved before the first batch;
+    0 for no hint. seed: of random operators and readers. batch_size: number of
     samples in dynamic mode, if no input is a batch.
     """
 
@@ -227,6 +229,21 @@ class Argument:
                 got=f"values of shape {value.shape[1:]}",
             )
         return np.ascontiguousarray(value, kind.element)
+
+
+def bytes_hint(value: Any) -> tuple[int, ...]:
+    """The numbers of a `bytes_per_sample_hint`. Raises OperatorTypeError or OperatorValueError."""
+    facts: dict[str, Any] = {
+        "argument": "bytes_per_sample_hint",
+        "expected": "a number of bytes or several",
+    }
+    try:
+        hints: tuple[int, ...] = KINDS["Ints"].convert(value)
+    except TypeError:
+        raise OperatorTypeError(**facts, got=describe(value)) from None
+    if not hints or min(hints) < 0:
+        raise OperatorValueError(**facts, got=describe(value))
+    return hints
 
 
 def is_edge(argument: Argument, value: Any) -> bool:

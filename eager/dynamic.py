@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Argument, is_edge
+from .arguments import Argument, bytes_hint, is_edge
 from .batch import Batch
 from .device import device, require_cpu
 from .errors import (
@@ -84,7 +84,9 @@ def split_common(
 
 
 def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
-    """Refuse devices that are not there; warn of a seed that nothing would use."""
+    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use."""
+    if "bytes_per_sample_hint" in common:
+        bytes_hint(common["bytes_per_sample_hint"])
     if "device" in common:
         try:
             chosen = common["device"]

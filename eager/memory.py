@@ -11,15 +11,31 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ALIGNMENT", "MemoryPool", "allocate", "is_leased", "pool"]
+from . import memory_settings
+from .memory_settings import MemorySettings
+
+__all__ = ["ALIGNMENT", "MemoryPool", "MemoryStats", "allocate", "capacity", "is_leased", "pool"]
 
 ALIGNMENT = 64
-_SMALL = 16 * 1024
-_DEFAULT_LIMIT = 1 << 30
+POISON = 0xFF
+"""What a byte of dead memory is in the debugging mode: floating-point values become NaN."""
+_PAGE = 4096
+
+
+class MemoryStats(NamedTuple):
+    """Bytes of host memory in blocks of the pool.
+
+    leased: in use, because somebody holds an array on them; kept: waiting to be used again;
+    peak: the most that were ever leased at once.
+    """
+
+    leased: int
+    kept: int
+    peak: int
 
 
 class _Lease:
@@ -56,39 +72,79 @@ def _size_class(nbytes: int) -> int:
 class MemoryPool:
     """Blocks of 64-byte aligned host memory, by size. Safe from any thread.
 
-    `limit` bounds the bytes kept for reuse, not the bytes in use; sizes that were not asked for
-    the longest are dropped first. The lock is reentrant because a lease may end at any moment, also
-    inside this code.
+    A waiting block serves a request if it is large enough, and the request, with its margin for
+    growth, is not less than the shrink threshold times the block. `limit` bounds the bytes kept
+    for reuse, not the bytes in use; sizes that were not asked for the longest are dropped first.
+    The lock is reentrant because a lease may end at any moment, also inside this code.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
-        self.limit = _limit_from_environment() if limit is None else limit
+    def __init__(self, limit: int | None = None, settings: MemorySettings | None = None) -> None:
+        self._settings = memory_settings.settings if settings is None else settings
+        self._limit = limit
         self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
-        self._kept = 0
+        self._kept = self._leased = self._peak = 0
         self._lock = threading.RLock()
 
+    @property
+    def limit(self) -> int:
+        """Bytes that may wait for reuse."""
+        return self._settings.kept if self._limit is None else self._limit
+
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """A 1-D uint8 array of `nbytes` bytes, not initialised, aligned to 64 bytes."""
-        if nbytes < _SMALL:
+        """A 1-D uint8 array of `nbytes` bytes, not initialised, aligned to 64 bytes.
+
+        Raises OperatorValueError for an environment variable that makes no sense.
+        """
+        settings = self._settings
+        if not settings.ready:
+            settings.read()
+        if nbytes < settings.small:
             return _aligned(nbytes)
-        size = _size_class(nbytes)
+        growth = settings.host_growth
+        size = _size_class(nbytes if growth == 1.0 else int(nbytes * growth))
         block = None
         with self._lock:
-            waiting = self._free.get(size)
+            waiting = self._free.get(size) or self._fitting(nbytes, size)
             if waiting:
                 block = waiting.pop()
+                size = block.size
                 self._kept -= size
                 self._free.move_to_end(size)
+            self._leased += size
+            if self._leased > self._peak:
+                self._peak = self._leased
         if block is None:
-            block = _aligned(size)
+            block = self._fresh(size)
         return np.asarray(_Lease(block, nbytes, self))
 
+    def _fitting(self, nbytes: int, size: int) -> list[np.ndarray[Any, Any]] | None:
+        """The smallest waiting blocks that serve `nbytes`, where none has the usual `size`."""
+        least, threshold = _size_class(nbytes), self._settings.shrink_threshold
+        most = size / threshold if threshold else float("inf")
+        fits = [other for other, blocks in self._free.items() if blocks and least <= other <= most]
+        return self._free[min(fits)] if fits else None
+
+    def _fresh(self, size: int) -> np.ndarray[Any, Any]:
+        try:
+            block = _aligned(size)
+        except MemoryError:
+            with self._lock:
+                self._leased -= size
+            raise
+        if self._settings.poison:
+            block.fill(POISON)
+        return block
+
     def _give_back(self, block: np.ndarray[Any, Any]) -> None:
-        size = block.size
-        if size > self.limit:
-            return
+        size, settings = block.size, self._settings
+        if settings.poison:
+            block.fill(POISON)
         with self._lock:
-            while self._kept + size > self.limit:
+            self._leased -= size
+            limit = settings.kept if self._limit is None else self._limit
+            if size > limit:
+                return
+            while self._kept + size > limit:
                 oldest = next(iter(self._free))
                 if self._free[oldest]:
                     self._free[oldest].pop()
@@ -97,6 +153,21 @@ class MemoryPool:
                     del self._free[oldest]
             self._free.setdefault(size, []).append(block)
             self._kept += size
+
+    def reserve(self, nbytes: int, count: int = 1) -> None:
+        """Have `count` blocks waiting that serve requests of `nbytes`, as far as `limit` allows.
+
+        Their pages are touched, so that nobody pays for that later.
+        """
+        count = min(count, self.limit // max(_size_class(nbytes), 1))
+        held = [self.allocate(nbytes) for _ in range(count)]
+        for array in held:
+            array[::_PAGE] = POISON
+
+    def stats(self) -> MemoryStats:
+        """Bytes in use, bytes that wait, and the most that were in use at once."""
+        with self._lock:
+            return MemoryStats(self._leased, self._kept, self._peak)
 
     @property
     def kept_bytes(self) -> int:
@@ -109,17 +180,15 @@ class MemoryPool:
             self._free.clear()
             self._kept = 0
 
-
-def _limit_from_environment() -> int:
-    text = os.environ.get("GRADIVA_HOST_MEMORY_KEPT")
-    if text is None:
-        return _DEFAULT_LIMIT
-    if not text.isdigit():
-        raise ValueError(f"GRADIVA_HOST_MEMORY_KEPT: expected a number of bytes, got {text!r}")
-    return int(text)
+    def after_fork(self) -> None:
+        """In the child: another thread of the parent may have held the lock."""
+        self._lock = threading.RLock()
 
 
 pool = MemoryPool()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.after_fork)
 
 
 def allocate(count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -127,9 +196,19 @@ def allocate(count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return pool.allocate(count * dtype.itemsize).view(dtype)
 
 
-def is_leased(array: np.ndarray[Any, Any]) -> bool:
-    """Whether the array lies in memory of a pool, which nobody else writes."""
+def _lease_of(array: np.ndarray[Any, Any]) -> _Lease | None:
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
-    return isinstance(base, _Lease)
+    return base if isinstance(base, _Lease) else None
+
+
+def is_leased(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the array lies in memory of a pool, which nobody else writes."""
+    return _lease_of(array) is not None
+
+
+def capacity(array: np.ndarray[Any, Any]) -> int:
+    """Bytes of the block that the array lies in; of the array itself outside of a pool."""
+    lease = _lease_of(array)
+    return array.nbytes if lease is None else lease._block.size

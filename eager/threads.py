@@ -7,6 +7,7 @@ handed out, and each range writes only its own samples.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import queue
 import threading
@@ -15,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from . import trace
+from . import affinity, trace
+from .environment import positive_integer, variable
 
 __all__ = [
     "WorkerPool",
@@ -66,13 +68,17 @@ class WorkerPool:
 
     apart: the calling thread only waits, and as many threads are started. Then several threads may
     call: the work of one fills the gaps that the other leaves.
+    cpus: the processor that each thread runs on; that of the calling one only in `pinned` blocks.
     """
 
-    def __init__(self, num_threads: int, apart: bool = False) -> None:
+    def __init__(
+        self, num_threads: int, apart: bool = False, cpus: Sequence[int] | None = None
+    ) -> None:
         if num_threads < 1:
             raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
         self.num_threads = num_threads
         self.apart = apart
+        self.cpus = cpus
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -109,14 +115,22 @@ class WorkerPool:
         with self._lock:
             if self._threads or self._closed:
                 return
-            for index in range(self.num_threads if self.apart else self.num_threads - 1):
+            first = 0 if self.apart else 1
+            for index in range(self.num_threads - first):
+                cpu = None if self.cpus is None else self.cpus[first + index]
                 # Daemons, so that an undisposed pool cannot hold up the exit of the interpreter;
                 # the exit hook below stops them while the interpreter is still whole.
                 thread = threading.Thread(
-                    target=_serve, args=(self._jobs,), name=f"gradiva-{index}", daemon=True
+                    target=_serve, args=(self._jobs, cpu), name=f"gradiva-{index}", daemon=True
                 )
                 thread.start()
                 self._threads.append(thread)
+
+    def pinned(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which the calling thread, if it takes part, runs on the first processor."""
+        if self.cpus is None or self.apart:
+            return contextlib.nullcontext()
+        return affinity.pinned(self.cpus[0])
 
     def close(self) -> None:
         """Stop the threads. A closed pool still runs what it is given, in the caller's thread."""
@@ -143,7 +157,9 @@ class _Serving(threading.local):
 _serving = _Serving()
 
 
-def _serve(jobs: queue.SimpleQueue[_Job | None]) -> None:
+def _serve(jobs: queue.SimpleQueue[_Job | None], cpu: int | None) -> None:
+    if cpu is not None:
+        affinity.pin(cpu)
     _serving.set = True
     while (job := jobs.get()) is not None:
         job.work()
@@ -158,12 +174,11 @@ _default_lock = threading.Lock()
 
 
 def default_num_threads() -> int:
-    """Threads of dynamic mode if the user says nothing: the cores this process may use."""
-    text = os.environ.get("GRADIVA_NUM_THREADS") or os.environ.get("DALI_NUM_THREADS")
-    if text:
-        if not text.isdigit() or int(text) < 1:
-            raise ValueError(f"GRADIVA_NUM_THREADS: expected a positive number, got {text!r}")
-        return int(text)
+    """Threads if the user says nothing: GRADIVA_NUM_THREADS or DALI_NUM_THREADS, or the cores that
+    this process may use. Raises OperatorValueError for a variable that makes no sense."""
+    asked = variable("NUM_THREADS", positive_integer, "a positive integer", ("GRADIVA_", "DALI_"))
+    if asked is not None:
+        return asked
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # macOS

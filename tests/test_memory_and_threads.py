@@ -15,6 +15,7 @@ import pytest
 
 import gradiva
 from gradiva.eager.memory import MemoryPool
+from gradiva.eager.memory_settings import MemorySettings
 from gradiva.eager.threads import WorkerPool, set_num_threads
 
 
@@ -46,7 +47,7 @@ def test_memory_kept_is_bounded() -> None:
 def test_invalid_setting_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADIVA_HOST_MEMORY_KEPT", "much")
     with pytest.raises(ValueError, match="GRADIVA_HOST_MEMORY_KEPT"):
-        MemoryPool()
+        MemoryPool(settings=MemorySettings()).allocate(1)
 
 
 def test_results_in_hand_are_not_overwritten() -> None:

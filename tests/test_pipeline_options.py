@@ -91,7 +91,7 @@ def test_what_is_given_is_read_back(given: dict[str, Any], read: dict[str, Any])
             "need stages that run ahead",
         ),
         ({"exec_async": "yes"}, TypeError, "`exec_async`: expected True or False"),
-        ({"bytes_per_sample": -1}, ValueError, "`bytes_per_sample`: expected at least 0"),
+        ({"bytes_per_sample": -1}, ValueError, "`bytes_per_sample`: expected a number of bytes"),
         ({"py_num_workers": -1}, ValueError, "`py_num_workers`"),
         ({"py_start_method": "thread"}, ValueError, "'fork', 'spawn', 'forkserver'"),
         ({"checkpoint": 3}, TypeError, "`checkpoint`"),

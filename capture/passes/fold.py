@@ -38,7 +38,9 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     if any(edge.node.operator is not constant for edge in inputs):
         return None
     given = {
-        name: value.value if isinstance(value, Opaque) else value for name, value in node.attributes
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in node.attributes
+        if name in node.operator.arguments
     }
     values: list[Batch] = []
     for edge in inputs:

@@ -113,7 +113,7 @@ class _Group:
         self.members.append(made)
         graph, builder = self.rewriter.graph, self.rewriter.builder
         # A node of the old graph, or one that this rewriting has made.
-        old = graph.locations.get(node, ()), graph.origins.get(node)
+        old = graph.locations.get(node, ()), graph.origins.get(node), graph.names.get(node)
         builder.describe(made, *(old if any(old) else builder.described(node)))
 
     def _leaf(self, edge: Edge) -> Node:

@@ -20,6 +20,7 @@ with warnings.catch_warnings():
     fn: Any = pytest.importorskip("nvidia.dali.fn", exc_type=ImportError)
     types: Any = pytest.importorskip("nvidia.dali.types", exc_type=ImportError)
     math: Any = pytest.importorskip("nvidia.dali.math", exc_type=ImportError)
+    theirs_backend: Any = pytest.importorskip("nvidia.dali.backend", exc_type=ImportError)
 
 Array = np.ndarray[Any, Any]
 Target = str | Callable[..., Any]

@@ -1,0 +1,82 @@
+"""Memory that is there before the first batch, where the user has said how much it will be."""
+
+from __future__ import annotations
+
+import operator as python
+from typing import Any
+
+from gradiva.eager.arguments import bytes_hint
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.memory import pool
+from gradiva.eager.memory_settings import settings
+
+from .graph import Graph, Node
+from .leaves import constant, fused, parameter, random_key
+
+__all__ = ["HINT", "check_bytes_per_sample", "hint_for", "presize"]
+
+HINT = "bytes_per_sample_hint"
+"""The attribute of a node that holds its hints, one per output."""
+
+_AT_WORK = 2
+"""Batches that are computed at once, hence blocks that an intermediate result may need."""
+
+
+def check_bytes_per_sample(value: Any) -> int:
+    """The argument of a pipeline. Raises OperatorTypeError or OperatorValueError."""
+    facts: dict[str, Any] = {
+        "argument": "bytes_per_sample",
+        "expected": "a number of bytes, 0 for no hint",
+    }
+    try:
+        count = python.index(value)
+    except TypeError:
+        raise OperatorTypeError(operator="Pipeline", **facts, got=repr(value)) from None
+    if count < 0 or isinstance(value, bool):
+        raise OperatorValueError(operator="Pipeline", **facts, got=repr(value))
+    return count
+
+
+def hint_for(value: Any, outputs: int) -> tuple[int, ...]:
+    """The hint of an operator as one number per output, from one for all or one for each.
+
+    Raises OperatorTypeError or OperatorValueError.
+    """
+    hints = bytes_hint(value)
+    if len(hints) not in (1, outputs):
+        raise OperatorValueError(
+            argument=HINT,
+            expected="one number" if outputs == 1 else f"one number, or {outputs}, one per output",
+            got=f"{len(hints)}",
+        )
+    return hints if len(hints) == outputs else hints * outputs
+
+
+def presize(graph: Graph, batch_size: int, bytes_per_sample: int = 0, depth: int = 1) -> None:
+    """Have blocks waiting in the pool for the results of this graph, as large as its hints say.
+
+    bytes_per_sample: for results without a hint of their own; 0 for none. depth: batches that are
+    made ahead. An output needs a block in each of them, one while it is made, and one in the hands
+    of the user. What a fused group passes on inside takes no memory, and hints for it have no
+    effect. Raises OperatorValueError for an environment variable that makes no sense, hints or not.
+    """
+    settings.read()
+    needed: dict[int, int] = {}
+    outputs = {(edge.node, edge.output) for edge in graph.outputs}
+    for node in graph.nodes:
+        if node.operator in (constant, parameter, random_key):
+            continue
+        for output, hint in enumerate(_hints(node)):
+            size = (hint or bytes_per_sample) * batch_size
+            if size:
+                count = depth + _AT_WORK if (node, output) in outputs else _AT_WORK
+                needed[size] = needed.get(size, 0) + count
+    for size, count in needed.items():
+        pool.reserve(size, count)
+
+
+def _hints(node: Node) -> tuple[int, ...]:
+    """Bytes per sample of each output, as its operator was told; 0 where it was not."""
+    made_by = node.members[-1] if node.operator is fused else node
+    hints: tuple[int, ...] = made_by.attribute(HINT, ())
+    return hints or (0,) * len(node.type)
