@@ -28,11 +28,12 @@ from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode
+from .serial import dot, files
 from .timeline import Timeline, record_timeline
 from .tracer import Recorder
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 __all__ = ["Pipeline", "PipelineFactory", "PipelineOptions", "pipeline_def"]
 
@@ -78,7 +79,9 @@ class Pipeline:
         prefetch_queue_depth: int = 2,
         exec_async: bool = True,
     ) -> None:
-        self._batch_size = _positive("batch_size", batch_size)
+        # -1: taken from the file by `deserialize_and_build`.
+        self._batch_size = batch_size if batch_size == -1 else _positive("batch_size", batch_size)
+        self._given = {"num_threads": num_threads, "device_id": device_id}
         self._num_threads = (
             default_num_threads()
             if num_threads in (None, -1)
@@ -185,9 +188,9 @@ class Pipeline:
                 "the pipeline was built: its graph is fixed", operator="Pipeline"
             )
 
-    def _define(self) -> None:
+    def _define(self, define_graph: Callable[[], Any] | None = None) -> None:
         with self:
-            outputs = self.define_graph()
+            outputs = (define_graph or self.define_graph)()
         self.set_outputs(*outputs if isinstance(outputs, tuple | list) else (outputs,))
 
     def build(self) -> None:
@@ -195,6 +198,7 @@ class Pipeline:
         with self._build_lock:
             if self._executor is not None:
                 return
+            _positive("batch_size", self._batch_size)
             if self._outputs is None:
                 self._define()
             assert self._outputs is not None
@@ -273,6 +277,66 @@ class Pipeline:
                     key = f"{base}_{number}"
                 metas[key] = meta
         return metas if name is None else _of(metas, name)
+
+    def serialize(
+        self, define_graph: Any = None, filename: str | os.PathLike[str] | None = None
+    ) -> bytes:
+        """The pipeline as the bytes of a file that other libraries read, too; see docs/pipeline.md.
+
+        define_graph: a function to call for the graph, if there is none yet. filename: where to
+        write the bytes; a file that is there is replaced as a whole. Raises OperatorTypeError or
+        OperatorValueError, with the operator and its line, for what has no place in a file.
+        """
+        if self._outputs is None:
+            self._define(define_graph)
+        elif define_graph is not None:
+            raise OperatorValueError(
+                "the pipeline has a graph already", operator="Pipeline", argument="define_graph"
+            )
+        assert self._outputs is not None
+        return files.save(self, self._recorder.finish(self._outputs), filename)
+
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | None = None,
+        filename: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
+
+        kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
+        in it is executed. Raises OperatorValueError for what is no pipeline, or none that
+        gradiva has the operators for.
+        """
+        pipe = files.load(cls, serialized_pipeline, filename, kwargs)
+        pipe.build()
+        return pipe
+
+    def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
+        """Take the graph from bytes that `serialize` made, and build; batch_size, num_threads and
+        device_id come from there, too, if the constructor was not given them."""
+        self._require_unbuilt()
+        stored = files.build_from(self, serialized_pipeline)
+        if self._batch_size == -1:
+            self._batch_size = stored.batch_size
+        if self._given["num_threads"] in (None, -1) and stored.num_threads != -1:
+            self._num_threads = stored.num_threads
+        self.build()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | os.PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write the graph for Graphviz. show_tensors: with what flows between the operators;
+        show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
+        a file that cannot be written."""
+        text = dot.operator_dot(self.graph, show_tensors, bool(show_ids), use_colors)
+        files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")
 
     def close(self) -> None:
         """Stop the threads and let go of the memory. Done at the latest when the object goes."""
