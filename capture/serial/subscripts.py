@@ -51,7 +51,7 @@ def write_subscript(writer: Writer, node: Node) -> None:
     name = writer.edge(node.inputs[0])
     made = [item for item in items if item[0] != "index"]
     new = [place for place, item in enumerate(made) if item[0] == "new"]
-    if axes:
+    if arguments or named or (axes and not new):
         schema = TAKE if arguments or named else CHECK
         arguments["num_subscripts"] = len(axes)
         (name,) = writer.call(node, schema, [name], named, arguments, 1, helper=bool(new))
