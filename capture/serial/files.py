@@ -8,7 +8,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+)
 from gradiva.eager.errors import user_location as where
 
 from .options import StoredOptions
@@ -57,6 +63,7 @@ def load(
         )
     data = _read_file(filename, operator) if filename is not None else serialized_pipeline
     stored = _read(data, operator)
+    _require_sources(stored, sources, operator)
     pipeline = kind(**{**_constructor(kind, stored.options), **options})
     _record(pipeline, stored, sources, operator)
     return pipeline
@@ -67,6 +74,7 @@ def build_from(pipeline: Any, data: bytes, sources: Mapping[str, Any] | None = N
     for those that its constructor was not given. Raises OperatorValueError."""
     operator = f"{type(pipeline).__name__}.deserialize_and_build"
     stored = _read(data, operator)
+    _require_sources(stored, sources, operator)
     _record(pipeline, stored, sources, operator)
     return stored.options
 
@@ -76,6 +84,20 @@ def _read(data: Any, operator: str) -> StoredPipeline:
         return read_pipeline(data)
     except GradivaError as error:
         raise error.complete(operator=operator, location=where()) from None
+
+
+def _require_sources(
+    stored: StoredPipeline, sources: Mapping[str, Any] | None, operator: str
+) -> None:
+    """Refuse external sources that have no source, as long as they cannot be fed."""
+    missing = [name for name in stored.fed if name not in (sources or {})]
+    if missing:
+        raise OperatorRuntimeError(
+            f"the external source {missing[0]!r} of the stored pipeline has no data, and feeding "
+            "a source from outside is not there yet",
+            operator=operator,
+            location=where(),
+        )
 
 
 def _record(

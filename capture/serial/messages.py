@@ -119,6 +119,14 @@ def parse(data: bytes) -> Any:
         raise OperatorValueError(
             f"the stored pipeline lacks the field `{missing[0]}`, which is required"
         )
+    try:
+        _check_parts(message)
+    except UnicodeDecodeError as error:
+        raise OperatorValueError(f"the stored pipeline holds a damaged text: {error}") from None
+    return message
+
+
+def _check_parts(message: Any) -> None:
     for part in _all_parts(message):
         known = part.DESCRIPTOR.fields_by_number
         for unknown in unknown_fields.UnknownFieldSet(part):
@@ -129,7 +137,6 @@ def parse(data: bytes) -> Any:
                     f"the field `{name}` of a {part.DESCRIPTOR.name} is stored as another type "
                     "than the format says"
                 )
-    return message
 
 
 def _all_parts(message: Any) -> Iterator[Any]:
@@ -141,3 +148,10 @@ def _all_parts(message: Any) -> Iterator[Any]:
         for field, value in part.ListFields():
             if field.message_type is not None:
                 waiting.extend(value)
+            elif field.type == _STRING:
+                # Text that is no UTF-8 comes as bytes, or raises.
+                texts = [value] if isinstance(value, str | bytes) else value
+                if any(isinstance(text, bytes) for text in texts):
+                    raise OperatorValueError(
+                        f"the field `{field.name}` of a {part.DESCRIPTOR.name} holds a damaged text"
+                    )

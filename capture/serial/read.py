@@ -72,13 +72,10 @@ def read_pipeline(data: bytes) -> StoredPipeline:
             argument="serialized_pipeline", expected="bytes", got=describe(data)
         )
     message = parse(bytes(data))
-    try:
-        options = StoredOptions.read(message)
-        operators = [_operator(op, index) for index, op in enumerate(message.op)]
-        outputs = tuple(_on_cpu(output, "an output") for output in message.pipe_outputs)
-        legacy = tuple(message.external_inputs)
-    except UnicodeDecodeError as error:
-        raise OperatorValueError(f"the stored pipeline has a damaged text: {error}") from None
+    options = StoredOptions.read(message)
+    operators = [_operator(op, index) for index, op in enumerate(message.op)]
+    outputs = tuple(_on_cpu(output, "an output") for output in message.pipe_outputs)
+    legacy = tuple(message.external_inputs)
     made = {name for one in operators for name in one.outputs}
     operators = [
         StoredOperator("ExternalSource", name, name, (), {}, (name,), {})

@@ -97,7 +97,7 @@ def resize(lib: Library) -> Any:
     images = take(lib, "images")
     return (
         lib.fn.resize(images, size=[48, 40], interp_type=lib.types.INTERP_CUBIC),
-        lib.fn.resize(images, resize_shorter=33.0, mode="not_smaller", antialias=False),
+        lib.fn.resize(images, resize_shorter=33.0, antialias=False),
         lib.fn.resize(images, resize_x=20.0, dtype=lib.types.FLOAT, subpixel_scale=False),
     )
 
