@@ -59,7 +59,6 @@ def test_refusals() -> None:
     with pytest.raises(TypeError, match="there is no argument `batchsize`"):
         pipeline_def(batchsize=3)(lambda: None)  # type: ignore[call-overload]
     for options, name in [
-        ({}, "batch_size"),
         ({"batch_size": 0}, "batch_size"),
         ({"batch_size": 1, "num_threads": 0}, "num_threads"),
         ({"batch_size": 1, "prefetch_queue_depth": 0}, "prefetch_queue_depth"),

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def test_round_trip(build: Build, photographs: Path) -> None:
 
 def test_twice_is_once(photographs: Path) -> None:
     for build in SAME_GRAPH:
-        first = read_pipeline(pipeline(lambda build=build: build(photographs)).serialize())
+        first = read_pipeline(pipeline(partial(build, photographs)).serialize())
         once = again(first)
         assert body(again(read_pipeline(once.serialize()))) == body(once)
 
@@ -239,9 +240,10 @@ def test_define_graph_at_the_last_moment() -> None:
 
 
 def test_exactly_one_of_bytes_and_file(tmp_path: Path) -> None:
-    for arguments in ({}, {"serialized_pipeline": b"", "filename": "x"}):
-        with pytest.raises(ValueError, match="either `serialized_pipeline` or `filename`"):
-            Pipeline.deserialize(**arguments)
+    with pytest.raises(ValueError, match="either `serialized_pipeline` or `filename`"):
+        Pipeline.deserialize()
+    with pytest.raises(ValueError, match="either `serialized_pipeline` or `filename`"):
+        Pipeline.deserialize(b"", "x")
     with pytest.raises(ValueError, match=r"missing.bin(.|\n)*test_serialize.py"):
         Pipeline.deserialize(filename=tmp_path / "missing.bin")
     with pytest.raises(ValueError, match="no regular file"):
@@ -277,7 +279,7 @@ def test_what_has_no_place_in_a_file() -> None:
     def refused(build: Callable[[], Any], problem: str, **options: Any) -> None:
         with pytest.raises(gradiva.GradivaError, match=problem) as caught:
             pipeline(build, **options).serialize()
-        assert "test_serialize.py" in str(caught.value)
+        assert re.search(r"at .*(test_serialize|stored)\.py:\d+", str(caught.value))
 
     refused(lambda: [feed(), fn.random.uniform(rng=generator), fn.random.uniform(rng=generator)][2],
             r"random.uniform: .*RNG object(.|\n)*rng=generator")  # fmt: skip
