@@ -66,6 +66,8 @@ def test_refusals() -> None:
     ]:
         with pytest.raises(ValueError, match=f"argument `{name}`"):
             Pipeline(**options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="argument `batch_size`"):
+        Pipeline().build()  # not before: a stored pipeline may bring it
     with pytest.raises(TypeError, match="has no outputs"):
         Pipeline(batch_size=1).run()
     with pytest.raises(TypeError, match="must return its outputs"):

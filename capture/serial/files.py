@@ -63,7 +63,6 @@ def load(
         )
     data = _read_file(filename, operator) if filename is not None else serialized_pipeline
     stored = _read(data, operator)
-    _require_sources(stored, sources, operator)
     pipeline = kind(**{**_constructor(kind, stored.options), **options})
     _record(pipeline, stored, sources, operator)
     return pipeline
@@ -74,7 +73,6 @@ def build_from(pipeline: Any, data: bytes, sources: Mapping[str, Any] | None = N
     for those that its constructor was not given. Raises OperatorValueError."""
     operator = f"{type(pipeline).__name__}.deserialize_and_build"
     stored = _read(data, operator)
-    _require_sources(stored, sources, operator)
     _record(pipeline, stored, sources, operator)
     return stored.options
 
@@ -108,6 +106,7 @@ def _record(
             outputs = stored.record(sources)
     except GradivaError as error:
         raise error.complete(operator=operator, location=where()) from None
+    _require_sources(stored, sources, operator)
     pipeline.set_outputs(*outputs)
 
 
