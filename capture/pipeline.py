@@ -20,6 +20,7 @@ from gradiva.eager.errors import (
     blaming,
     user_location,
 )
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
@@ -28,7 +29,6 @@ from .compiler import optimise
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode
-from .serial import dot, files
 from .timeline import Timeline, record_timeline
 from .tracer import Recorder
 
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 __all__ = ["Pipeline", "PipelineFactory", "PipelineOptions", "pipeline_def"]
+
+# Files are for few programs: the import of gradiva does not wait for them.
+dot = lazy_module("gradiva.capture.serial.dot")
+files = lazy_module("gradiva.capture.serial.files")
 
 P = ParamSpec("P")
 
@@ -294,7 +298,8 @@ class Pipeline:
                 "the pipeline has a graph already", operator="Pipeline", argument="define_graph"
             )
         assert self._outputs is not None
-        return files.save(self, self._recorder.finish(self._outputs), filename)
+        data: bytes = files.save(self, self._recorder.finish(self._outputs), filename)
+        return data
 
     @classmethod
     def deserialize(
@@ -309,7 +314,7 @@ class Pipeline:
         in it is executed. Raises OperatorValueError for what is no pipeline, or none that
         gradiva has the operators for.
         """
-        pipe = files.load(cls, serialized_pipeline, filename, kwargs)
+        pipe: Self = files.load(cls, serialized_pipeline, filename, kwargs)
         pipe.build()
         return pipe
 
