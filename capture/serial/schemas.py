@@ -41,7 +41,7 @@ FullLike GaussianBlur GetProperty GridMask Hsv Hue Jitter JpegCompressionDistort
 LookupTable MFCC MelFilterBank MultiPaste NonsilentRegion Normalize OneHot Ones OnesLike OpticalFlow
 Pad Paste PeekImageShape PerFrame PermuteBatch PowerSpectrum PreemphasisFilter ROIRandomCrop
 RandomBBoxCrop RandomCropGenerator RandomResizedCrop Reinterpret Reshape Resize ResizeCropMirror
-Rotate Saturation SequenceRearrange Slice Spectrogram Sphere Squeeze Stack TensorResize ToDecibels
+Rotate Saturation SequenceRearrange Shapes Slice Spectrogram Sphere Squeeze Stack TensorResize ToDecibels
 Transpose WarpAffine Water Zeros ZerosLike
 decoders__Audio decoders__Image decoders__ImageCrop decoders__ImageRandomCrop decoders__ImageSlice
 decoders__Inflate decoders__Numpy decoders__Video
@@ -60,7 +60,7 @@ transforms__Combine transforms__Crop transforms__Rotation transforms__Scale tran
 transforms__Translation
 """
 
-# Names of older versions, which are only read.
+# Names of older versions, and second names, which are only read.
 _FORMERLY = {
     "CoinFlip": "random__CoinFlip",
     "FileReader": "readers__File",
@@ -70,6 +70,7 @@ _FORMERLY = {
     "ImageDecoderSlice": "decoders__ImageSlice",
     "NormalDistribution": "random__Normal",
     "Uniform": "random__Uniform",
+    "_Shape": "Shapes",
     "experimental__PeekImageShape": "PeekImageShape",
     "experimental__decoders__Image": "decoders__Image",
     "experimental__decoders__ImageCrop": "decoders__ImageCrop",
