@@ -122,7 +122,13 @@ def survives(data: bytes) -> None:
     except gradiva.OperatorValueError:
         return
     assert pipe.graph.outputs
-    again(read_pipeline(pipe.serialize()))
+    try:
+        stored = pipe.serialize()
+    except gradiva.OperatorValueError as error:
+        # Names may be there twice in a file that comes from elsewhere; edges are not.
+        assert "two operators called" in error.problem  # noqa: PT017
+        return
+    again(read_pipeline(stored))
 
 
 @settings(max_examples=300, deadline=None)

@@ -41,8 +41,8 @@ FullLike GaussianBlur GetProperty GridMask Hsv Hue Jitter JpegCompressionDistort
 LookupTable MFCC MelFilterBank MultiPaste NonsilentRegion Normalize OneHot Ones OnesLike OpticalFlow
 Pad Paste PeekImageShape PerFrame PermuteBatch PowerSpectrum PreemphasisFilter ROIRandomCrop
 RandomBBoxCrop RandomCropGenerator RandomResizedCrop Reinterpret Reshape Resize ResizeCropMirror
-Rotate Saturation SequenceRearrange Shapes Slice Spectrogram Sphere Squeeze Stack TensorResize ToDecibels
-Transpose WarpAffine Water Zeros ZerosLike
+Rotate Saturation SequenceRearrange Shapes Slice Spectrogram Sphere Squeeze Stack TensorResize
+ToDecibels Transpose WarpAffine Water Zeros ZerosLike
 decoders__Audio decoders__Image decoders__ImageCrop decoders__ImageRandomCrop decoders__ImageSlice
 decoders__Inflate decoders__Numpy decoders__Video
 experimental__Dilate experimental__Erode experimental__MedianBlur experimental__Remap
