@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +160,15 @@ class Definition:
         return self._options.enable_memory_stats
 
     @property
+    def bytes_per_sample(self) -> int:
+        """Memory to reserve before the first batch, for each sample of each result."""
+        return self._options.bytes_per_sample
+
+    @property
+    def enable_checkpointing(self) -> bool:
+        return self._options.enable_checkpointing
+
+    @property
     def py_num_workers(self) -> int:
         """Processes that run the callbacks of parallel external sources."""
         return self._options.py_num_workers
@@ -288,6 +298,14 @@ class Definition:
                 location=user_location(),
             )
         self._recorder.keep(edge.edge.node)
+
+    def _adopt(self, batch_size: int, num_threads: int) -> None:
+        """Take what the constructor was not given; -1 is none."""
+        if self._options.batch_size is None and batch_size > 0:
+            self._options = replace(self._options, batch_size=batch_size)
+        if self._options.num_threads is None and num_threads > 0:
+            self._options = replace(self._options, num_threads=num_threads)
+            self._num_threads = num_threads
 
     def _require_undefined(self) -> None:
         if self._outputs is not None:

@@ -10,7 +10,7 @@ from .cards import Card, card, inputs_of, members, output_card
 if TYPE_CHECKING:
     from .graph import Graph, Node
 
-__all__ = ["dot", "mermaid"]
+__all__ = ["dot", "dot_text", "mermaid"]
 
 _DOT = {  # shape, fill, border
     "source": ("box", "#dff3e4", "#2c8a4b"),
@@ -73,7 +73,7 @@ def dot(graph: Graph) -> str:
     """The graph in the language of Graphviz; a fused group is a cluster around its members."""
     names = _Names(graph)
     lines = [
-        f"digraph {_dot_text(graph.title)} {{",
+        f"digraph {dot_text(graph.title)} {{",
         "  rankdir=TB; bgcolor=white; compound=true;",
         '  node [fontname="Helvetica", fontsize=11, style="rounded,filled"];',
         '  edge [fontname="Helvetica", fontsize=9, color="#57606a"];',
@@ -81,10 +81,10 @@ def dot(graph: Graph) -> str:
 
     def box(name: str, shown: Card, indent: str) -> None:
         shape, fill, border = _DOT[shown.kind]
-        text = _dot_text("\n".join([shown.title, *shown.lines, ", ".join(shown.types)]).strip())
+        text = dot_text("\n".join([shown.title, *shown.lines, ", ".join(shown.types)]).strip())
         lines.append(
             f'{indent}{name} [label={text}, shape={shape}, fillcolor="{fill}", color="{border}", '
-            f"tooltip={_dot_text(shown.note)}];"
+            f"tooltip={dot_text(shown.note)}];"
         )
 
     def visit(nodes: Sequence[Node], indent: str) -> None:
@@ -95,7 +95,7 @@ def dot(graph: Graph) -> str:
                 continue
             lines.append(f"{indent}subgraph cluster_{names.numbers[node]} {{")
             lines.append(
-                f'{indent}  label={_dot_text(shown.title)}; style="rounded,dashed,filled"; '
+                f'{indent}  label={dot_text(shown.title)}; style="rounded,dashed,filled"; '
                 'color="#8457b8"; fillcolor="#f7f2fc"; fontname="Helvetica";'
             )
             visit(inside, indent + "  ")
@@ -105,12 +105,13 @@ def dot(graph: Graph) -> str:
     for index, edge in enumerate(graph.outputs):
         box(f"out{index}", output_card(edge, index), "  ")
     for source, target, argument in _links(graph, names):
-        style = "" if argument is None else f" [style=dashed, label={_dot_text(argument)}]"
+        style = "" if argument is None else f" [style=dashed, label={dot_text(argument)}]"
         lines.append(f"  {source} -> {target}{style};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _dot_text(text: str) -> str:
+def dot_text(text: str) -> str:
+    """A quoted string of Graphviz's language."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

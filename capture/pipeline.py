@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.source import Source
 
 from .checkpoint import checkpoint
@@ -13,7 +14,14 @@ from .running import Running
 from .statistics import Statistics
 from .timeline import Timeline, record_timeline
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["Pipeline"]
+
+# Files are for few programs: the import of gradiva does not wait for them.
+dot = lazy_module("gradiva.capture.serial.dot")
+files = lazy_module("gradiva.capture.serial.files")
 
 
 class Pipeline(Running):
@@ -125,6 +133,60 @@ class Pipeline(Running):
     def checkpoint_context(self) -> dict[str, Any] | None:
         """The `context` that was saved with the checkpoint this pipeline was made from."""
         return None if self._restored is None else self._restored.context
+
+    def serialize(
+        self, define_graph: Any = None, filename: str | os.PathLike[str] | None = None
+    ) -> bytes:
+        """The pipeline as the bytes of a file that other libraries read, too; see docs/pipeline.md.
+
+        define_graph: a function to call for the graph, if there is none yet. filename: where to
+        write the bytes; a file that is there is replaced as a whole. Raises OperatorTypeError or
+        OperatorValueError, with the operator and its line, for what has no place in a file.
+        """
+        if define_graph is not None:
+            self._require_undefined()
+            self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
+        data: bytes = files.save(self, self._recorded(), filename)
+        return data
+
+    @classmethod
+    def deserialize(
+        cls,
+        serialized_pipeline: bytes | None = None,
+        filename: str | os.PathLike[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A built pipeline from bytes that `serialize` made, here or elsewhere, or from a file.
+
+        kwargs: arguments of the constructor, in place of the stored ones. A file is data: nothing
+        in it is executed. External sources have no source afterwards: feed them by name. Raises
+        OperatorValueError for what is no pipeline, or none that gradiva has the operators for.
+        """
+        pipe: Self = files.load(cls, serialized_pipeline, filename, kwargs)
+        pipe.build()
+        return pipe
+
+    def deserialize_and_build(self, serialized_pipeline: bytes) -> None:
+        """Take the graph from bytes that `serialize` made, and build; batch_size and num_threads
+        come from there, too, if the constructor was not given them."""
+        self._require_unbuilt()
+        stored = files.build_from(self, serialized_pipeline)
+        self._adopt(stored.batch_size, stored.num_threads)
+        self.build()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | os.PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Write the graph for Graphviz. show_tensors: with what flows between the operators;
+        show_ids: with numbers; use_colors: filled by where they run. Raises OperatorValueError for
+        a file that cannot be written."""
+        text = dot.operator_dot(self.graph, show_tensors, bool(show_ids), use_colors)
+        files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")
 
     def executor_statistics(self) -> Statistics:
         """Memory of the results of each operator, where `enable_memory_stats` asked for it.
