@@ -21,6 +21,7 @@ from gradiva.eager.errors import (
     user_location,
 )
 from gradiva.eager.operator import interpreter
+from gradiva.eager.quarantine import Quarantine
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
@@ -273,6 +274,12 @@ class Pipeline:
                     key = f"{base}_{number}"
                 metas[key] = meta
         return metas if name is None else _of(metas, name)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The samples of the batches so far that could not be read and were skipped or replaced
+        (`on_error`): file, position, operator, reason and iteration of each."""
+        return self._built().plan.quarantine
 
     def close(self) -> None:
         """Stop the threads and let go of the memory. Done at the latest when the object goes."""
