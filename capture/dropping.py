@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.geometry import Int64Array
-from gradiva.eager.quarantine import Quarantine, Quarantined
+from gradiva.eager.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.tolerance import keep_rows
 
 from .graph import Graph, Node
@@ -128,5 +128,6 @@ def deliver(
     if not isinstance(outputs, Made):
         return outputs
     if outputs.noted:
-        quarantine.record(entry._replace(iteration=iteration) for entry in outputs.noted)
+        ordered = sorted(outputs.noted, key=place_of)
+        quarantine.record(entry._replace(iteration=iteration) for entry in ordered)
     return tuple(outputs)

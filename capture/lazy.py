@@ -89,8 +89,8 @@ class Pending:
 
     __slots__ = (
         "__weakref__", "attributes", "droppers", "handed", "home", "inputs", "key", "location",
-        "name", "observed", "operator", "own_key", "positions", "readers", "serial", "shown", "signature",
-        "single", "size", "types", "values",
+        "name", "observed", "operator", "own_key", "positions", "readers", "serial", "shown",
+        "signature", "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(

@@ -20,7 +20,15 @@ from typing import Any, NamedTuple, overload
 
 from .errors import user_location
 
-__all__ = ["Quarantine", "Quarantined", "collecting", "collecting_in", "quarantine", "record"]
+__all__ = [
+    "Quarantine",
+    "Quarantined",
+    "collecting",
+    "collecting_in",
+    "place_of",
+    "quarantine",
+    "record",
+]
 
 _MOST = 10_000
 _REMEMBERED = 1024
@@ -36,6 +44,11 @@ class Quarantined(NamedTuple):
     operator: str
     reason: str
     iteration: int | None = None
+
+
+def place_of(entry: Quarantined) -> int:
+    """What the entries of a batch are sorted by."""
+    return -1 if entry.position is None else entry.position
 
 
 class Quarantine(Sequence[Quarantined]):

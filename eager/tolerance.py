@@ -11,7 +11,7 @@ import numpy as np
 from .batch import Batch
 from .errors import GradivaError, OperatorValueError
 from .provenance import Provenance
-from .quarantine import Quarantined, record
+from .quarantine import Quarantined, place_of, record
 from .rng import narrow_step
 
 __all__ = ["forgives", "keep_rows", "quarantine_samples", "refuse_single", "settle", "skips"]
@@ -86,7 +86,7 @@ def quarantine_samples(
         )
         for sample, error in sorted(failures.items())
     ]
-    record(sorted(entries, key=lambda entry: -1 if entry.position is None else entry.position))
+    record(sorted(entries, key=place_of))
 
 
 def _in_range(value: float, dtype: np.dtype[Any]) -> Any:

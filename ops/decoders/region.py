@@ -32,7 +32,7 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
         windows[lost, :2] = 0
         windows[lost, 2:] = 1 if call["on_error"] == "skip" else np.maximum(windows[lost, 2:], 1)
     low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
-    bad: np.ndarray[Any, Any] = ((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1)
+    bad = np.array(((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1))
     bad[lost] = False
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
