@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gradiva
-from gradiva import fn, random
+from gradiva import EvalMode, capture, fn, random, readers
 from gradiva.capture.compiler import optimise
 
 from .damaged import (
@@ -28,12 +28,14 @@ from .damaged import (
     as_pipeline,
     augment,
     compiled,
+    deferred,
     eager,
     looped,
     make,
     piped,
     unfused,
 )
+from .loops import bits
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
 
@@ -117,7 +119,7 @@ def test_quarantine_is_bounded() -> None:
     assert (len(found), found.total) == (0, 0)
 
 
-@pytest.mark.parametrize("mode", [eager, looped, compiled])
+@pytest.mark.parametrize("mode", [eager, looped, compiled, deferred])
 @pytest.mark.parametrize("policy", ["skip", "replace"])
 @pytest.mark.parametrize("body", [augment, unfused])
 def test_quarantine_of_dynamic_mode(mode: Any, policy: Any, body: Any, paths: list[str]) -> None:
@@ -213,6 +215,49 @@ def test_several_sources(tmp_path: Path) -> None:
         assert count.as_array().ravel().tolist() == kept
         assert len(one) == len(two) == len(drawn) == len(kept)
     pipe.close()
+
+
+def test_deferred_in_any_order(paths: list[str]) -> None:
+    """Calls that were noted before samples were lost run with those that are left."""
+    reader = readers.File(files=paths, on_error="replace")
+    ((files, labels),) = reader.next_epoch(batch_size=COUNT)
+    images = gradiva.resize(gradiva.decoders.image(files, on_error="skip"), size=(4, 4))
+    three = gradiva.tensor(np.full((1, 1, 1), 3, np.int32))
+    expected = [bits(out) for out in (images, images + images, images * three)]
+    left = COUNT - len(MIXED)
+    together = bits(images + gradiva.align(images, labels)[1])
+    for first in range(4):
+        with EvalMode.deferred:
+            decoded = gradiva.decoders.image(files, on_error="skip")
+            small = gradiva.resize(decoded, size=(4, 4))
+            outputs = [small, small + small, small * three]
+            unaligned = small + labels
+            if first == 3:
+                assert len(decoded) == len(small) == small.batch_size == left
+            else:
+                outputs[first].evaluate()
+            outputs.append(outputs[0] + outputs[1])
+            drawn = random.uniform(batch_size=outputs[2].batch_size)
+            outputs.append(small * drawn)
+        assert [bits(out) for out in outputs[:3]] == expected
+        assert [len(out) for out in outputs] == [left] * 5
+        # It ran together with the others, where samples leave everything at once.
+        assert bits(unaligned) == together
+        with EvalMode.deferred, pytest.raises(gradiva.OperatorValueError, match="one batch size"):
+            small + labels
+
+
+def test_compiled_functions_stay_fused(paths: list[str]) -> None:
+    @capture.compile
+    def fast(files: Any) -> Any:
+        return gradiva.flip(gradiva.resize(gradiva.decoders.image(files, on_error="skip"), size=4))
+
+    for files, _ in readers.File(files=paths, on_error="skip").next_epoch(batch_size=4):
+        wanted = fast.function(files)
+        assert bits(fast(files)) == bits(wanted)
+    assert fast.compilations == 1
+    assert fast.graph is not None
+    assert [node.operator.name for node in fast.graph.nodes] == ["input", "fused"]
 
 
 # align.
