@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.quarantine import Quarantined, collecting
 from gradiva.eager.threads import WorkerPool
 
 from .runners import Runners
@@ -43,7 +44,8 @@ class Item:
     """One step: what was read, and what was computed from it.
 
     error: what reading raised, StopIteration at the end; known, results: the calls that were
-    computed, by signature, and those of their values that were kept; failure: why there are none.
+    computed, by signature, and those of their values that were kept; failure: why there are none;
+    noted: samples that could not be read, for the quarantine of who takes the item.
     """
 
     def __init__(self, mark: Any) -> None:
@@ -53,6 +55,7 @@ class Item:
         self.known: frozenset[int] = frozenset()
         self.results: dict[int, tuple[Batch, ...]] = {}
         self.failure: str | None = None
+        self.noted: list[Sequence[Quarantined]] = []
         self.computed = threading.Event()
 
 
@@ -162,6 +165,8 @@ class Ahead:
 def read_item(source: LoopSource, item: Item) -> None:
     """Read into an item; what goes wrong is kept there, for its own step."""
     try:
-        item.batches = source.read()
+        with collecting() as noted:
+            item.batches = source.read()
+        item.noted.append(noted)
     except BaseException as error:  # noqa: BLE001  raised where the item is delivered
         item.error = error

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from .check import check
+from .dropping import hold
 from .graph import Graph
 from .passes.fold import fold
 from .passes.fuse import fuse, region
@@ -19,7 +20,7 @@ __all__ = ["PASSES", "optimise"]
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-PASSES: tuple[Pass, ...] = (prune, fold, lower, move, region, fuse)
+PASSES: tuple[Pass, ...] = (hold, prune, fold, lower, move, region, fuse)
 """In the order in which they run."""
 
 

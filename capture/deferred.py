@@ -12,6 +12,7 @@ from gradiva.eager.errors import GradivaError
 from gradiva.eager.modes import lazy_interpreter
 from gradiva.eager.operator import OperatorBase, eager_interpreter, interpreter
 from gradiva.eager.tensor import Tensor
+from gradiva.eager.tolerance import skips
 from gradiva.eager.value import Value
 
 from .lazy import LazyBatch, LazyTensor, Pending, Ref
@@ -36,7 +37,9 @@ class Deferred:
         if operator.effects or _is_symbolic(inputs, keywords):
             with interpreter(eager_interpreter()):
                 return eager_interpreter().bind(operator, inputs, keywords)
+        _agree((*inputs, *keywords.values()))
         pending = note(self, operator, inputs, keywords)
+        pending.droppers = _droppers(pending)
         with self._lock:
             self._waiting.add(pending)
         made = pending.hand_out()
@@ -74,6 +77,7 @@ class Deferred:
                 for other in self._waiting
                 if other is not pending and other.values is None and other.size == pending.size
                 and other.readers == 0 and other.wanted and _related(other, pending)
+                and other.droppers == pending.droppers
             ]  # fmt: skip
             together = sorted([pending, *others], key=_serial_of)
             try:
@@ -103,6 +107,28 @@ class Deferred:
         for pending in waiting:
             if pending.wanted and pending.values is None:
                 self.force(pending)
+
+
+def _agree(values: Iterable[Any]) -> None:
+    """Where the inputs of a call seem to differ in size, those that may lose samples are computed:
+    then their sizes are known."""
+    batches = [value for value in values if isinstance(value, Batch)]
+    waiting = [value for value in batches if isinstance(value, LazyBatch)]
+    if any(value.pending.droppers for value in waiting):
+        sizes = {
+            value.expected if isinstance(value, LazyBatch) else len(value) for value in batches
+        }
+        if len(sizes) > 1:
+            for value in waiting:
+                len(value)
+
+
+def _droppers(pending: Pending) -> frozenset[Pending]:
+    found = {pending} if skips(pending.attributes) else set()
+    for ref in pending.inputs:
+        if isinstance(ref.source, Pending) and ref.source.values is None:
+            found |= ref.source.droppers
+    return frozenset(found)
 
 
 def _serial_of(call: Pending) -> int:

@@ -15,16 +15,19 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import trace
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.quarantine import Quarantine, collecting, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
 from .checkpoint import Marks
+from .dropping import Made, deliver, in_step
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
@@ -39,6 +42,7 @@ class _Read(NamedTuple):
     values: Values
     size: int
     positions: dict[Any, Positions]
+    noted: Quarantine
 
 
 class Plan:
@@ -56,6 +60,7 @@ class Plan:
         self.iteration = 0
         self.epochs: Epochs | None = None
         """What says how large the next batch is, where batches end with the epochs of a reader."""
+        self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
         self.marks = Marks(self)
         for node in graph.nodes:
@@ -81,28 +86,30 @@ class Plan:
         """What the next iteration is made of. Raises as `run` does."""
         values: Values = {}
         try:
-            size = self._read(values, pool)
+            with collecting() as noted:
+                size = self._read(values, pool)
             positions = self._positions(values, size)
             self.iteration += 1
         finally:
             self.marks.note()
-        return _Read(values, size, positions)
+        return _Read(values, size, positions, noted)
 
     def compute(self, read: _Read) -> Outputs:
         """The outputs for what was read. Raises GradivaError."""
         recording = trace.active
         started = 0 if recording is None else recording.now()
-        with self.pool.pinned():
-            outputs = self.program.run(*read, self.seed, self.pool)
+        with self.pool.pinned(), collecting_in(read.noted):
+            outputs = self.program.run(*read[:3], self.seed, self.pool)
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
-        return outputs
+        return Made.of(outputs, read.noted)
 
     def _read(self, values: Values, pool: WorkerPool) -> int:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
+        lost: dict[Node, Sequence[int]] = {}
         recording, began = trace.active, 0
         wanted = self.batch_size if self.epochs is None else self.epochs.next_size()
         for node, source in self.sources.items():
@@ -122,7 +129,8 @@ class Plan:
                 self.program.statistics.record(node, batches)
             for output, batch in enumerate(batches):
                 values[node, output] = batch
-            read = len(batches[0])
+            lost[node] = source.lost
+            read = len(batches[0]) + len(source.lost)
             if size is not None and read != size and failure is None:
                 failure = self.program.locate(
                     OperatorValueError(
@@ -135,7 +143,7 @@ class Plan:
             size = read if size is None else size
         if failure is not None:
             raise failure
-        return self.batch_size if size is None else size
+        return self.batch_size if size is None else in_step(values, lost, size)
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
@@ -223,6 +231,7 @@ class Executor:
             recording = trace.active
             if recording is not None:
                 recording.taken(self.plan.pool, began, len(self._ready))
+            number = self.taken
             self.taken += not isinstance(item, StopIteration)
         if isinstance(item, BaseException):
             # Raised once more at each call after the end, until `reset`.
@@ -231,7 +240,7 @@ class Executor:
                     self._ready.append(item)
                 self._end_was_met = True
             raise item
-        return item
+        return deliver(item, self.plan.quarantine, number)
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:
@@ -252,7 +261,7 @@ class Executor:
         finally:
             self.plan.marks.hand_out()
         self.taken += 1
-        return outputs
+        return deliver(outputs, self.plan.quarantine, self.taken - 1)
 
     def _schedule(self) -> None:
         """Read for one batch after the other; run the graph too, where there are no runners."""

@@ -16,9 +16,10 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import float16
-from gradiva.eager.errors import GradivaError
+from gradiva.eager.errors import GradivaError, SampleDataError
 from gradiva.eager.run import Call, blamed, prepare
 from gradiva.eager.threads import WorkerPool
+from gradiva.eager.tolerance import forgives
 
 from .graph import Node, Opaque
 from .sweep import Sweep, UnfitError
@@ -51,6 +52,8 @@ def run_group(
         try:
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
+            if isinstance(error, SampleDataError) and forgives(dict(member.attributes)):
+                raise UnfitError("a sample that cannot be read") from None
             if calls:
                 # Alone, the members before would have had their say before this.
                 raise UnfitError("an error after the first member") from None
@@ -67,6 +70,8 @@ def run_group(
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
             raise UnfitError("an error of a member") from None
+        if isinstance(error, SampleDataError) and forgives(dict(members[0].attributes)):
+            raise UnfitError("a sample that cannot be read") from None
         raise
     return target
 

@@ -83,13 +83,14 @@ class Pending:
 
     observed: the outputs that somebody has looked at; shown: those whose memory the user has got
     at; readers: how many pending calls read it; own_key: whether its random values belong to the
-    captured loop that it is in.
+    captured loop that it is in; droppers: the calls before it that may leave out samples and have
+    not run when it was made: until then its size is what it would be if none does.
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "handed", "home", "inputs", "key", "location", "name",
-        "observed", "operator", "own_key", "positions", "readers", "serial", "shown", "signature",
-        "single", "size", "types", "values",
+        "__weakref__", "attributes", "droppers", "handed", "home", "inputs", "key", "location",
+        "name", "observed", "operator", "own_key", "positions", "readers", "serial", "shown",
+        "signature", "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -121,6 +122,7 @@ class Pending:
         self.shown: dict[int, Any] = {}
         self.readers = 0
         self.serial = 0
+        self.droppers: frozenset[Pending] = frozenset()
         self.handed: list[weakref.ref[Any]] = []
 
     def hand_out(self) -> tuple[Any, ...]:
@@ -146,6 +148,12 @@ class Pending:
         """The call has run: what it needed can go."""
         self.values = values
         self.inputs = ()
+        self.shrink()
+
+    def shrink(self) -> None:
+        """Take the size of the values: samples may have been left out."""
+        if self.values and not self.single:
+            self.size = len(self.values[0])
 
     def twin(self) -> Pending:
         """The call with a copy of its values, for somebody who may write into them."""
@@ -174,11 +182,36 @@ class LazyBatch(Batch):
         return self.pending.value(self.output)
 
     def __len__(self) -> int:
+        if self.pending.droppers and self.pending.values is None:
+            self.pending.value(self.output)
         return self.pending.size
 
     @property
     def batch_size(self) -> int:
+        return len(self)
+
+    @property
+    def expected(self) -> int:
+        """The size, or what it is if no sample is left out."""
         return self.pending.size
+
+    def places(self) -> Positions | None:
+        """The positions of the samples; without computing anything where none can be left out."""
+        pending = self.pending
+        if pending.droppers and pending.values is None:
+            pending.value(self.output)
+        if pending.values is not None:
+            return pending.values[self.output].positions
+        for ref in pending.inputs:
+            batch = ref.source.batch if isinstance(ref.source, Leaf) else None
+            if ref.argument is not None:
+                continue
+            if batch is None:
+                batch = LazyBatch(ref.source, ref.output)  # type: ignore[arg-type]
+            found = batch.places() if isinstance(batch, LazyBatch) else batch.positions
+            if found is not None:
+                return found
+        return None
 
     @property
     def data(self) -> Any:  # type: ignore[override]

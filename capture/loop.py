@@ -24,6 +24,7 @@ from gradiva.eager.operator import (
     enter_interpreter,
     interpreter,
 )
+from gradiva.eager.quarantine import record
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import current_step, enter_step, leave_step
 from gradiva.eager.threads import default_pool
@@ -112,6 +113,8 @@ class CapturedLoop(Iterator[Any]):
             raise StopIteration
         self._finish_step()
         item = self._next_item()
+        for noted in item.noted:
+            record(noted)
         if item.error is not None:
             if isinstance(item.error, GradivaError):
                 with blaming(self._source.name):

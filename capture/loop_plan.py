@@ -9,6 +9,7 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.operator import OperatorBase
+from gradiva.eager.quarantine import collecting
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.value import SampleType
 
@@ -206,13 +207,20 @@ class _Compiled:
         positions = item.batches[0].positions
         own = np.arange(size, dtype=np.int64) if positions is None else positions
         try:
-            outputs = iter(self.program.run(values, size, {None: own, source: own}, 0, pool))
+            with collecting() as noted:
+                made = self.program.run(values, size, {None: own, source: own}, 0, pool)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"
             return
         except StopIteration:
             item.failure = "the loop was stopped"
             return
+        if made and len(made[0]) < size:
+            # The body may see batches of several sizes: it runs as in dynamic mode.
+            item.failure = "a sample of this step was left out"
+            return
+        item.noted.append(noted)
+        outputs = iter(made)
         results: dict[int, tuple[Batch, ...]] = {}
         for signature, count, single in self._kept:
             batches = tuple(next(outputs) for _ in range(count))

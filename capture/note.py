@@ -24,6 +24,7 @@ from gradiva.eager.operator import OperatorBase
 from gradiva.eager.run import execute
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import default_pool
+from gradiva.eager.tolerance import refuse_single
 from gradiva.eager.value import SampleType
 
 from .graph import Opaque
@@ -48,6 +49,7 @@ def note(
     operator.check(inputs, keywords)
     given, common = split_common(operator, keywords)
     size, single = batch_size_of(operator, inputs, given, common)
+    refuse_single(given, single)
     refs = [_input(home, value, size, index) for index, value in enumerate(inputs)]
     attributes: dict[str, Any] = {}
     for name, value in given.items():
@@ -70,7 +72,7 @@ def note(
             for ref in refs
             if isinstance(ref.source, Leaf) and ref.argument is None
         )
-        pending.positions = positions_of(there, size)
+        pending.positions = positions_of(there, size, single)
     for ref in refs:
         if isinstance(ref.source, Pending):
             ref.source.readers += 1
@@ -161,6 +163,7 @@ def run_now(pending: Pending) -> None:
             pending.operator, tuple(inputs), given, pending.size, default_pool(), pending.key,
             positions,
         )  # fmt: skip
+        pending.shrink()
     except GradivaError as error:
         raise error.complete(location=pending.location) from error.__cause__
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
 from gradiva.eager.lazy import lazy_module
+from gradiva.eager.quarantine import Quarantine
 from gradiva.eager.source import Source
 
 from .checkpoint import checkpoint
@@ -187,6 +188,11 @@ class Pipeline(Running):
         a file that cannot be written."""
         text = dot.operator_dot(self.graph, show_tensors, bool(show_ids), use_colors)
         files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """The samples that `on_error` has left out or replaced, of the batches handed out."""
+        return self._built().plan.quarantine
 
     def executor_statistics(self) -> Statistics:
         """Memory of the results of each operator, where `enable_memory_stats` asked for it.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.threads import default_pool
 from gradiva.eager.value import SampleType
@@ -62,6 +63,9 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     order = _needed(targets)
     if not order:
         return
+    for pending in order:
+        if pending.droppers:
+            _resize(pending)
     number = {pending: index for index, pending in enumerate(order)}
     leaves: dict[Leaf, int] = {}
     for pending in order:
@@ -83,14 +87,39 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     keys = [(pending.key, pending.positions) for pending in order]
     outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
     for target in targets:
-        target.settle(tuple(next(outputs) for _ in target.types))
+        made = tuple(next(outputs) for _ in target.types)
+        if target.single and not len(made[0]):
+            run_now(target)  # all samples were left out, but this value is of none of them
+        else:
+            target.settle(made)
 
 
 def _fit(batch: Batch, size: int) -> Batch:
     """A batch as input of a program for `size` samples: a single sample is that of them all."""
-    if len(batch) != 1 or size == 1:
+    repeated = len(batch) > 1 and not batch.geometry.offsets.any() and batch.geometry.uniform
+    if len(batch) == size or not (len(batch) == 1 or repeated):
         return batch
     return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
+
+
+def _resize(pending: Pending) -> None:
+    """Samples may have been left out since the call was made. Raises OperatorValueError."""
+    sizes = []
+    for ref in pending.inputs:
+        source = ref.source
+        if isinstance(source, Pending):
+            sizes += [] if source.single else [source.size]
+        elif source.array is None and len(source.plain) > 1 and source.plain.geometry.offsets.any():
+            sizes.append(len(source.plain))
+    if sizes and any(size != sizes[0] for size in sizes):
+        raise OperatorValueError(
+            "all inputs and per-sample arguments have one batch size",
+            operator=pending.operator.name,
+            expected=f"{sizes[0]} samples",
+            got=f"{next(size for size in sizes if size != sizes[0])}",
+            location=pending.location,
+        )
+    pending.size = sizes[0] if sizes and not pending.single else pending.size
 
 
 def _needed(targets: Iterable[Pending]) -> list[Pending]:

@@ -17,6 +17,7 @@ from gradiva.eager.run import execute
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.threads import WorkerPool
 
+from .dropping import Rows, drop_inside
 from .graph import Graph, Node, Opaque
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
@@ -72,22 +73,26 @@ class Program:
 
         positions: of the samples in each source, and under None those that count where no source
         is named. seed: of random keys that have none. keys: of random calls, and the positions
-        of their samples, where the graph only says which of these it is.
+        of their samples, where the graph only says which of these it is. Where a node leaves out
+        samples, they leave all values, and the outputs are smaller.
         """
         recording, began = trace.active, 0
+        rows = Rows(size)
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
             if recording is not None:
                 began = recording.start(_title(node))
             try:
-                outputs = self._call(node, values, size, positions, seed, pool, keys)
+                outputs = self._call(node, values, rows, positions, seed, pool, keys)
             except GradivaError as error:
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
                 recording.call(pool, "operator", _title(node), began, outputs)
             if self.statistics is not None:
                 self.statistics.record(node, outputs)
+            if rows.lost:
+                rows.drop(values)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
@@ -98,16 +103,17 @@ class Program:
         self,
         node: Node,
         values: Values,
-        size: int,
+        rows: Rows,
         all_positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
         keys: Keys,
     ) -> Outputs:
+        size = rows.size
         if node.operator is constant:
             return (_constant(node, size),)
         if node.operator is fused:
-            return self._group(node, values, size, all_positions, seed, pool, keys)
+            return self._group(node, values, rows, all_positions, seed, pool, keys)
         inputs, given = resolve(node, values)
         key, positions = None, all_positions[None]
         for edge in node.inputs:
@@ -115,8 +121,8 @@ class Program:
                 key, positions = _drawn(edge.node, seed, keys, all_positions)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
-            positions = positions if own is None else own
-            if node.attribute("shared"):
+            if node.attribute("shared") and size:
+                positions = positions if own is None else own
                 inputs = tuple(_repeat(batch, 1) for batch in inputs)
                 given = {
                     name: _repeat(value, 1) if isinstance(value, Batch) else value
@@ -124,13 +130,14 @@ class Program:
                 }
                 outputs = execute(node.operator, inputs, given, 1, pool, key, positions[:1])
                 return tuple(_repeat(batch, size) for batch in outputs)
-        return execute(node.operator, inputs, given, size, pool, key, positions)
+            positions = rows.of(positions) if own is None else own
+        return execute(node.operator, inputs, given, size, pool, key, positions, rows.lost)
 
     def _group(
         self,
         node: Node,
         values: Values,
-        size: int,
+        rows: Rows,
         positions: dict[Any, Positions],
         seed: int,
         pool: WorkerPool,
@@ -139,13 +146,15 @@ class Program:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
+        size = rows.size
         for member in node.members:
             for edge in member.inputs:
                 if edge.node.operator is not parameter:
                     continue
                 outer = node.inputs[edge.node.attribute("number")]
                 if outer.node.operator is random_key:
-                    drawn[edge.node] = _drawn(outer.node, seed, keys, positions)
+                    own_key, whole = _drawn(outer.node, seed, keys, positions)
+                    drawn[edge.node] = own_key, rows.of(whole)
                 else:
                     inside[edge.node, edge.output] = values[outer.node, outer.output]
         try:
@@ -161,9 +170,13 @@ class Program:
                 inputs, given = resolve(member, inside)
                 first = inputs[0].positions
                 own = own if first is None else first
-                (batch,) = execute(member.operator, inputs, given, size, pool, key, own)
+                lost: list[int] = []
+                (batch,) = execute(member.operator, inputs, given, size, pool, key, own, lost)
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
+            if lost:  # of the decoder: no other member leaves out samples
+                rows.lost.extend(lost)
+                size = drop_inside(lost, size, inside, drawn)
             inside[member, 0] = batch
             if self.statistics is not None:
                 self.statistics.record(member, (batch,))

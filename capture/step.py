@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from gradiva.eager.operator import OperatorBase
+from gradiva.eager.quarantine import collecting
 
 from .ahead import Item
 from .lazy import LazyBatch, LazyTensor, Pending, Ref
@@ -67,7 +68,8 @@ class Late:
     def force(self, pending: Pending) -> None:
         with self.lock:
             if pending.values is None:
-                evaluate([pending], self._plans)
+                with collecting():  # what cannot be read was reported when it was computed ahead
+                    evaluate([pending], self._plans)
 
     def is_constant(self, value: Any, count: int) -> bool:
         return False

@@ -12,7 +12,7 @@ import inspect
 import operator as python
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -37,6 +37,7 @@ __all__ = [
     "InterpArg",
     "Ints",
     "IntsArg",
+    "OnError",
     "Strings",
     "bytes_hint",
     "is_edge",
@@ -53,6 +54,9 @@ InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[An
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
 Strings: TypeAlias = "str | Sequence[str]"
+
+
+OnError: TypeAlias = 'Literal["raise", "skip", "replace"]'
 
 
 class Common(TypedDict, total=False):
@@ -111,6 +115,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _policy(value: Any) -> str:
+    if _text(value) not in ("raise", "skip", "replace"):
+        raise ValueError
+    return str(value)
+
+
 def _vector(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     def convert_all(value: Any) -> tuple[Any, ...]:
         if isinstance(value, str) or np.ndim(value) == 0:
@@ -149,6 +159,7 @@ KINDS: dict[str, Kind] = {
     "float": Kind("a number", _real),
     "bool": Kind("True or False", _boolean),
     "str": Kind("a string", _text),
+    "OnError": Kind("'raise', 'skip' or 'replace'", _policy),
     "Ints": Kind("an integer or several", _vector(_integer)),
     "Floats": Kind("a number or several", _vector(_real)),
     "Strings": Kind("a string or several", _vector(_text)),

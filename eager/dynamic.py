@@ -25,6 +25,7 @@ from .rng import RNG, RandomKey, current_step, get_default_rng
 from .run import execute
 from .tensor import Tensor, as_tensor, to_array
 from .threads import default_pool
+from .tolerance import refuse_single
 from .value import Value
 
 __all__ = [
@@ -56,12 +57,13 @@ class Eager:
             )
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
+        refuse_single(given, single)
         batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)
         key, positions = None, None
         if operator.random:
-            key, positions = random_key(common), positions_of(batches, size)
+            key, positions = random_key(common), positions_of(batches, size, single)
         outputs = execute(operator, batches, given, size, default_pool(), key, positions)
         if single:
             tensors = tuple(batch.tensors[0] for batch in outputs)
@@ -126,13 +128,19 @@ def as_seed(seed: Any) -> int | None:
     return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
 
 
-def positions_of(inputs: tuple[Batch, ...], size: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+def positions_of(
+    inputs: tuple[Batch, ...], size: int, single: bool = False
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Of the samples of a random call: those of its input, those of the running step, those that
+    are left of it (not for one value for all), or the first ones."""
     for batch in inputs:
         if batch.positions is not None:
             return batch.positions
     step = current_step()
     if step is not None and len(step.positions) == size:
         return step.positions
+    if step is not None and not single and size in step.narrowed:
+        return step.narrowed[size]
     first = int(step.positions[0]) if step is not None and len(step.positions) else 0
     return np.arange(first, first + size, dtype=np.int64)
 
@@ -147,13 +155,15 @@ def batch_size_of(
     size: int | None = None
     for value in (*inputs, *given.values()):
         if isinstance(value, Batch):
-            if size is not None and len(value) != size:
+            # A batch that waits to be computed may not know yet which samples it will lose.
+            count = value.expected if hasattr(value, "expected") else len(value)
+            if size is not None and count != size:
                 raise OperatorValueError(
                     "all inputs and per-sample arguments have one batch size",
                     expected=f"{size} samples",
-                    got=f"{len(value)}",
+                    got=f"{count}",
                 )
-            size = len(value)
+            size = count
     if size is None:
         size = _asked_size(common)
     if size is None and not inputs:

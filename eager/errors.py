@@ -20,6 +20,7 @@ __all__ = [
     "OperatorRuntimeError",
     "OperatorTypeError",
     "OperatorValueError",
+    "SampleDataError",
     "blaming",
     "describe",
     "user_location",
@@ -157,3 +158,8 @@ class OperatorValueError(GradivaError, ValueError):
 
 class OperatorRuntimeError(GradivaError, RuntimeError):
     """A failure while running: a damaged file, a callable that raised."""
+
+
+class SampleDataError(OperatorRuntimeError):
+    """The data of one sample are at fault: a file that cannot be read or decoded. This is what
+    `on_error` is about; a wrong argument, a want of memory or a defect is not."""

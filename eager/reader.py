@@ -89,9 +89,7 @@ class Epoch(Iterator[Any]):
         self._reader._pause()
         try:
             with blaming(self._name):
-                batches = self._source.read_epoch(
-                    self._batch_size or 1, self._pool or default_pool()
-                )
+                batches = _read(self._source, self._batch_size, self._pool)
         except StopIteration:
             self.close()
             raise
@@ -121,10 +119,10 @@ class _Ahead:
         self.memory = reader._learnt
         self._reader = reader
         self._source = source
-        self._batch_size = batch_size or 1
+        self._batch_size = batch_size
 
     def read(self) -> tuple[Any, ...]:
-        return self._source.read_epoch(self._batch_size, self.pool or default_pool())
+        return _read(self._source, self._batch_size, self.pool)
 
     def mark(self) -> dict[str, Any]:
         return self._source.get_state()
@@ -136,6 +134,14 @@ class _Ahead:
         if self._reader._loop() is not loop:
             self._reader._pause()
             self._reader._loop = weakref.ref(loop)
+
+
+def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tuple[Any, ...]:
+    """The next batches of an epoch; without a size, of the next sample that can be read."""
+    while True:
+        batches = source.read_epoch(batch_size or 1, pool or default_pool())
+        if batch_size is not None or len(batches[0]):
+            return batches
 
 
 def _unpack(values: Any) -> Any:

@@ -30,6 +30,7 @@ __all__ = [
     "enter_step",
     "get_default_rng",
     "leave_step",
+    "narrow_step",
     "natural_log",
     "normal_from_word",
     "philox",
@@ -52,13 +53,15 @@ class Step:
     """One turn of a loop: the positions of its samples and the calls counted so far.
 
     leader: who opened it, and alone may open the next one in its place; outer: the step it stands
-    in, which is in force again when the leader has ended.
+    in, which is in force again when the leader has ended; narrowed: what is left of the positions
+    where samples were left out, by their number.
     """
 
     positions: np.ndarray[Any, np.dtype[np.int64]]
     leader: object = None
     outer: Step | None = None
     calls: dict[RNG, int] = field(default_factory=dict)
+    narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
 
     def take(self, generator: RNG) -> int:
         """The number of the next call that uses `generator` in this step."""
@@ -86,6 +89,18 @@ def enter_step(leader: object, positions: np.ndarray[Any, np.dtype[np.int64]]) -
     while own is not None and own.leader is not leader:
         own = own.outer
     _step.set(Step(positions, leader, running if own is None else own.outer))
+
+
+def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Only the samples at these positions are left of the step: random values for as many samples
+    are theirs. Without effect for positions of other samples."""
+    running = _step.get()
+    if (
+        running is not None
+        and len(positions) < len(running.positions)
+        and np.isin(positions, running.positions).all()
+    ):
+        running.narrowed[len(positions)] = positions
 
 
 def leave_step(leader: object) -> None:

@@ -18,12 +18,14 @@ from .errors import (
     GradivaError,
     OperatorRuntimeError,
     OperatorValueError,
+    SampleDataError,
 )
 from .geometry import Geometry
 from .operator import OperatorBase
 from .provenance import Provenance
 from .rng import RandomKey
 from .threads import WorkerPool
+from .tolerance import forgives, settle
 from .value import SampleType
 
 __all__ = ["Call", "blamed", "execute", "prepare"]
@@ -41,6 +43,7 @@ class Call:
 
     __slots__ = (
         "_given",
+        "failures",
         "geometries",
         "inputs",
         "key",
@@ -72,6 +75,14 @@ class Call:
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.notes: dict[str, Any] = {}
+        self.failures: dict[int, GradivaError] | None = None
+        """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
+
+    def fail(self, error: SampleDataError) -> None:
+        """A sample cannot be read: note it down, or raise."""
+        if self.failures is None or error.sample is None:
+            raise error
+        self.failures[error.sample] = error
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -99,21 +110,25 @@ class Call:
         """Run `function(sample)` for each sample, the costly ones first.
 
         An exception that is not a GradivaError becomes one; both are given the sample's index.
+        Samples that have failed before are left out.
         """
 
         def run(begin: int, end: int) -> None:
             for sample in range(begin, end):
                 try:
                     function(sample)
+                except SampleDataError as error:
+                    error.complete(sample=sample)
+                    self.fail(error)
                 except GradivaError as error:
                     raise error.complete(sample=sample) from error.__cause__
                 except Exception as error:
                     raise OperatorRuntimeError(str(error), sample=sample) from error
 
-        order = list(range(self.size))
+        order = [i for i in range(self.size) if not self.failures or i not in self.failures]
         if costs is not None:
             order.sort(key=lambda sample: -costs[sample])
-        if self.size:
+        if order:
             self.pool.run(run, [(sample, sample + 1) for sample in order])
 
 
@@ -137,8 +152,12 @@ def prepare(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    forgiving: bool = False,
 ) -> Call:
-    """The call with its arguments resolved, and the types and shapes of its outputs."""
+    """The call with its arguments resolved, and the types and shapes of its outputs.
+
+    forgiving: note samples that cannot be read in `failures`, instead of raising.
+    """
     rows: dict[str, Any] = {}
     static: dict[str, Any] = {}
     for name, value in given.items():
@@ -158,6 +177,7 @@ def prepare(
     call = Call(operator, inputs, rows, size, pool)
     call.types = types if isinstance(types, tuple) else (types,)
     call.key, call.positions = key, positions
+    call.failures = {} if forgiving else None
     assert operator.shape_rule is not None
     shapes = operator.shape_rule(call)
     if not isinstance(shapes, tuple):
@@ -185,16 +205,18 @@ def execute(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    lost: list[int] | None = None,
 ) -> tuple[Batch, ...]:
     """Run `operator` on batches of `size` samples and return its outputs.
 
     given: the arguments that were given; static ones converted by `Argument.static`, per-sample
     ones as a Batch or an array with one row per sample. key, positions: of random operators.
+    lost: takes the samples that the call has left out (`on_error="skip"`).
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
-        call = prepare(operator, inputs, given, size, pool, key, positions)
+        call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
         call.outputs = tuple(
             Batch.empty(geometry, type, where)
             for geometry, type in zip(call.geometries, call.types, strict=True)
@@ -207,6 +229,8 @@ def execute(
         raise OperatorRuntimeError(
             f"not enough memory for the outputs ({error})", operator=operator.name
         ) from error
+    if call.failures:
+        return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs
 
 

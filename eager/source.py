@@ -7,7 +7,7 @@ stream of samples; the same position always is the same sample, whatever the bat
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from .batch import Batch
@@ -21,7 +21,13 @@ S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
 
 
 class Source(ABC):
-    """The state behind one reader or external source."""
+    """The state behind one reader or external source.
+
+    lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
+    index among all that it was to deliver.
+    """
+
+    lost: Sequence[int] = ()
 
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:

@@ -24,6 +24,7 @@ from gradiva import types as types
 from gradiva.capture.node import DataNode as DataNode
 from gradiva.capture.pipeline import Pipeline as Pipeline
 from gradiva.capture.pipeline_def import pipeline_def as pipeline_def
+from gradiva.eager.align import align as align
 from gradiva.eager.batch import Batch as Batch
 from gradiva.eager.batch import as_batch as as_batch
 from gradiva.eager.batch import batch as batch
@@ -48,6 +49,8 @@ from gradiva.eager.errors import OperatorTypeError as OperatorTypeError
 from gradiva.eager.errors import OperatorValueError as OperatorValueError
 from gradiva.eager.modes import EvalContext as EvalContext
 from gradiva.eager.modes import EvalMode as EvalMode
+from gradiva.eager.quarantine import Quarantine as Quarantine
+from gradiva.eager.quarantine import quarantine as quarantine
 from gradiva.eager.rng import step as step
 from gradiva.eager.subscripts import newaxis as newaxis
 from gradiva.eager.tensor import Tensor as Tensor

@@ -53,7 +53,8 @@ def bits(value: Any) -> Any:
         samples = value.tensors if isinstance(value, gradiva.Batch) else [value]
         arrays = [np.asarray(sample) for sample in samples]
         facts = [(str(a.dtype), a.shape, a.tobytes()) for a in arrays]
-        return type(value).__name__.removeprefix("Lazy"), value.layout, facts
+        kind = "Batch" if isinstance(value, gradiva.Batch) else "Tensor"
+        return kind, value.layout, facts
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, value.tobytes()
     return value

@@ -163,7 +163,9 @@ def test_external_sources() -> None:
     assert stored.fed[:3] == ("pair_0", "pair_1", "images")
     assert stored.operators[0].arguments == {"repeat_last": True, "dtype": 9, "ndim": 1}
     unfed = Pipeline.deserialize(data)
-    with pytest.raises(RuntimeError, match=r"external_source \(pair_0\): there is no data") as caught:
+    with pytest.raises(
+        RuntimeError, match=r"external_source \(pair_0\): there is no data"
+    ) as caught:
         unfed.run()
     assert "test_serialize.py" in str(caught.value)
     given = {name: (lambda: batch([np.zeros(1, np.float32)])) for name in stored.fed}

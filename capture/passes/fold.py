@@ -10,6 +10,7 @@ from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import operators
 from gradiva.eager.run import execute
 from gradiva.eager.threads import WorkerPool
+from gradiva.eager.tolerance import forgives
 
 from ..graph import Edge, Graph, Node, Opaque
 from ..leaves import constant, fused, parameter, random_key
@@ -33,7 +34,13 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     if _changes_nothing(node):
         return inputs[0]
     leaf = node.operator in (constant, fused, parameter, random_key)
-    if leaf or node.operator.random or node.operator.effects or not inputs:
+    if (
+        leaf
+        or forgives(dict(node.attributes))
+        or node.operator.random
+        or node.operator.effects
+        or not inputs
+    ):
         return None
     if any(edge.node.operator is not constant for edge in inputs):
         return None

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, ImageType
+from gradiva.eager.arguments import DTypeLike, ImageType, OnError
 from gradiva.eager.batch import Batch, batch
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
 from gradiva.eager.geometry import Int64Array
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
@@ -66,6 +66,8 @@ def image(
     preallocate_width_hint: int = 0,
     split_stages: bool = False,
     use_chunk_allocator: bool = False,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
     **common: Unpack[Common],
 ) -> SampleType:
     """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
@@ -81,12 +83,19 @@ def image(
     affine, cache_*, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold, memory_stats,
     preallocate_*, split_stages, use_chunk_allocator: steer decoding on a GPU; on the CPU there is
     nothing for them to do.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape that the header
+        tells, or of 1 x 1 pixels.
 
     Returns HWC samples. Raises OperatorRuntimeError, with the sample and its file, for data that is
     no image, is damaged or cut short, or has more than 2**28 pixels. JPEG decoding is that of
     libjpeg-turbo at its defaults.
     """
     return decoded_type(input, dtype)
+
+
+_UNREADABLE = ImageInfo("unreadable", 1, 1, 3)
 
 
 def decoded_type(input: SampleType, dtype: Any) -> SampleType:
@@ -102,13 +111,17 @@ def decoded_type(input: SampleType, dtype: Any) -> SampleType:
 
 
 def headers(call: Call) -> list[ImageInfo]:
-    """What the headers of the files of the first input say. Raises OperatorRuntimeError."""
+    """What the headers of the files of the first input say. A file without one fails; in a call
+    that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
     found = []
     for sample, data in enumerate(call.inputs[0].arrays()):
         try:
             found.append(probe(data))
         except ValueError as error:
-            raise OperatorRuntimeError(str(error), sample=sample) from None
+            failure = SampleDataError(str(error), sample=sample)
+            failure.__suppress_context__ = True
+            call.fail(failure)
+            found.append(_UNREADABLE)
     return found
 
 
@@ -156,7 +169,7 @@ def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
             else:
                 decode_jpeg(encoded[sample], infos[sample], colour, out, fast)
         except ValueError as error:
-            raise OperatorRuntimeError(str(error), sample=sample) from None
+            raise SampleDataError(str(error), sample=sample) from None
 
     return decode, call.geometries[0].volumes.tolist()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, FloatsArg, ImageType
+from gradiva.eager.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
 from gradiva.eager.batch import batch
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import float32, uint8
@@ -55,6 +55,8 @@ def image_crop(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
     **common: Unpack[Common],
 ) -> SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
@@ -64,6 +66,10 @@ def image_crop(
         crop_pos_z are about volumes, which no image is.
     output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
         steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window;
+        without a header, of the window that pixels give, or of 1 x 1.
 
     Returns HWC samples. Raises OperatorValueError, naming the sample and its file, for a window
     that leaves the image, and OperatorRuntimeError for data that cannot be decoded. What lies

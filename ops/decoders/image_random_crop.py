@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, Floats, ImageType
+from gradiva.eager.arguments import DTypeLike, Floats, ImageType, OnError
 from gradiva.eager.batch import batch
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import float32, uint8
@@ -50,6 +50,8 @@ def image_random_crop(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
     **common: Unpack[Sampled],
 ) -> SampleType:
     """Decode a random window of each image.
@@ -64,6 +66,10 @@ def image_random_crop(
     rng, seed: see `gradiva.random`. The window is a function of the key of the call, the position
         of the sample, the image's size and the arguments above; `random_resized_crop` and
         `random_crop_generator` take the same one.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window,
+        or of 1 x 1 pixels without a header.
 
     Returns HWC samples. Raises OperatorValueError for bad ranges, OperatorRuntimeError, with the
     sample and its file, for data that cannot be decoded. Source: see `ops/random/crop_window.py`.

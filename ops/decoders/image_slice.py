@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatsArg, ImageType, IntsArg
+from gradiva.eager.arguments import DTypeLike, FloatsArg, ImageType, IntsArg, OnError
 from gradiva.eager.batch import batch
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import uint8
@@ -59,6 +59,8 @@ def image_slice(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
     **common: Unpack[Common],
 ) -> SampleType:
     """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
@@ -76,6 +78,10 @@ def image_slice(
         stay whole.
     output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
         steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window;
+        without a header, of the window that pixels give, or of 1 x 1.
 
     Both ends of the region are rounded to pixels, half up. All of this may differ per sample, but
     for axis_names, normalized_anchor and normalized_shape. Returns HWC samples. Raises

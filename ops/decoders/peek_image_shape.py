@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, ImageType
+from gradiva.eager.arguments import DTypeLike, ImageType, OnError
 from gradiva.eager.batch import batch
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import DType, float32, float64, int32, int64, uint8, uint32, uint64
@@ -38,6 +38,7 @@ def peek_image_shape(
     image_type: ImageType = ImageType.RGB,
     dtype: DTypeLike = int64,
     adjust_orientation: bool = True,
+    on_error: OnError = "raise",
     **common: Unpack[Common],
 ) -> SampleType:
     """The shape (height, width, channels) of the image that `decoders.image` would return.
@@ -45,6 +46,8 @@ def peek_image_shape(
     input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
     image_type: the channels are those of this type; ANY_DATA counts those of the file.
     dtype: of the shape; int64 by default. adjust_orientation: after the EXIF orientation.
+    on_error: "skip" takes a sample without a readable header out of the batch, "replace" makes its
+        shape three zeros; "raise" (default) fails the batch. See `docs/errors.md`.
 
     Returns samples of shape (3,). Raises OperatorRuntimeError, with the sample and its file, for
     data that is no image.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.errors import OperatorValueError, SampleDataError
 from gradiva.eager.geometry import Int64Array
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Images
@@ -23,10 +23,17 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
     """The shapes of the outputs, and a note of the windows for the kernel.
 
     shapes: (N, 3) HWC of the whole images; windows: (N, 4): top, left, height, width. Raises
-    OperatorValueError, naming the sample, for a window that is empty or leaves its image.
+    OperatorValueError, naming the sample, for a window that is empty or leaves its image. A sample
+    without a header gets the extents of its window, where they are pixels.
     """
+    lost = list(call.failures or ())
+    if lost:
+        windows = windows.copy()
+        windows[lost, :2] = 0
+        windows[lost, 2:] = 1 if call["on_error"] == "skip" else np.maximum(windows[lost, 2:], 1)
     low, high = windows[:, :2], windows[:, :2] + windows[:, 2:]
-    bad = ((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1)
+    bad = np.array(((low < 0) | (high > shapes[:, :2]) | (high <= low)).any(axis=1))
+    bad[lost] = False
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
         top, left, height, width = windows[sample].tolist()
@@ -68,7 +75,7 @@ def _by_window(call: Call, function: Callable[..., Any]) -> Callable[[int, Any],
         try:
             return function(encoded[sample], infos[sample], windows[sample], memory, **options)
         except ValueError as error:
-            raise OperatorRuntimeError(str(error), sample=sample) from None
+            raise SampleDataError(str(error), sample=sample) from None
 
     return decode
 

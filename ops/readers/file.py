@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints, Strings
+from gradiva.eager.arguments import Ints, OnError, Strings
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import int32, uint8
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorValueError,
+    SampleDataError,
+)
 from gradiva.eager.geometry import Geometry, Int64Array
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.reader import reader_class
 from gradiva.eager.source import Source, source_operator
 from gradiva.eager.threads import WorkerPool
+from gradiva.eager.tolerance import keep_rows, quarantine_samples
 from gradiva.eager.value import SampleType
 
 from .listing import digest_of, list_files
@@ -58,6 +67,7 @@ def file(
     dont_use_mmap: bool = False,
     skip_cached_images: bool = False,
     tensor_init_bytes: int = 1048576,
+    on_error: OnError = "raise",
     **common: Unpack[Common],
 ) -> tuple[SampleType, SampleType]:
     """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
@@ -81,6 +91,10 @@ def file(
     dont_use_mmap: files are always read and never mapped, because a mapped file that shrinks kills
         the process. skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the files.
+    on_error: what becomes of a file that cannot be read. "raise" (default) fails the batch; "skip"
+        takes the sample out of it, with its label, while the positions of the others stay;
+        "replace" delivers no bytes, and the label. A decoder says of no bytes that the file is
+        empty, so it needs an `on_error` of its own. See `docs/errors.md`.
 
     Raises OperatorValueError for a missing folder or list, and for one that names no files;
     OperatorRuntimeError, with the file, for a file that cannot be read.
@@ -156,7 +170,17 @@ class FileSource(Source):
         )
         if self._arguments["read_ahead"]:
             self._advise(len(paths) * self._arguments["prefetch_queue_depth"])
-        return read_files(paths, where, pool), labels
+        policy = self._arguments["on_error"]
+        failures: dict[int, GradivaError] | None = None if policy == "raise" else {}
+        contents = read_files(paths, where, pool, failures)
+        self.lost = ()
+        if failures:
+            quarantine_samples(failures, file.name, where)
+            if policy == "skip":
+                self.lost = sorted(failures)
+                kept = np.delete(np.arange(len(paths)), self.lost)
+                return keep_rows(contents, kept), keep_rows(labels, kept)
+        return contents, labels
 
     def _advise(self, count: int) -> None:
         """Ask the system to fetch what comes next; where it cannot be asked, nothing is lost."""
@@ -205,21 +229,30 @@ class FileSource(Source):
         self._look().set_state(state)
 
 
-def read_files(paths: list[str], where: Provenance, pool: WorkerPool) -> Batch:
-    """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError."""
+def read_files(
+    paths: list[str],
+    where: Provenance,
+    pool: WorkerPool,
+    failures: dict[int, GradivaError] | None = None,
+) -> Batch:
+    """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError.
+
+    failures: takes what went wrong, by sample, instead; such a sample is left without bytes.
+    """
     handles = [-1] * len(paths)
     sizes = np.zeros((len(paths), 1), np.int64)
 
     def open_files(begin: int, end: int) -> None:
         for index in range(begin, end):
-            with _Failing(index, paths[index]):
+            with _failing(index, paths[index], failures):
                 handles[index] = os.open(paths[index], os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
                 sizes[index] = os.fstat(handles[index]).st_size
 
     def read(begin: int, end: int) -> None:
         for index in range(begin, end):
-            with _Failing(index, paths[index]):
-                _fill(handles[index], batch.array(index))
+            if handles[index] >= 0:
+                with _failing(index, paths[index], failures):
+                    _fill(handles[index], batch.array(index))
 
     step = 8
     ranges = [(first, min(first + step, len(paths))) for first in range(0, len(paths), step)]
@@ -231,25 +264,36 @@ def read_files(paths: list[str], where: Provenance, pool: WorkerPool) -> Batch:
         for handle in handles:
             if handle >= 0:
                 os.close(handle)
-    return batch
+    return _without_bytes(batch, list(failures)) if failures else batch
 
 
-class _Failing:
+def _without_bytes(batch: Batch, samples: list[int]) -> Batch:
+    """The batch, in which these samples are empty."""
+    laid = batch.geometry
+    shapes = laid.shapes.copy()
+    shapes[samples] = 0
+    uniform = bool((shapes == shapes[0]).all())
+    geometry = Geometry(shapes, laid.offsets, laid.size, uniform, False, False)
+    return Batch(batch.data, geometry, batch.type, batch.provenance)
+
+
+@contextmanager
+def _failing(sample: int, path: str, failures: dict[int, GradivaError] | None) -> Iterator[None]:
     """Turns a failure of the system into an error that names the sample and the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"the file cannot be read: {error.strerror or error}"
+        if error.errno in _NOT_OF_THE_FILE:
+            raise OperatorRuntimeError(reason, sample=sample, file=path) from error
+        failure = SampleDataError(reason, sample=sample, file=path)
+        if failures is None:
+            raise failure from error
+        failures[sample] = failure
 
-    def __init__(self, sample: int, path: str) -> None:
-        self.sample = sample
-        self.path = path
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, OSError) and not isinstance(error, GradivaError):
-            reason = error.strerror or str(error)
-            raise OperatorRuntimeError(
-                f"the file cannot be read: {reason}", sample=self.sample, file=self.path
-            ) from error
+_NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What the process or the machine has run out of is no fault of a file."""
 
 
 def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:

@@ -1,0 +1,133 @@
+"""Samples that leave a step: rows that are dropped from every live value (`on_error="skip"`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.quarantine import Quarantine, Quarantined, place_of
+from gradiva.eager.tolerance import keep_rows
+
+from .graph import Graph, Node
+
+__all__ = ["Made", "Rows", "deliver", "drop_inside", "drops", "hold", "in_step"]
+
+Values = dict[tuple[Node, int], Batch]
+
+
+class Rows:
+    """Which samples of a step are left, while its program runs.
+
+    size: how many; lost: takes those that the operator which runs now has left out, as indices
+    among the samples that were left before.
+    """
+
+    __slots__ = ("_left", "lost", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.lost: list[int] = []
+        self._left: Int64Array | None = None
+
+    def of(self, positions: Int64Array) -> Int64Array:
+        """The positions that are left, out of those of the whole step."""
+        return positions if self._left is None else positions[self._left]
+
+    def drop(self, values: Values) -> None:
+        """The lost samples leave all values."""
+        kept = np.delete(np.arange(self.size), self.lost)
+        for place, batch in values.items():
+            if len(batch) == self.size:
+                values[place] = keep_rows(batch, kept)
+        self._left = kept if self._left is None else self._left[kept]
+        self.size = len(kept)
+        self.lost.clear()
+
+
+def drop_inside(
+    lost: Sequence[int], size: int, values: Values, drawn: dict[Node, tuple[Any, Any]]
+) -> int:
+    """The lost samples leave a group that is run member by member: its values, and the positions
+    of its random calls. Returns the new size."""
+    kept = np.delete(np.arange(size), lost)
+    for place, batch in values.items():
+        if len(batch) == size:
+            values[place] = keep_rows(batch, kept)
+    for node, (key, positions) in drawn.items():
+        drawn[node] = (key, positions[kept])
+    return len(kept)
+
+
+def in_step(values: Values, lost: Mapping[Node, Sequence[int]], size: int) -> int:
+    """What one source has left out leaves the batches of the others: they go together by their
+    place in the batch. Returns how many samples of `size` are left."""
+    gone = sorted({row for rows in lost.values() for row in rows})
+    if gone:
+        for (node, output), batch in values.items():
+            stays = ~np.isin(np.delete(np.arange(size), lost[node]), gone)
+            if not stays.all():
+                values[node, output] = keep_rows(batch, np.flatnonzero(stays))
+    return size - len(gone)
+
+
+def drops(node: Node) -> bool:
+    """Whether samples may leave the step at this node."""
+    return node.attribute("on_error") == "skip" or any(map(drops, node.members))
+
+
+def hold(graph: Graph) -> Graph:
+    """A pass: what may leave out samples stays, though no output needs it."""
+    needed = _before([*(edge.node for edge in graph.outputs), *graph.kept])
+    read = {edge.node for node in graph.nodes for edge in node.inputs}
+    held: set[Node] = set()
+    waiting = [node for node in graph.nodes if node not in read and node not in needed]
+    while waiting:
+        node = waiting.pop()
+        if drops(node):
+            held.add(node)
+        else:
+            waiting += [edge.node for edge in node.inputs if edge.node not in needed]
+    if not held:
+        return graph
+    return replace(graph, kept=graph.kept | held)
+
+
+def _before(nodes: Iterable[Node]) -> set[Node]:
+    """These nodes and all that they need."""
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [edge.node for edge in node.inputs]
+    return found
+
+
+class Made(tuple[Batch, ...]):
+    """The outputs of one iteration, with the samples that could not be read."""
+
+    noted: Sequence[Quarantined]
+
+    @staticmethod
+    def of(outputs: tuple[Batch, ...], noted: Quarantine) -> Made:
+        made = Made(outputs)
+        made.noted = noted
+        return made
+
+
+def deliver(
+    outputs: tuple[Batch, ...], quarantine: Quarantine, iteration: int
+) -> tuple[Batch, ...]:
+    """The outputs for the user; what could not be read goes to the quarantine."""
+    if not isinstance(outputs, Made):
+        return outputs
+    if outputs.noted:
+        ordered = sorted(outputs.noted, key=place_of)
+        quarantine.record(entry._replace(iteration=iteration) for entry in ordered)
+    return tuple(outputs)
