@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError, describe
+from gradiva.eager.errors import GradivaError, OperatorTypeError, describe
+
+from .callback import name_of as _name
+from .callback import raised
 
 __all__ = ["BatchInfo", "Feed", "SampleInfo"]
 
@@ -86,10 +88,7 @@ class Feed:
         except GradivaError:
             raise
         except Exception as error:
-            raise OperatorRuntimeError(
-                f"the source {_name(self.source)} raised {type(error).__name__}: {error}\n"
-                + _user_trace(error)
-            ) from error
+            raise raised(error, self.source, "source") from error
 
     def _again(self) -> Iterator[Any]:
         source = self.source
@@ -139,17 +138,3 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
             got=f"{_name(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
-
-
-def _name(source: Any) -> str:
-    return getattr(source, "__qualname__", None) or type(source).__qualname__
-
-
-def _user_trace(error: BaseException) -> str:
-    """The user's frames of an exception, ours left out."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "/gradiva/" not in frame.filename.replace("\\", "/")
-    ]
-    return "".join(traceback.format_list(frames)).rstrip()

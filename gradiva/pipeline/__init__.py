@@ -2,5 +2,6 @@
 
 from gradiva.capture.node import DataNode
 from gradiva.capture.pipeline import Pipeline, pipeline_def
+from gradiva.pipeline import experimental
 
-__all__ = ["DataNode", "Pipeline", "pipeline_def"]
+__all__ = ["DataNode", "Pipeline", "experimental", "pipeline_def"]
