@@ -32,7 +32,8 @@ class ScalarConstant(Tensor):
 
     value: a bool, an int or a float, of Python or NumPy. dtype: by default that of a NumPy value;
     else bool, int32 or float32. A float loses its fraction on the way to an integer. Numbers that
-    do not fit are an OperatorValueError, other things an OperatorTypeError. `x.uint8()`, `x.float16()` and so on give the number in another dtype.
+    do not fit are an OperatorValueError, other things an OperatorTypeError. `x.uint8()`,
+    `x.float16()` and so on give the number in another dtype.
     """
 
     __slots__ = ()

@@ -205,10 +205,13 @@ class DALIDataType(metaclass=_Types):
     IMAGE_TYPE, DATA_TYPE = OtherType.IMAGE_TYPE, OtherType.DATA_TYPE
     INTERP_TYPE, TENSOR_LAYOUT = OtherType.INTERP_TYPE, OtherType.TENSOR_LAYOUT
     PYTHON_OBJECT = OtherType.PYTHON_OBJECT
-    __members__ = {
-        name: value for name, value in list(locals().items())  # noqa: RUF012
-        if isinstance(value, DType | OtherType)
-    }  # fmt: skip
+
+
+DALIDataType.__members__ = {
+    name: value
+    for name, value in vars(DALIDataType).items()
+    if isinstance(value, DType | OtherType)
+}
 
 
 class ImageType(enum.IntEnum):

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import fn
-from gradiva.eager.arguments import COMMON, check_names, is_edge
+from gradiva.eager.arguments import check_names, is_edge
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import Value
@@ -63,10 +63,13 @@ class OperatorClass:
                 raise OperatorTypeError(f"argument `{min(twice)}` is given twice")
             self.arguments = {**given, **keywords}
             known = self.operator.arguments
-            optional = {key: value for key, value in known.items() if not value.required}
-            check_names(
-                self.arguments, {**optional, **_given(known, self.arguments)}, _common(self)
-            )
+            # Required arguments may come with the call.
+            here = {
+                key: value
+                for key, value in known.items()
+                if not value.required or self.arguments.get(key) is not None
+            }
+            check_names(self.arguments, here, self.operator.common | known.keys())
             for name, value in self.arguments.items():
                 if name in known and value is not None and not is_edge(known[name], value):
                     known[name].static(value)
@@ -111,15 +114,6 @@ class OperatorClass:
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"ops.{type(self).__name__}({given})"
-
-
-def _given(known: dict[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Required arguments that the constructor was given: the others may come with the call."""
-    return {name: value for name, value in known.items() if arguments.get(name) is not None}
-
-
-def _common(made: OperatorClass) -> frozenset[str]:
-    return made.operator.common or COMMON
 
 
 def _is_set(value: Any) -> bool:

@@ -23,7 +23,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.tensor import prepare, to_array
 from gradiva.eager.value import SampleType
 
-from .callback import name_of, raised
+from .callback import raised
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
