@@ -167,13 +167,15 @@ def _ask(function: Any, arguments: Sequence[Any]) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
+        if isinstance(error, GradivaError) and error.operator is None:
+            raise  # of an adapter around the function, and no call of an operator inside it
         raise raised(error, function, "function") from error
 
 
 def _outputs(result: Any, count: int) -> Sequence[Any]:
     """What the function returned, as one thing per output."""
     if count == 0:
-        if result is None or result == ():
+        if result is None or (isinstance(result, tuple) and not result):
             return ()
         expected = "nothing (num_outputs=0)"
     elif isinstance(result, tuple):
