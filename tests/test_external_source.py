@@ -10,6 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import ExternalSource, fn, types
+from gradiva.ops.generic.feed import Feed
 
 
 def values(source: Any, batches: int = 3, size: int = 2, **options: Any) -> list[list[float]]:
@@ -180,3 +181,34 @@ def test_dynamic_mode_agrees_with_a_pipeline() -> None:
     for expected in left:
         np.testing.assert_array_equal(pipe.run()[0].as_array(), expected)
     pipe.close()
+
+
+class Restarting:
+    """An iterable as scripts write it: it is its own iterator, and starts anew in `__iter__`."""
+
+    def __iter__(self) -> Restarting:
+        self.number = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.number == 2:
+            raise StopIteration
+        self.number += 1
+        return np.full((2, 1), self.number)
+
+
+def test_an_iterator_that_starts_anew_is_cycled() -> None:
+    assert values(Restarting(), 5, cycle="quiet") == [[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]]
+    fed = Feed(Restarting(), "raise")
+    for _ in range(3):
+        assert [fed.next(None)[0, 0] for _ in range(2)] == [1, 2]
+        with pytest.raises(StopIteration):
+            fed.next(None)
+        fed.restart()
+    once = Feed(iter([1]), "raise")
+    assert once.next(None) == 1
+    with pytest.raises(StopIteration):
+        once.next(None)
+    once.restart()
+    with pytest.raises(TypeError, match="cannot be started again"):
+        once.next(None)

@@ -12,7 +12,12 @@ import gradiva
 from gradiva import fn, pipeline_def, types
 from gradiva.plugin.numba.fn.experimental import numba_function
 
-ONE = {"in_types": [types.INT32], "ins_ndim": [1], "out_types": [types.INT32], "outs_ndim": [1]}
+ONE: dict[str, Any] = {
+    "in_types": [types.INT32],
+    "ins_ndim": [1],
+    "out_types": [types.INT32],
+    "outs_ndim": [1],
+}
 
 
 def vectors(count: int = 3) -> gradiva.Batch:
@@ -88,7 +93,12 @@ def test_scalars_and_single_tensors() -> None:
     numbers = gradiva.batch(np.arange(3, dtype=np.int32))
     np.testing.assert_array_equal(numba_function(numbers, run_fn=scalar, **none).as_array(),
                                   [0, 2, 4])  # fmt: skip
-    single = {"in_types": types.INT32, "ins_ndim": 1, "out_types": types.INT32, "outs_ndim": 1}
+    single: dict[str, Any] = {
+        "in_types": types.INT32,
+        "ins_ndim": 1,
+        "out_types": types.INT32,
+        "outs_ndim": 1,
+    }
     tensor = numba_function(np.arange(3, dtype=np.int32), run_fn=plus_one, **single)
     assert isinstance(tensor, gradiva.Tensor)
     np.testing.assert_array_equal(tensor, [1, 2, 3])

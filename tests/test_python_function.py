@@ -368,9 +368,11 @@ def broken(tensor: Any) -> Any:
 
 
 def test_torch_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gradiva.plugin.pytorch import function
     from gradiva.plugin.pytorch.fn import torch_python_function
 
     monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(vars(function.torch), "from_dlpack", raising=False)
     with pytest.raises(ImportError, match="pip install torch"):
         torch_python_function(numbers(), function=broken)
 

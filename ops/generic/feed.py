@@ -48,6 +48,7 @@ class Feed:
         self.source = source
         self.cycle = _checked_cycle(cycle)
         self._iterator: Iterator[Any] | None = None
+        self._same_again = False
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
         if inspect.isgeneratorfunction(source):
@@ -75,14 +76,13 @@ class Feed:
         try:
             if self._call is not None:
                 return self._call(request) if self.takes_request else self._call()
-            assert self._iterator is not None
             try:
-                return next(self._iterator)
+                return self._item()
             except StopIteration:
                 if self.cycle != "quiet":
                     raise
                 self._iterator = self._again()
-                return next(self._iterator)
+                return self._item()
         except StopIteration:
             raise
         except GradivaError:
@@ -90,15 +90,26 @@ class Feed:
         except Exception as error:
             raise raised(error, self.source, "source") from error
 
+    def _item(self) -> Any:
+        assert self._iterator is not None
+        try:
+            item = next(self._iterator)
+        except StopIteration:
+            if self._same_again:
+                raise OperatorTypeError(
+                    "the source is an iterator, which cannot be started again: pass an iterable "
+                    "or a generator function",
+                    argument="cycle",
+                ) from None
+            raise
+        self._same_again = False
+        return item
+
     def _again(self) -> Iterator[Any]:
         source = self.source
         again: Iterator[Any] = iter(source() if inspect.isgeneratorfunction(source) else source)
-        if again is self._iterator:
-            raise OperatorTypeError(
-                "the source is an iterator, which cannot be started again: pass an iterable or a "
-                "generator function",
-                argument="cycle",
-            )
+        # An iterator may start anew when it is asked for itself: its first item will tell.
+        self._same_again = again is self._iterator
         return again
 
     def restart(self) -> None:
