@@ -188,7 +188,7 @@ class Executor:
         self._scheduler: threading.Thread | None = None
         self._process = os.getpid()
         threads = plan.pool.num_threads
-        self._overlaps = threaded and depth > 1 and threads > 1
+        self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
         self._reading = plan.pool
         self._runners = Runners(self._compute, "runner")
         if self._overlaps:

@@ -172,7 +172,7 @@ def _lines(node: Node, numbers: dict[tuple[Node, int], str]) -> list[str]:
     results = [f"%{first + output}" for output in range(len(node.type))]
     for output, name in enumerate(results):
         numbers[node, output] = name
-    line = f"  {', '.join(results)} = {node.operator.name}({', '.join(texts)}) : "
+    line = f"  {', '.join(results) or 'nothing'} = {node.operator.name}({', '.join(texts)}) : "
     line += ", ".join(map(str, node.type))
     if not node.members:
         return [line]

@@ -43,6 +43,8 @@ class Program:
             if not isinstance(node.operator, SourceOperator)
             and node.operator not in (random_key, parameter)
         ]
+        self.acts = any(node.operator.effects for node in self._steps)
+        """Whether its runs must follow each other, because they have effects."""
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are noted; None for nowhere."""

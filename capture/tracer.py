@@ -122,7 +122,8 @@ class Recorder:
             self._source = node
             self._random_calls = {}
         symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
-        single = len(symbols) == 1 and attributes.get("num_outputs") is None
+        asked = isinstance(operator, SourceOperator) and attributes.get("num_outputs") is not None
+        single = len(symbols) == 1 and not asked
         return symbols[0] if single else tuple(symbols)
 
     def _input(self, value: Any, index: int) -> Edge:

@@ -31,6 +31,8 @@ _NOT_THE_USER = (
     "gradiva.ops",
     "gradiva.capture",
     "gradiva.fn",
+    "gradiva.op_classes",
+    "gradiva.plugin",
     "tqdm",
     "contextlib",
 )

@@ -20,7 +20,7 @@ import numpy as np
 
 from .kernel_cache import kernel_folder, teachers, used_names
 
-__all__ = ["Kernel", "compile_entry", "compiled_kernels", "jit", "when_loaded"]
+__all__ = ["Kernel", "compile_entry", "compiled_kernels", "jit", "load_numba", "when_loaded"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,6 +146,11 @@ def when_loaded(extend: Callable[[Any], None]) -> Callable[[Any], None]:
     _extensions.append(extend)
     teachers.add(extend.__module__)
     return extend
+
+
+def load_numba() -> Any:
+    """Numba, with our settings in force, for what is compiled of the user's and not kept."""
+    return _numba()
 
 
 def _numba() -> Any:

@@ -137,6 +137,16 @@ class OperatorBase:
             error.complete(operator=self.name, location=user_location())
             raise error.with_traceback(None) from error.__cause__
 
+    def acts(self, keywords: dict[str, Any]) -> bool:
+        """Whether this call must stay where it stands: it has effects, and its function, if it
+        calls one, was not declared to have none (see `prefetchable`)."""
+        if not self.effects or not self.kernels:
+            return self.effects
+        return not any(
+            callable(value) and getattr(value, "prefetchable", False) is True
+            for value in keywords.values()
+        )
+
     def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Refuse a wrong number of inputs and wrong argument names."""
         check_names(keywords, self.arguments, self.common)
@@ -197,11 +207,15 @@ def operator(
 
 
 def maker(
-    name: str, *, inputs: tuple[int, int] = (0, 0), random: bool = False
+    name: str,
+    *,
+    inputs: tuple[int, int] = (0, 0),
+    random: bool = False,
+    effects: bool = False,
 ) -> Callable[[Callable[P, Any]], Maker[P]]:
     """Like `operator`, for operators that need no input and take `batch_size`."""
 
     def declare(function: Callable[P, Any]) -> Maker[P]:
-        return Maker[P](function, name, inputs, random)
+        return Maker[P](function, name, inputs, random, effects)
 
     return declare

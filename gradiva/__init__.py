@@ -13,15 +13,25 @@ prefetching pipeline with the same bits.
 from gradiva import backend as backend
 from gradiva import capture as capture
 from gradiva import checkpoint as checkpoint
+from gradiva import data_node as data_node
 from gradiva import decoders as decoders
+from gradiva import experimental as experimental
 from gradiva import fn as fn
 from gradiva import math as math
+from gradiva import op_classes as op_classes
+from gradiva import ops as ops
 from gradiva import pipeline as pipeline
+from gradiva import plugin as plugin
+from gradiva import plugin_manager as plugin_manager
 from gradiva import random as random
 from gradiva import readers as readers
+from gradiva import sysconfig as sysconfig
 from gradiva import tensors as tensors
+from gradiva import tfrecord as tfrecord
 from gradiva import types as types
 from gradiva.capture.node import DataNode as DataNode
+from gradiva.capture.options import OperatorConcurrency as OperatorConcurrency
+from gradiva.capture.options import StreamPolicy as StreamPolicy
 from gradiva.capture.pipeline import Pipeline as Pipeline
 from gradiva.capture.pipeline_def import pipeline_def as pipeline_def
 from gradiva.eager.align import align as align
@@ -60,6 +70,7 @@ from gradiva.eager.threads import get_num_threads as get_num_threads
 from gradiva.eager.threads import set_num_threads as set_num_threads
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.decoders.imread import imread as imread
+from gradiva.ops.generic.callback import prefetchable as prefetchable
 from gradiva.ops.generic.external_source_object import ExternalSource as ExternalSource
 
 __version__ = "0.1.0"

@@ -2,7 +2,9 @@
 
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
+from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
+from gradiva.ops.generic.python_function import python_function as python_function
 from gradiva.ops.generic.shapes import shapes as shapes
 from gradiva.ops.generic.transpose import transpose as transpose
 from gradiva.ops.image.brightness import brightness as brightness

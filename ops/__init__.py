@@ -1,4 +1,11 @@
-"""The operators, one file each, by field. Imports gradiva.eager only."""
+"""The operators, one file each, by field. Imports gradiva.eager only.
+
+To users it is also the module of the class spelling, `gradiva.ops.Resize(size=...)(images)`.
+"""
 
 if __name__ != "gradiva.ops":
     raise ImportError("this folder is part of gradiva: import gradiva.ops (or gradiva), not ops")
+
+from gradiva.ops.class_names import hand_out
+
+__getattr__, __dir__ = hand_out("", globals())

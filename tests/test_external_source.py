@@ -10,6 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import ExternalSource, fn, types
+from gradiva.ops.generic.feed import Feed
 
 
 def values(source: Any, batches: int = 3, size: int = 2, **options: Any) -> list[list[float]]:
@@ -83,30 +84,6 @@ def test_cycles() -> None:
         values(iter(rows), 3, cycle=True)
     with pytest.raises(TypeError, match="`cycle`"):
         values(rows, cycle="sometimes")
-
-
-class Again:
-    """Its own iterator, as tutorials write it: `__iter__` goes to the start, if it does."""
-
-    def __init__(self, restarts: bool) -> None:
-        self.restarts = restarts
-        self.index = 0
-
-    def __iter__(self) -> Again:
-        self.index = 0 if self.restarts else self.index
-        return self
-
-    def __next__(self) -> Any:
-        if self.index == 2:
-            raise StopIteration
-        self.index += 1
-        return np.full((2, 1), self.index)
-
-
-def test_an_object_that_is_its_own_iterator() -> None:
-    assert values(Again(True), 5, cycle="quiet") == [[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]]
-    with pytest.raises(TypeError, match="cannot be started again"):
-        values(Again(False), 3, cycle="quiet")
 
 
 def test_epochs_are_counted() -> None:
@@ -204,3 +181,44 @@ def test_dynamic_mode_agrees_with_a_pipeline() -> None:
     for expected in left:
         np.testing.assert_array_equal(pipe.run()[0].as_array(), expected)
     pipe.close()
+
+
+class Restarting:
+    """An iterable as scripts write it: it is its own iterator, and starts anew in `__iter__`."""
+
+    def __iter__(self) -> Restarting:
+        self.number = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.number == 2:
+            raise StopIteration
+        self.number += 1
+        return np.full((2, 1), self.number)
+
+
+class Used(Restarting):
+    """Its own iterator, which does not start anew."""
+
+    number = 0
+
+    def __iter__(self) -> Restarting:
+        return self
+
+
+def test_an_iterator_that_starts_anew_is_cycled() -> None:
+    assert values(Restarting(), 5, cycle="quiet") == [[1, 1], [2, 2], [1, 1], [2, 2], [1, 1]]
+    with pytest.raises(TypeError, match="cannot be started again"):
+        values(Used(), 3, cycle="quiet")
+    fed = Feed(Restarting(), "raise")
+    for _ in range(3):
+        assert [fed.next(None)[0, 0] for _ in range(2)] == [1, 2]
+        with pytest.raises(StopIteration):
+            fed.next(None)
+        fed.restart()
+    once = Feed(iter([1]), "raise")
+    assert once.next(None) == 1
+    with pytest.raises(StopIteration):
+        once.next(None)
+    with pytest.raises(TypeError, match="cannot be started again"):
+        once.restart()

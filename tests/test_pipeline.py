@@ -186,8 +186,10 @@ def test_prefetching_runs_ahead_as_far_as_asked(threads: int, ahead: int) -> Non
 def test_metadata(photographs: Path) -> None:
     @pipeline_def(batch_size=2)
     def program() -> Any:
-        one, _ = fn.readers.file(file_root=str(photographs), name="one", num_shards=2)
-        two, _ = fn.readers.file(file_root=str(photographs))
+        one, _ = fn.readers.file(
+            file_root=str(photographs), name="one", num_shards=2, pad_last_batch=True
+        )
+        two, _ = fn.readers.file(file_root=str(photographs), num_shards=2)
         return one, two
 
     pipe = program()
@@ -196,6 +198,7 @@ def test_metadata(photographs: Path) -> None:
     meta = pipe.reader_meta("one")
     assert meta["epoch_size_padded"] == 8
     assert meta["number_of_shards"] == 2
+    assert pipe.reader_meta("readers.file")["epoch_size_padded"] == 7
     with pytest.raises(ValueError, match="the name of a reader"):
         pipe.epoch_size("three")
 

@@ -1,1 +1,1 @@
-"""Bridges to other libraries: iterators for their training loops."""
+"""Bridges to other libraries, each loaded when it is imported."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError, describe
+from gradiva.eager.errors import GradivaError, OperatorTypeError, describe
+
+from .callback import name_of, raised
 
 __all__ = ["BatchInfo", "Feed", "SampleInfo", "name_of"]
 
@@ -84,10 +85,7 @@ class Feed:
         except GradivaError:
             raise
         except Exception as error:
-            raise OperatorRuntimeError(
-                f"the source {name_of(self.source)} raised {type(error).__name__}: {error}\n"
-                + _user_trace(error)
-            ) from error
+            raise raised(error, self.source, "source") from error
 
     def _next(self, request: Any) -> Any:
         self.history[-1][0] += 1
@@ -176,17 +174,3 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
             got=f"{name_of(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
-
-
-def name_of(source: Any) -> str:
-    return getattr(source, "__qualname__", None) or type(source).__qualname__
-
-
-def _user_trace(error: BaseException) -> str:
-    """The user's frames of an exception, ours left out."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if "/gradiva/" not in frame.filename.replace("\\", "/")
-    ]
-    return "".join(traceback.format_list(frames)).rstrip()

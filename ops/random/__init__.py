@@ -1,1 +1,5 @@
 """Random values."""
+
+from gradiva.ops.class_names import hand_out
+
+__getattr__, __dir__ = hand_out("random", globals())

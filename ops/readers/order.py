@@ -146,9 +146,10 @@ class Order:
         return self._take(count if self.pad else min(left, count))
 
     def meta(self) -> dict[str, int]:
+        padded = -(-self.size // self.num_shards) * self.num_shards
         return {
             "epoch_size": self.size,
-            "epoch_size_padded": -(-self.size // self.num_shards) * self.num_shards,
+            "epoch_size_padded": padded if self.pad else self.size,
             "number_of_shards": self.num_shards,
             "shard_id": self.shard_id,
             "pad_last_batch": int(self.pad),

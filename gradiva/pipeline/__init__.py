@@ -1,0 +1,16 @@
+"""`Pipeline` and `pipeline_def`, under the module name that scripts import."""
+
+from gradiva.capture.node import DataNode
+from gradiva.capture.options import OperatorConcurrency, StreamPolicy
+from gradiva.capture.pipeline import Pipeline
+from gradiva.capture.pipeline_def import pipeline_def
+from gradiva.pipeline import experimental
+
+__all__ = [
+    "DataNode",
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "experimental",
+    "pipeline_def",
+]

@@ -1,0 +1,9 @@
+"""Functions that Numba compiles, as operators: `fn.numba_function` and `NumbaFunction`."""
+
+from gradiva.op_classes import class_of
+from gradiva.plugin.numba import fn
+from gradiva.plugin.numba.fn import numba_function
+
+NumbaFunction = class_of("NumbaFunction", numba_function)
+
+__all__ = ["NumbaFunction", "fn"]

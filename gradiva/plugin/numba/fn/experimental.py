@@ -1,0 +1,5 @@
+"""`numba_function` under the name of its trial version."""
+
+from gradiva.ops.generic.numba_function import numba_function
+
+__all__ = ["numba_function"]

@@ -1,0 +1,82 @@
+"""`torch_python_function`: `python_function` with torch tensors in place of NumPy arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.errors import OperatorTypeError, describe
+from gradiva.eager.lazy import lazy_module
+from gradiva.op_classes import class_of
+from gradiva.ops.generic.python_function import python_function
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+torch = lazy_module("torch", "torch")
+
+__all__ = ["TorchPythonFunction", "torch_python_function"]
+
+
+def torch_python_function(
+    *inputs: Any,
+    function: Callable[..., Any],
+    num_outputs: int = 1,
+    batch_processing: bool = False,
+    output_layouts: Any = None,
+    **common: Unpack[Common],
+) -> Any:
+    """Call a Python function on torch tensors on the CPU.
+
+    As `gradiva.python_function`, but the function gets torch tensors, and returns such. They share
+    no memory with the batches. Raises ImportError where torch is not installed; OperatorTypeError
+    if the function returns something else than tensors.
+    """
+    adapted: Any = function
+    if callable(function):
+        torch.from_dlpack  # noqa: B018  an error here and now, if torch is not there
+        adapted = _Adapted(function)
+    return python_function(
+        *inputs,
+        function=adapted,
+        num_outputs=num_outputs,
+        batch_processing=batch_processing,
+        output_layouts=output_layouts,
+        **common,
+    )
+
+
+class _Adapted:
+    """The user's function between NumPy arrays."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+        self._function = function
+        self.prefetchable = getattr(function, "prefetchable", False)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _to_arrays(self._function(*[_to_tensors(value) for value in arguments]))
+
+
+def _to_tensors(value: Any) -> Any:
+    """A tensor for an array, a list of tensors for a list of arrays."""
+    return list(map(_to_tensors, value)) if isinstance(value, list) else torch.from_dlpack(value)
+
+
+def _to_arrays(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, tuple | list):
+        return type(value)(map(_to_arrays, value))
+    if not isinstance(value, torch.Tensor):
+        raise OperatorTypeError(
+            "the function returned the wrong thing", expected="a torch tensor", got=describe(value)
+        )
+    return value.detach().cpu().numpy()
+
+
+TorchPythonFunction = class_of("TorchPythonFunction", torch_python_function, python_function)

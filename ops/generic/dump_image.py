@@ -1,0 +1,106 @@
+"""`dump_image`: write the images of a batch into files, to look at them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.arguments import Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8
+from gradiva.eager.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+)
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["dump_image"]
+
+
+@operator("dump_image", effects=True)
+def dump_image(
+    input: SampleType,
+    /,
+    *,
+    suffix: str = "",
+    input_layout: Layout = "HWC",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Write each image into a file of the current folder, and return the batch as it is.
+
+    input: uint8 images, (H, W, 1) or (H, W, 3). input_layout: "HWC"; no other one is taken.
+    suffix: a part of the names: sample 2 goes to the file `2-{suffix}-0.ppm`. The next batch
+        overwrites the files.
+
+    The files are Netpbm images as text, P2 for one channel and P3 for three. The files are written
+    whether the output is used or not. Raises OperatorTypeError for other dtypes and ranks,
+    OperatorValueError for other layouts and numbers of channels, and OperatorRuntimeError for
+    files that cannot be written.
+    """
+    require_dtype(input, (uint8,))
+    if input_layout != "HWC":
+        raise OperatorValueError(argument="input_layout", expected="'HWC'", got=repr(input_layout))
+    if input.ndim not in (None, 3):
+        raise OperatorTypeError(expected="images with 3 axes, HWC", got=f"{input.ndim} axes")
+    if input.layout not in (None, "", "HWC"):
+        raise OperatorTypeError(expected="images with the layout HWC", got=str(input.layout))
+    return input
+
+
+@dump_image.shapes
+def _shapes(call: Call) -> Geometry:
+    geometry = call.inputs[0].geometry
+    for sample, channels in enumerate(geometry.shapes[:, 2].tolist()):
+        if channels not in (1, 3):
+            raise OperatorValueError(
+                expected="images of 1 or 3 channels", got=f"{channels}", sample=sample
+            )
+    return geometry
+
+
+@dump_image.cpu
+def _cpu(call: Call) -> None:
+    for sample in range(call.size):
+        image = call.inputs[0].array(sample)
+        call.outputs[0].array(sample)[...] = image
+        name = f"{sample}-{call['suffix']}-0.ppm"
+        try:
+            with open(name, "w", encoding="ascii") as file:
+                file.write(_netpbm(image))
+        except OSError as error:
+            raise OperatorRuntimeError(
+                f"cannot write {name}: {error.strerror}", sample=sample
+            ) from error
+
+
+def _netpbm(image: Any) -> str:
+    """The image as text: a header, then the values of each row in a line."""
+    height, width, channels = image.shape
+    lines = [f"P{2 if channels == 1 else 3}", f"{width} {height}", "255"]
+    lines += ["".join(f"{value} " for value in row) for row in image.reshape(height, -1).tolist()]
+    return "\n".join(lines) + "\n"
+
+
+@dump_image.cases
+def _cases() -> list[Case]:
+    # Nothing is written by these: tests and `warmup` call them, in any folder.
+    images = samples((4, 5, 3))
+    return [
+        Case("empty", (samples(),), expect=[], oracle=False),
+        Case("dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError,
+             match="dtype"),
+        Case("rank", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="3 axes"),
+        Case("layout", (samples((3, 2, 2), layout="CHW"),), raises=OperatorTypeError, match="HWC"),
+        Case("asked layout", (images,), {"input_layout": "CHW"}, raises=OperatorValueError,
+             match="`input_layout`"),
+        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="1 or 3"),
+    ]  # fmt: skip

@@ -1,0 +1,244 @@
+"""The modules that scripts import: what the reference has there, and what there is of it here.
+
+A script runs when its `nvidia.dali` is replaced by `gradiva`. For each public module of the
+reference, each public name is here too, or stands in MISSING with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import types
+from gradiva.eager.operator import operators
+
+NO_GPU = "belongs to a GPU, for which there is no backend"
+INSIDE = "a tool of the reference's own modules"
+NATIVE = "belongs to native code, of which there is none"
+ELSEWHERE = "tbd"
+
+MISSING: dict[str, dict[str, str]] = {
+    "": {
+        "auto_aug": "augmentations come with issue 6",
+        "backend_impl": NATIVE,
+        "external_source": INSIDE,
+        "internal": INSIDE,
+        "pickling": "functions go to workers by reference",
+        "python_function_plugin": NATIVE,
+        "reducers": INSIDE,
+    },
+    "types": dict.fromkeys(("backend_impl", "dali_type_converters", "tfrec"), INSIDE),
+    "pipeline": {
+        "WorkerPool": INSIDE,
+        "b": NATIVE,
+        "dali_pickle": INSIDE,
+        "do_not_convert": ELSEWHERE,
+        "internal": INSIDE,
+        "pipeline_tls": INSIDE,
+        "tensors": INSIDE,
+        "types": INSIDE,
+    },
+    "data_node": {"not_iterable": INSIDE},
+    "ops": {
+        "count": INSIDE,
+        "cpu_ops": INSIDE,
+        "gpu_ops": INSIDE,
+        "hidden": INSIDE,
+        "mixed_ops": INSIDE,
+        "optree": INSIDE,
+        "python_op_factory": INSIDE,
+        "register_cpu_op": INSIDE,
+        "register_gpu_op": INSIDE,
+        "Constant": "types.Constant, fn.constant: a constant is no operator here",
+    },
+    "plugin_manager": {"b": NATIVE, "ops": INSIDE},
+    "plugin.numba": {
+        **dict.fromkeys(("Pipeline", "address_as_void_pointer", "dali_types", "ops"), INSIDE),
+        "minimal_numba_version": INSIDE,
+    },
+}
+OPERATORS = {
+    "fn": "",
+    "fn.decoders": "decoders",
+    "fn.experimental": "",
+    "fn.random": "random",
+    "fn.readers": "readers",
+    "ops": "",
+    "ops.decoders": "decoders",
+    "ops.experimental": "",
+    "ops.random": "random",
+    "ops.readers": "readers",
+}
+"""Modules of operators, and how the operators in them are called here: one that is missing there
+must be missing altogether."""
+NAMESPACES = {
+    "io", "noise", "reductions", "segmentation", "transforms", "inputs", "hidden",
+    "experimental.readers", "experimental.inputs",
+}  # fmt: skip
+"""Groups of operators none of which is there yet."""
+OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
+MODULES = [
+    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.random", "fn.readers", "math",
+    "ops", "ops.decoders", "ops.experimental", "ops.random", "ops.readers", "pipeline",
+    "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",
+    "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
+]  # fmt: skip
+LATER = ["backend", "plugin.base_iterator", "tensors"]
+"""Modules that other parts of issue 4 write."""
+
+
+def module(root: str, name: str) -> ModuleType:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module(f"{root}.{name}" if name else root)
+
+
+def public(module: ModuleType) -> set[str]:
+    """What belongs to the reference, and not to Python, NumPy or Numba."""
+    names = set()
+    for name in dir(module):
+        value = getattr(module, name)
+        home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        foreign = isinstance(home, str) and not home.startswith("nvidia.")
+        theirs_own = not foreign or not (callable(value) or inspect.ismodule(value))
+        future = type(value).__module__ == "__future__"
+        if not name.startswith("_") and theirs_own and not future:
+            names.add(name)
+    return names
+
+
+def absent_operator(place: str, name: str) -> bool:
+    """Whether no operator of this name is here, under any spelling."""
+    if name in NAMESPACES or f"{place.partition('.')[2]}.{name}" in NAMESPACES:
+        return True
+    if inspect.ismodule(getattr(module("nvidia.dali", place), name)):
+        return False
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    snake = snake.lstrip("_") if place.startswith("ops") else name
+    folder = OPERATORS[place]
+    return (f"{folder}.{snake}" if folder else snake) not in operators
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", MODULES)
+def test_names(name: str) -> None:
+    pytest.importorskip("nvidia.dali", exc_type=ImportError)
+    theirs, ours = module("nvidia.dali", name), module("gradiva", name)
+    missing = MISSING.get(name, {})
+    lacking = {key for key in public(theirs) if not hasattr(ours, key)}
+    if name in OPERATORS:
+        lacking = {key for key in lacking if not absent_operator(name, key)}
+    assert sorted(lacking - missing.keys()) == [], f"missing from gradiva.{name}"
+    whole = ".".join(filter(None, ("nvidia.dali", name)))
+    stale = {
+        key
+        for key in missing
+        if not hasattr(theirs, key) and importlib.util.find_spec(f"{whole}.{key}") is None
+    }
+    done = {key for key, why in missing.items() if why is not ELSEWHERE and key in dir(ours)}
+    assert sorted(stale | done) == [], "no reason to be on the list"
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", LATER)
+def test_modules_of_other_parts(name: str) -> None:
+    pytest.importorskip("nvidia.dali", exc_type=ImportError)
+    try:
+        module("gradiva", name)
+    except ModuleNotFoundError:
+        pytest.skip(f"gradiva.{name} is not there yet")
+    assert public(module("nvidia.dali", name))
+
+
+def test_the_most_used_imports() -> None:
+    """The lines that scripts begin with."""
+    lines = """
+from gradiva import Pipeline, fn, math, newaxis, ops, pipeline_def, plugin_manager, types
+from gradiva.data_node import DataNode
+from gradiva.pipeline import Pipeline, pipeline_def
+from gradiva.pipeline.experimental import pipeline_def
+from gradiva.experimental import dynamic as ndd
+from gradiva.fn.experimental import peek_image_shape
+from gradiva.ops import ExternalSource, PythonFunction, Resize
+from gradiva.ops.decoders import Image
+from gradiva.ops.experimental import PeekImageShape
+from gradiva.plugin.numba import NumbaFunction
+from gradiva.plugin.numba.experimental import NumbaFunction
+from gradiva.plugin.numba.fn.experimental import numba_function
+from gradiva.plugin.pytorch import TorchPythonFunction
+from gradiva.plugin.pytorch.fn import torch_python_function
+from gradiva.types import FLOAT, UINT8, Constant, DALIDataType, DALIImageType, SampleInfo
+import gradiva.experimental.dynamic as ndd
+import gradiva.fn as fn
+import gradiva.math as math
+import gradiva.ops as ops
+import gradiva.tfrecord as tfrec
+import gradiva.types as types
+"""
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    assert names["ndd"].resize is gradiva.resize
+    assert "resize" in dir(names["ndd"])
+    assert names["pipeline_def"] is gradiva.pipeline_def
+
+
+def test_data_types() -> None:
+    kind: Any = types.DALIDataType
+    assert kind.FLOAT is types.FLOAT
+    assert kind(9) is kind["FLOAT"] is types.FLOAT
+    assert kind(types.STRING) is kind.STRING
+    assert isinstance(types.FLOAT, types.DALIDataType)
+    assert isinstance(types.FEATURE, types.DALIDataType)
+    assert not isinstance(3, types.DALIDataType)
+    assert (types.INT32.value, int(types.INT32)) == (6, 6)
+    assert [types.DALIDataType.FLOAT.name, types.STRING.name] == ["float32", "STRING"]
+    assert len(types.DALIDataType) == len(list(types.DALIDataType)) == 20
+    with pytest.raises(ValueError, match="99"):
+        kind(99)
+    for dtype in ("uint8", "float16", "bool"):
+        assert types.to_numpy_type(types.to_dali_type(dtype)) is np.dtype(dtype).type
+    assert types.to_dali_type(np.float32) is types.FLOAT
+    with pytest.raises(TypeError, match="nothing"):
+        types.to_dali_type("nothing")
+    with pytest.raises(KeyError):
+        types.to_numpy_type(types.STRING)
+
+
+@pytest.mark.oracle
+def test_numbers_of_data_types() -> None:
+    theirs = pytest.importorskip("nvidia.dali.types", exc_type=ImportError).DALIDataType
+    ours = {name: member.value for name, member in types.DALIDataType.__members__.items()}
+    assert ours == {name: int(member) for name, member in theirs.__members__.items()
+                    if not name.startswith("_")}  # fmt: skip
+
+
+def test_small_types() -> None:
+    assert types.TensorLayout("HWC") == "HWC"
+    assert repr(types.TensorLayout("HWC")) == "types.TensorLayout('HWC')"
+    assert types.NHWC == "HWC"
+    assert types.SAME == ""
+    assert types.CUDAStream(5).ptr == 5
+    assert types.CUDAStream().ptr == 0
+    assert [kind.value for kind in types.PipelineAPIType] == [0, 1, 2]
+    feature = gradiva.tfrecord.FixedLenFeature([1], gradiva.tfrecord.int64, -1)
+    assert (feature.shape, feature.dtype, feature.default) == ((1,), 0, -1)
+    assert gradiva.tfrecord.VarLenFeature(gradiva.tfrecord.float32, 0.0).shape is None
+
+
+def test_native_plugins_are_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"(?s)x\.so: .*for native plugins.*map\.py"):
+        gradiva.plugin_manager.load_library("x.so")
+    with pytest.raises(RuntimeError, match="no interface for native plugins"):
+        gradiva.plugin_manager.load_directory("/x")
+    for name in ("get_include_dir", "get_lib_dir"):
+        with pytest.raises(RuntimeError, match="written in Python"):
+            getattr(gradiva.sysconfig, name)()
+    for name in ("get_compile_flags", "get_include_flags", "get_link_flags"):
+        assert getattr(gradiva.sysconfig, name)() == []
