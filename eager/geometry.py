@@ -112,7 +112,7 @@ class Geometry:
         """Some of the samples, where they are."""
         index = list(samples)
         shapes = self.shapes[index]
-        uniform = self.uniform or bool(len(shapes) and (shapes == shapes[0]).all())
+        uniform = self.uniform or not len(shapes) or bool((shapes == shapes[0]).all())
         return Geometry(shapes, self.offsets[index], self.size, uniform, False, False)
 
 

@@ -11,6 +11,7 @@ from gradiva.eager.operator import operators
 from gradiva.eager.run import execute
 from gradiva.eager.threads import WorkerPool
 
+from ..conditionals.scopes import predicates_of
 from ..graph import Edge, Graph, Node, Opaque
 from ..leaves import constant, fused, parameter, random_key
 from ..rewrite import Rewriter, rewrite
@@ -23,17 +24,21 @@ _LARGEST = 1 << 16
 
 def fold(graph: Graph) -> Graph:
     """Constants in place of pure nodes that read only constants; inputs in place of copies."""
-    return rewrite(graph, _rule)
+    # What decides on branches stays a node: a constant would be of no branch.
+    deciding = predicates_of(graph.nodes)
+    return rewrite(
+        graph, lambda rewriter, node: None if node in deciding else _rule(rewriter, node)
+    )
 
 
 def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     if node in rewriter.graph.kept or len(node.type) != 1:
         return None
-    inputs = rewriter.inputs(node)
+    inputs = tuple(edge for edge in rewriter.inputs(node) if edge.argument != "scope")
     if _changes_nothing(node):
         return inputs[0]
     leaf = node.operator in (constant, fused, parameter, random_key)
-    if leaf or node.operator.random or node.operator.effects or not inputs:
+    if leaf or node.operator.shape_rule is None or node.operator.random or node.operator.effects or not inputs:
         return None
     if any(edge.node.operator is not constant for edge in inputs):
         return None
