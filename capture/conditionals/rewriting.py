@@ -182,7 +182,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
-        if self._in_function:
+        if self._in_function and not _is_ours(node.func):
             if isinstance(node.func, ast.Attribute) and node.func.end_lineno is not None:
                 # Python reports the call of a method at the line where its name ends.
                 node.lineno = node.func.end_lineno
@@ -228,6 +228,12 @@ class _Rewriter(ast.NodeTransformer):
 
 def _names_marker(decorator: ast.expr) -> bool:
     return "do_not_convert" in (getattr(decorator, "id", None), getattr(decorator, "attr", None))
+
+
+def _is_ours(function: ast.expr) -> bool:
+    """Whether this is what `settle` has put there."""
+    owner = getattr(function, "value", None)
+    return isinstance(owner, ast.Name) and owner.id == RUNTIME
 
 
 def _after_docstring(statements: list[ast.stmt]) -> int:

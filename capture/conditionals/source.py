@@ -184,7 +184,10 @@ def _compiled(node: ast.FunctionDef | ast.Lambda, owner: str, code: CodeType) ->
     frame = ast.parse(f"def frame({', '.join([*code.co_freevars, RUNTIME])}): pass")
     function = frame.body[0]
     assert isinstance(function, ast.FunctionDef)
-    function.body = [statement]
+    # Else the function's own name, and that of its class, would be local to the frame.
+    outer = {name for name in (getattr(node, "name", ""), owner) if name} - {*code.co_freevars}
+    function.body = [*([ast.Global(sorted(outer))] if outer else []), statement]
+    ast.fix_missing_locations(function)
     made = compile(
         frame, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True
     )

@@ -11,7 +11,7 @@ from gradiva.eager.operator import operators
 from gradiva.eager.run import execute
 from gradiva.eager.threads import WorkerPool
 
-from ..conditionals.scopes import predicates_of
+from ..conditionals.scopes import predicates_of, scopes_of
 from ..graph import Edge, Graph, Node, Opaque
 from ..leaves import constant, fused, parameter, random_key
 from ..rewrite import Rewriter, rewrite
@@ -24,21 +24,19 @@ _LARGEST = 1 << 16
 
 def fold(graph: Graph) -> Graph:
     """Constants in place of pure nodes that read only constants; inputs in place of copies."""
-    # What decides on branches stays a node: a constant would be of no branch.
-    deciding = predicates_of(graph.nodes)
-    return rewrite(
-        graph, lambda rewriter, node: None if node in deciding else _rule(rewriter, node)
-    )
+    # What decides on branches, or is of one, stays a node: a constant would be of no branch.
+    fixed = {*predicates_of(graph.nodes), *scopes_of(graph.nodes)}
+    return rewrite(graph, lambda rewriter, node: _rule(rewriter, node, node in fixed))
 
 
-def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
+def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
     if node in rewriter.graph.kept or len(node.type) != 1:
         return None
-    inputs = tuple(edge for edge in rewriter.inputs(node) if edge.argument != "scope")
-    if _changes_nothing(node):
+    inputs = rewriter.inputs(node)
+    if _changes_nothing(node) and not (fixed and inputs[0].node.operator is constant):
         return inputs[0]
     leaf = node.operator in (constant, fused, parameter, random_key)
-    if leaf or node.operator.shape_rule is None or node.operator.random or node.operator.effects or not inputs:
+    if fixed or leaf or node.operator.random or node.operator.effects or not inputs:
         return None
     if any(edge.node.operator is not constant for edge in inputs):
         return None
