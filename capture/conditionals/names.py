@@ -12,7 +12,7 @@ RUNTIME = "__gradiva__"
 RETURNED = "__gradiva_returned__"
 
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_MOST_COPIES = 64
+_MOST_COPIES = 256
 
 
 def walk(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
