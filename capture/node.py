@@ -113,8 +113,8 @@ class DataNode(Value):
 
     def __bool__(self) -> bool:
         self._refuse(
-            "its truth value (in `if`, `while`, `and`, `or`, `not`); where the pipeline is defined "
-            "with `pipeline_def(enable_conditionals=True)`, `if`, `and`, `or` and `not` take symbols"
+            "its truth value (in `if`, `while`, `and`, `or`, `not`); in a pipeline defined with "
+            "`pipeline_def(enable_conditionals=True)`, `if`, `and`, `or` and `not` take symbols"
         )
 
     def __len__(self) -> int:

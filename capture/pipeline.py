@@ -24,8 +24,8 @@ from gradiva.eager.operator import interpreter
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
-from .conditionals.convert import convert
 from .compiler import optimise
+from .conditionals.convert import convert
 from .executor import Executor, Plan
 from .graph import Graph
 from .node import DataNode

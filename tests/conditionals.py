@@ -18,7 +18,7 @@ from gradiva.eager.threads import WorkerPool
 __all__ = ["bits", "feed", "graph_of", "outputs_of", "run"]
 
 
-def feed(values: Sequence[Any], typed: bool = True, **options: Any) -> Any:
+def feed(values: Sequence[Any] | np.ndarray[Any, Any], typed: bool = True, **options: Any) -> Any:
     """One batch, again and again."""
     given = [np.asarray(value) for value in values]
     if typed and given:

@@ -89,7 +89,7 @@ def words(x: Any) -> Any:
     return fn.cast(x, dtype=mode)
 
 
-def one_return(x: Any) -> Any:
+def one_return(x: Any) -> Any:  # noqa: RET503
     if x > 1:
         return x
 
@@ -190,9 +190,7 @@ CASES: list[tuple[Callable[[Any], Any], type[GradivaError], list[str]]] = [
 
 
 @pytest.mark.parametrize(("function", "kind", "texts"), CASES, ids=[c[0].__name__ for c in CASES])
-def test_errors(
-    function: Callable[[Any], Any], kind: type[GradivaError], texts: list[str]
-) -> None:
+def test_errors(function: Callable[[Any], Any], kind: type[GradivaError], texts: list[str]) -> None:
     """The error says what is wrong, and shows the user's own file and line."""
     with pytest.raises(kind) as caught:
         run(graph_of(lambda: function(numbers())))

@@ -66,7 +66,7 @@ class Unusable:
         return f"<no value: {self._problem}>"
 
 
-class Divergent(Exception):
+class DivergentError(Exception):
     """Two values that are no one value: why, and the part of the variable they stand in."""
 
     def __init__(self, problem: str, part: str, expected: str, got: str) -> None:
@@ -75,7 +75,7 @@ class Divergent(Exception):
 
 
 def merge_values(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any) -> Any:
-    """One value of both, leaf by leaf in tuples, lists and dicts. Raises Divergent."""
+    """One value of both, leaf by leaf in tuples, lists and dicts. Raises DivergentError."""
     return _merged(true, false, sides, recorder, "")
 
 
@@ -86,7 +86,7 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
     if kind is type(false):
         if isinstance(true, tuple | list):
             if len(true) != len(false):
-                raise Divergent(
+                raise DivergentError(
                     f"its lengths differ in the branches: {len(true)} and {len(false)}",
                     part, f"{kind.__name__}s of one length", f"{len(true)} and {len(false)} items",
                 )  # fmt: skip
@@ -97,7 +97,7 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
             return kind(*items) if hasattr(kind, "_fields") else kind(items)
         if isinstance(true, dict):
             if set(true) != set(false):
-                raise Divergent(
+                raise DivergentError(
                     "its keys differ in the branches",
                     part, f"the keys {sorted(map(repr, true))}", str(sorted(map(repr, false))),
                 )  # fmt: skip
@@ -109,7 +109,7 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
             return true
     leaves = (DataNode, *_NUMBERS)
     if not (isinstance(true, leaves) and isinstance(false, leaves)):
-        raise Divergent(
+        raise DivergentError(
             "its values in the branches are no samples of one batch",
             part,
             f"the same kind of value in both branches, such as {_kind(true)}",
@@ -121,7 +121,7 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
         if error.expected is None:
             raise
         problem, found = error.problem, error.got
-        raise Divergent(problem, part, error.expected, found) from None
+        raise DivergentError(problem, part, error.expected, found) from None
 
 
 def _same(true: Any, false: Any) -> bool:

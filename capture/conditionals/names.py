@@ -6,7 +6,17 @@ import ast
 import copy
 from collections.abc import Iterator, Sequence
 
-__all__ = ["RETURNED", "RUNTIME", "assigned_names", "assigned_places", "has_own", "put_at", "relocated", "settle", "walk"]
+__all__ = [
+    "RETURNED",
+    "RUNTIME",
+    "assigned_names",
+    "assigned_places",
+    "has_own",
+    "put_at",
+    "relocated",
+    "settle",
+    "walk",
+]
 
 RUNTIME = "__gradiva__"
 RETURNED = "__gradiva_returned__"

@@ -89,15 +89,15 @@ class _Rewriter(ast.NodeTransformer):
 
     # Statements
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if not any(_names_marker(decorator) for decorator in node.decorator_list):
             self.function(node)
         return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:  # noqa: N802
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: N802
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         state, self._in_function = self._in_function, False
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
@@ -105,19 +105,19 @@ class _Rewriter(ast.NodeTransformer):
         self._in_function = state
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         node.target = self.visit(node.target)
         if node.value is not None:
             node.value = self._expression(node.value)
         return node
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         if isinstance(node.target, ast.Name) and node.target.id in self._merged:
             return [_at(node, f"{RUNTIME}.use({node.target.id})"), node]
         return node
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self._count += 1
         name = f"{RUNTIME[:-2]}_if_{self._count}__"
         places = _places(node)
@@ -137,11 +137,11 @@ class _Rewriter(ast.NodeTransformer):
         _fill(second, orelse or [ast.copy_location(ast.Pass(), node)], [before])
         return [_at(node, f"{name} = {RUNTIME}.If(TEST, ({places}))", test), first, second, merged]
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
+    def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._expression(node.iter)
         return self._loop_of(node)
 
-    def visit_While(self, node: ast.While) -> ast.AST:  # noqa: N802
+    def visit_While(self, node: ast.While) -> ast.AST:
         node.test = self._expression(node.test)
         return self._loop_of(node)
 
@@ -152,14 +152,14 @@ class _Rewriter(ast.NodeTransformer):
         node.orelse = self._block(node.orelse)
         return node
 
-    def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_Return(self, node: ast.Return) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         return self._leaving(node, "return", self._ifs)
 
-    def visit_Break(self, node: ast.Break) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_Break(self, node: ast.Break) -> ast.AST | list[ast.stmt]:
         return self._leaving(node, "break", self._ifs[self._loop :])
 
-    def visit_Continue(self, node: ast.Continue) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_Continue(self, node: ast.Continue) -> ast.AST | list[ast.stmt]:
         return self._leaving(node, "continue", self._ifs[self._loop :])
 
     def _leaving(
@@ -171,16 +171,16 @@ class _Rewriter(ast.NodeTransformer):
 
     # Expressions
 
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.function(node)
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and node.id in self._merged and self._in_function:
             return _call(node, "use", ast.copy_location(ast.Name(node.id, ast.Load()), node))
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if self._in_function and not _is_ours(node.func):
             if isinstance(node.func, ast.Attribute) and node.func.end_lineno is not None:
@@ -190,7 +190,7 @@ class _Rewriter(ast.NodeTransformer):
             node.func = _call(node.func, "call", node.func)
         return node
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:  # noqa: N802
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
         if not self._in_function or has_own(node.values[1:], (ast.NamedExpr, *_SUSPENDS)):
             return node
@@ -200,20 +200,20 @@ class _Rewriter(ast.NodeTransformer):
             result = _call(node, function, value, _later(result))
         return result
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:  # noqa: N802
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.op, ast.Not) and self._in_function:
             return _call(node, "not_", node.operand)
         return node
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:  # noqa: N802
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         sides = [node.body, node.orelse]
         if not self._in_function or has_own(sides, (ast.NamedExpr, *_SUSPENDS)):
             return node
         return _call(node, "choose", node.test, *map(_later, sides))
 
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
         inner = has_own(node.comparators, (ast.NamedExpr, *_SUSPENDS))
         if len(node.ops) < 2 or not self._in_function or inner:
@@ -285,7 +285,8 @@ def _places(node: ast.If) -> str:
     """The places that the branches assign to, as the text of arguments."""
     names, others = assigned_names(node.body), assigned_names(node.orelse)
     made = [
-        f"{RUNTIME}.place({_shown(name)!r}, ({names.get(name)}, {others.get(name)}), lambda: {name})"
+        f"{RUNTIME}.place({_shown(name)!r}, ({names.get(name)}, {others.get(name)}), "
+        f"lambda: {name})"
         for name in _targets(node)
     ]
     changed = {*names, *others}

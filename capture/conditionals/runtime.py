@@ -25,7 +25,7 @@ from ..leaves import constant
 from ..node import DataNode
 from . import source
 from .branches import Branch
-from .merging import NOTHING, UNDEFINED, Divergent, Unusable, merge_values
+from .merging import NOTHING, UNDEFINED, DivergentError, Unusable, merge_values
 from .places import Place
 
 __all__ = [
@@ -123,8 +123,12 @@ class If:
             if true is false and not place.is_name:
                 return UNDEFINED
             if true is false:
-                return Unusable(f"`{name}` has no value after this condition", location, undefined=True)
-            side, line = ("is not", place.lines[0]) if false is UNDEFINED else ("is", place.lines[1])
+                return Unusable(
+                    f"`{name}` has no value after this condition", location, undefined=True
+                )
+            side, line = (
+                ("is not", place.lines[0]) if false is UNDEFINED else ("is", place.lines[1])
+            )
             return Unusable(
                 f"`{name}` has a value in one branch only ({_line(line)}); give it one where the "
                 f"condition {side} true, or before",
@@ -137,7 +141,7 @@ class If:
             )
         try:
             return merge_values(true, false, self._branches, self._recorder)
-        except Divergent as error:
+        except DivergentError as error:
             return Unusable(
                 f"`{name}{error.part}` ({_line(place.lines[0])}, and {_line(place.lines[1])} in "
                 f"the other branch): {error.problem}",
@@ -218,7 +222,7 @@ def _pick(test: DataNode, true: Callable[[], Any], false: Callable[[], Any], wha
             found.append(make())
     try:
         return merge_values(found[0], found[1], sides, recorder)
-    except Divergent as error:
+    except DivergentError as error:
         raise OperatorTypeError(
             f"the two values: {error.problem}" if not error.part else
             f"the two values at {error.part}: {error.problem}",
@@ -267,6 +271,9 @@ def chain(left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:
     return and_(result, lambda: chain(right, *more)) if more else result
 
 
+_CALL = "__call__"
+
+
 def call(function: Any) -> Any:
     """What to call in place of a function: a function of the user's, rewritten too."""
     if isinstance(function, FunctionType):
@@ -278,13 +285,10 @@ def call(function: Any) -> Any:
         return function
     if isinstance(function, functools.partial):
         return functools.partial(call(function.func), *function.args, **function.keywords)
-    if function in _TAKING_FUNCTIONS if isinstance(function, type) else False:
+    if function is map or function is filter:
         return lambda first, *rest: function(call(first), *rest)
     if not isinstance(function, type):
-        inner = getattr(type(function), "__call__", None)
-        if isinstance(inner, FunctionType) and source.is_users(inner):
-            return MethodType(source.converted(inner), function)
+        method = getattr(type(function), _CALL, None)
+        if isinstance(method, FunctionType) and source.is_users(method):
+            return MethodType(source.converted(method), function)
     return function
-
-
-_TAKING_FUNCTIONS = (map, filter)

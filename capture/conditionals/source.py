@@ -1,7 +1,6 @@
 """From a function of the user's to the same function rewritten: its source, closure and globals."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -149,8 +148,8 @@ def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[Foun
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             if first == code.co_firstlineno:
                 yield node, owner
-        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>":
-            if node.lineno == code.co_firstlineno:
+        elif isinstance(node, ast.Lambda):
+            if (node.lineno, "<lambda>") == (code.co_firstlineno, code.co_name):
                 yield node, owner
         yield from _candidates(node, code, node.name if isinstance(node, ast.ClassDef) else owner)
 
@@ -164,7 +163,9 @@ def _is_source(found: Found, code: CodeType) -> bool:
     names = made.co_names, made.co_varnames, made.co_freevars, made.co_code
     same = names == (code.co_names, code.co_varnames, code.co_freevars, code.co_code)
     # Constants as text: 1, 1.0 and True are equal; nested code has other names around it.
-    plain = [[repr(one) for one in c.co_consts if not isinstance(one, CodeType)] for c in (made, code)]
+    plain = [
+        [repr(one) for one in c.co_consts if not isinstance(one, CodeType)] for c in (made, code)
+    ]
     return same and plain[0] == plain[1]
 
 

@@ -19,9 +19,7 @@ from .scopes import Scope, Selection
 __all__ = ["join", "part"]
 
 
-def part(
-    node: Node, outer: Scope | None, selection: Selection, values: Any
-) -> tuple[Batch, Batch]:
+def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
     """What a `split` gives, which stands in the scope `outer`."""
     edge, predicate = node.inputs
     selection.mask(predicate, values)

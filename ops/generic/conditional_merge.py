@@ -6,6 +6,7 @@ A program runs it, not `execute`: its inputs are batches of other sizes than its
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,12 @@ def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> Sam
     Returns the samples in their old order. Raises OperatorTypeError where the branches differ.
     """
     require_scalar(predicate, "a condition")
-    return SampleType(*[_agree(name, true, false) for name in ("dtype", "ndim", "layout")])
+    return SampleType(
+        _agree("dtype", true, false),
+        _agree("ndim", true, false),
+        _agree("layout", true, false),
+        true.device,
+    )
 
 
 merge = OperatorBase(_merge, "_conditional.merge", (3, 3))
@@ -37,7 +43,7 @@ merge = OperatorBase(_merge, "_conditional.merge", (3, 3))
 _WORDS = {"dtype": "dtypes", "ndim": "ranks", "layout": "layouts"}
 
 
-def _agree(name: str, true: SampleType, false: SampleType) -> object:
+def _agree(name: str, true: SampleType, false: SampleType) -> Any:
     one, other = getattr(true, name), getattr(false, name)
     if one is None or other is None:
         return other if one is None else one

@@ -80,8 +80,8 @@ def arguments_in_branches(fn: Any) -> Any:
     images = _images(fn)
     x, y = _numbers(fn)
     if x > y:
-        images = fn.flip(images, horizontal=x > 2, vertical=y)
-    return images, fn.crop(images, crop_h=8 if True else x, crop_w=8)
+        images = fn.flip(images, horizontal=x - 2, vertical=y)
+    return images, fn.crop(images, crop_h=x * 0.0 + 8.0, crop_w=8)
 
 
 def sources_in_branches(fn: Any) -> Any:
@@ -154,7 +154,7 @@ def undefined(fn: Any) -> Any:
     return z
 
 
-def one_return(fn: Any) -> Any:
+def one_return(fn: Any) -> Any:  # noqa: RET503
     x, y = _numbers(fn)
     if x > y:
         return x
@@ -162,9 +162,8 @@ def one_return(fn: Any) -> Any:
 
 def lengths_differ(fn: Any) -> Any:
     x, y = _numbers(fn)
-    z: Any
     if x > y:
-        z = (x, y)
+        z: Any = (x, y)
     else:
         z = (x,)
     return z[0]
