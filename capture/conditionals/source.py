@@ -144,13 +144,14 @@ Found = tuple[ast.FunctionDef | ast.Lambda, str]
 def _candidates(tree: ast.AST, code: CodeType, owner: str = "") -> Iterator[Found]:
     """The functions that stand where the code says."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            if first == code.co_firstlineno:
-                yield node, owner
+        place = None
+        if isinstance(node, ast.FunctionDef):
+            place = min([node.lineno, *(one.lineno for one in node.decorator_list)]), node.name
         elif isinstance(node, ast.Lambda):
-            if (node.lineno, "<lambda>") == (code.co_firstlineno, code.co_name):
-                yield node, owner
+            place = node.lineno, "<lambda>"
+        if place == (code.co_firstlineno, code.co_name):
+            assert isinstance(node, ast.FunctionDef | ast.Lambda)
+            yield node, owner
         yield from _candidates(node, code, node.name if isinstance(node, ast.ClassDef) else owner)
 
 
