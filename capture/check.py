@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from gradiva.ops.generic.conditional_split import split
+
+from .conditionals.scopes import ScopeError, is_anchored, scopes_of
 from .graph import Graph, Node
 from .leaves import constant, fused, parameter, random_key
 from .presize import HINT
@@ -30,7 +33,7 @@ def check(graph: Graph) -> Graph:
                 raise GraphError(f"{where}: uses {edge.node.operator.name} before it was made")
             if not 0 <= edge.output < len(edge.node.type):
                 raise GraphError(f"{where}: uses an output that does not exist")
-            if edge.argument not in (None, "key", "source", *node.operator.arguments):
+            if edge.argument not in (None, "key", "source", "scope", *node.operator.arguments):
                 raise GraphError(f"{where}: feeds an unknown argument {edge.argument}")
         known = {*node.operator.arguments, *_OWN}
         for name, value in node.attributes:
@@ -50,10 +53,25 @@ def check(graph: Graph) -> Graph:
             if infer(node.operator, edges, given) != node.type:
                 raise GraphError(f"{where}: the type rule does not give the type it has")
         seen.add(node)
+    _check_scopes(graph)
     for edge in graph.outputs:
         if edge.node not in seen or not 0 <= edge.output < len(edge.node.type):
             raise GraphError("an output of the graph is not an output of one of its nodes")
     return graph
+
+
+def _check_scopes(graph: Graph) -> None:
+    """No node reads values of two branches, and no output is one of a branch."""
+    try:
+        scopes = scopes_of(graph.nodes)
+    except ScopeError as error:
+        raise GraphError(str(error)) from None
+    for edge in graph.outputs:
+        if edge.node in scopes or edge.node.operator is split:
+            raise GraphError(f"an output of {edge.node.operator.name} is one of a branch")
+    for node in graph.nodes:
+        if node.operator is fused and is_anchored(node):
+            raise GraphError("a fused group without an input")
 
 
 def _check_members(group: Node, where: str) -> None:

@@ -9,44 +9,14 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Int64Array
 from gradiva.eager.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.tolerance import keep_rows
 
 from .graph import Graph, Node
 
-__all__ = ["Made", "Rows", "deliver", "drop_inside", "drops", "hold", "in_step"]
+__all__ = ["Made", "deliver", "drop_inside", "drops", "hold", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
-
-
-class Rows:
-    """Which samples of a step are left, while its program runs.
-
-    size: how many; lost: takes those that the operator which runs now has left out, as indices
-    among the samples that were left before.
-    """
-
-    __slots__ = ("_left", "lost", "size")
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.lost: list[int] = []
-        self._left: Int64Array | None = None
-
-    def of(self, positions: Int64Array) -> Int64Array:
-        """The positions that are left, out of those of the whole step."""
-        return positions if self._left is None else positions[self._left]
-
-    def drop(self, values: Values) -> None:
-        """The lost samples leave all values."""
-        kept = np.delete(np.arange(self.size), self.lost)
-        for place, batch in values.items():
-            if len(batch) == self.size:
-                values[place] = keep_rows(batch, kept)
-        self._left = kept if self._left is None else self._left[kept]
-        self.size = len(kept)
-        self.lost.clear()
 
 
 def drop_inside(

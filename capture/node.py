@@ -134,7 +134,10 @@ class DataNode(Value):
         )
 
     def __bool__(self) -> bool:
-        self._refuse("its truth value (in `if`, `while`, `and`, `or`, `not`)")
+        self._refuse(
+            "its truth value (in `if`, `while`, `and`, `or`, `not`); in a pipeline defined with "
+            "`pipeline_def(enable_conditionals=True)`, `if`, `and`, `or` and `not` take symbols"
+        )
 
     def __len__(self) -> int:
         self._refuse("its length")

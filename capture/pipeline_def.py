@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from gradiva.eager.errors import OperatorTypeError, user_location
 
+from .conditionals.convert import convert
 from .definition import Definition
 from .options import PipelineOptions
 from .pipeline import Pipeline
@@ -32,7 +33,12 @@ class PipelineFactory(Generic[P]):
 
     __name__: str
 
-    def __init__(self, function: Callable[P, Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        function: Callable[P, Any],
+        options: dict[str, Any],
+        enable_conditionals: bool = False,
+    ) -> None:
         parameters = inspect.signature(function).parameters
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
             raise OperatorTypeError(
@@ -50,6 +56,7 @@ class PipelineFactory(Generic[P]):
             )
         self.function = function
         self.options = options
+        self.enable_conditionals = enable_conditionals
         self._own = frozenset(parameters)
         functools.update_wrapper(self, function)
 
@@ -60,26 +67,37 @@ class PipelineFactory(Generic[P]):
                 options[name] = kwargs.pop(name)
         pipe = Pipeline(**options)
         pipe._recorder.title = self.function.__name__
-        pipe._define(lambda: self.function(*args, **kwargs), self.function.__qualname__)
+        function = convert(self.function) if self.enable_conditionals else self.function
+        pipe._define(lambda: function(*args, **kwargs), self.function.__qualname__)
         return pipe
 
 
 @overload
-def pipeline_def(fn: Callable[P, Any]) -> PipelineFactory[P]: ...
+def pipeline_def(
+    fn: Callable[P, Any], *, enable_conditionals: bool = False
+) -> PipelineFactory[P]: ...
 @overload
 def pipeline_def(
-    fn: None = None, **pipeline_kwargs: Unpack[PipelineOptions]
+    fn: None = None,
+    *,
+    enable_conditionals: bool = False,
+    **pipeline_kwargs: Unpack[PipelineOptions],
 ) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
-def pipeline_def(fn: Any = None, **pipeline_kwargs: Any) -> Any:
+def pipeline_def(
+    fn: Any = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Any:
     """Turn a function that calls operators into a maker of pipelines.
 
     The function is called once per pipeline, while its calls are recorded; what it returns are the
     outputs. Keyword arguments are those of `Pipeline`.
+
+    enable_conditionals: let `if`, `and`, `or`, `not` and `a if c else b` take symbols of scalars:
+    each sample goes its own way. It holds for the functions of the user's that are called, too.
     """
     if fn is None:
-        return lambda function: PipelineFactory(function, pipeline_kwargs)
+        return lambda function: PipelineFactory(function, pipeline_kwargs, enable_conditionals)
     if not callable(fn):
         raise OperatorTypeError(
             operator="pipeline_def", expected="a function", got=repr(fn), location=user_location()
         )
-    return PipelineFactory(fn, pipeline_kwargs)
+    return PipelineFactory(fn, pipeline_kwargs, enable_conditionals)

@@ -4,7 +4,7 @@ that shares the work on each node with a pool."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,13 @@ from gradiva.eager.rng import RandomKey
 from gradiva.eager.run import execute
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.threads import WorkerPool
+from gradiva.ops.generic.conditional_merge import merge
+from gradiva.ops.generic.conditional_split import split
 
-from .dropping import Rows, drop_inside
-from .graph import Graph, Node, Opaque
+from .conditionals.scopes import Selection, scopes_of
+from .conditionals.turns import join, part
+from .dropping import drop_inside
+from .graph import Edge, Graph, Node, Opaque
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
 from .statistics import MemoryStatistics
@@ -29,6 +33,18 @@ Outputs = tuple[Batch, ...]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 Values = dict[tuple[Node, int], Batch]
 Keys = Sequence[tuple[Any, Any]]
+
+
+class _Turn(NamedTuple):
+    """What one run of a program works on: see `Program.run`."""
+
+    values: Values
+    size: int
+    positions: dict[Any, Positions]
+    seed: int
+    pool: WorkerPool
+    keys: Keys
+    selection: Selection
 
 
 class Program:
@@ -45,6 +61,7 @@ class Program:
         ]
         self.acts = any(node.operator.effects for node in self._steps)
         """Whether its runs must follow each other, because they have effects."""
+        self._scopes = scopes_of(graph.nodes)
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are noted; None for nowhere."""
@@ -79,86 +96,78 @@ class Program:
         samples, they leave all values, and the outputs are smaller.
         """
         recording, began = trace.active, 0
-        rows = Rows(size)
+        turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes))
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
             if recording is not None:
                 began = recording.start(_title(node))
             try:
-                outputs = self._call(node, values, rows, positions, seed, pool, keys)
+                outputs = self._call(node, turn)
             except GradivaError as error:
+                if error.sample is not None:
+                    error.sample = turn.selection.number(self._scopes.get(node), error.sample)
                 raise self.locate(error, node) from error.__cause__
             if recording is not None:
                 recording.call(pool, "operator", _title(node), began, outputs)
             if self.statistics is not None:
                 self.statistics.record(node, outputs)
-            if rows.lost:
-                rows.drop(values)
+            if turn.selection.lost:
+                turn.selection.drop(self._scopes.get(node), values)
             for output, batch in enumerate(outputs):
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
         return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
 
-    def _call(
-        self,
-        node: Node,
-        values: Values,
-        rows: Rows,
-        all_positions: dict[Any, Positions],
-        seed: int,
-        pool: WorkerPool,
-        keys: Keys,
-    ) -> Outputs:
-        size = rows.size
+    def _call(self, node: Node, turn: _Turn) -> Outputs:
+        scope = self._scopes.get(node)
+        size = turn.selection.count(scope)
         if node.operator is constant:
             return (_constant(node, size),)
         if node.operator is fused:
-            return self._group(node, values, rows, all_positions, seed, pool, keys)
-        inputs, given = resolve(node, values)
-        key, positions = None, all_positions[None]
+            return self._group(node, turn, size)
+        if node.operator is split:
+            return part(node, scope, turn.selection, turn.values)
+        if node.operator is merge:
+            return (join(node, scope, turn.selection, turn.values, turn.pool),)
+        pool = turn.pool
+        inputs, given = resolve(node, turn.values, size)
+        key, positions = None, turn.positions[None]
         for edge in node.inputs:
             if edge.argument == "key":
-                key, positions = _drawn(edge.node, seed, keys, all_positions)
+                key, positions = self._drawn(edge.node, turn)
         if node.operator.random:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             if node.attribute("shared") and size:
-                positions = positions if own is None else own
+                if own is None or scope is not None:
+                    # The value of the whole batch, whoever of it is here.
+                    own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
                 inputs = tuple(_repeat(batch, 1) for batch in inputs)
                 given = {
                     name: _repeat(value, 1) if isinstance(value, Batch) else value
                     for name, value in given.items()
                 }
-                outputs = execute(node.operator, inputs, given, 1, pool, key, positions[:1])
+                outputs = execute(node.operator, inputs, given, 1, pool, key, own[:1])
                 return tuple(_repeat(batch, size) for batch in outputs)
-            positions = rows.of(positions) if own is None else own
-        return execute(node.operator, inputs, given, size, pool, key, positions, rows.lost)
+            positions = positions if own is None else own
+        lost = turn.selection.lost
+        return execute(node.operator, inputs, given, size, pool, key, positions, lost)
 
-    def _group(
-        self,
-        node: Node,
-        values: Values,
-        rows: Rows,
-        positions: dict[Any, Positions],
-        seed: int,
-        pool: WorkerPool,
-        keys: Keys,
-    ) -> Outputs:
+    def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
-        size = rows.size
         for member in node.members:
             for edge in member.inputs:
                 if edge.node.operator is not parameter:
                     continue
                 outer = node.inputs[edge.node.attribute("number")]
                 if outer.node.operator is random_key:
-                    own_key, whole = _drawn(outer.node, seed, keys, positions)
-                    drawn[edge.node] = own_key, rows.of(whole)
+                    drawn[edge.node] = self._drawn(outer.node, turn)
                 else:
-                    inside[edge.node, edge.output] = values[outer.node, outer.output]
+                    inside[edge.node, edge.output] = _value(outer, turn.values, size)
+        pool = turn.pool
         try:
             return (run_group(node.members, inside, drawn, size, pool, self.locate),)
         except UnfitError:
@@ -169,7 +178,7 @@ class Program:
                 (None, None),
             )
             try:
-                inputs, given = resolve(member, inside)
+                inputs, given = resolve(member, inside, size)
                 first = inputs[0].positions
                 own = own if first is None else first
                 lost: list[int] = []
@@ -177,12 +186,27 @@ class Program:
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
             if lost:  # of the decoder: no other member leaves out samples
-                rows.lost.extend(lost)
+                turn.selection.lost.extend(lost)
                 size = drop_inside(lost, size, inside, drawn)
             inside[member, 0] = batch
             if self.statistics is not None:
                 self.statistics.record(member, (batch,))
         return (batch,)
+
+    def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
+        """The key that a `random_key` node stands for, and the positions of its samples; `whole`:
+        of all samples of the step, also of those that left it, not of its branch alone."""
+        slot, own = node.attribute("slot"), node.attribute("seed")
+        if slot is not None:
+            key, positions = turn.keys[slot]
+        else:
+            positions = turn.positions[None]
+            for source in node.inputs:
+                positions = turn.positions.get(source.node, positions)
+            key = RandomKey(turn.seed if own is None else own, node.attribute("number"))
+        if not whole:
+            positions = turn.selection.of(positions, self._scopes.get(node))
+        return key, positions
 
     def locate(self, error: GradivaError, node: Node) -> GradivaError:
         """The error with the node's name and the user's line, unless it has them already."""
@@ -195,7 +219,7 @@ class Program:
         return error.complete(location=lines[0] if lines else None)
 
 
-def resolve(node: Node, values: Values) -> tuple[Outputs, dict[str, Any]]:
+def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, Any]]:
     """The inputs of a node, and the arguments that were given to it."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, Opaque) else value
@@ -205,25 +229,18 @@ def resolve(node: Node, values: Values) -> tuple[Outputs, dict[str, Any]]:
     inputs: list[Batch] = []
     for edge in node.inputs:
         if edge.argument is None:
-            inputs.append(values[edge.node, edge.output])
+            inputs.append(_value(edge, values, size))
         elif edge.argument in node.operator.arguments:
-            given[edge.argument] = values[edge.node, edge.output]
+            given[edge.argument] = _value(edge, values, size)
     return tuple(inputs), given
 
 
-def _drawn(
-    node: Node, seed: int, keys: Keys, all_positions: dict[Any, Positions]
-) -> tuple[RandomKey, Positions]:
-    """The key that a `random_key` node stands for, and the positions of its samples."""
-    slot = node.attribute("slot")
-    if slot is not None:
-        key, positions = keys[slot]
-        return key, positions
-    positions = all_positions[None]
-    for source in node.inputs:
-        positions = all_positions.get(source.node, positions)
-    own = node.attribute("seed")
-    return RandomKey(seed if own is None else own, node.attribute("number")), positions
+def _value(edge: Edge, values: Values, size: int) -> Batch:
+    """The batch of an edge; a constant has as many samples as its reader."""
+    batch = values[edge.node, edge.output]
+    if len(batch) != size and edge.node.operator is constant:
+        return _constant(edge.node, size)
+    return batch
 
 
 def _title(node: Node) -> str:

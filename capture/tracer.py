@@ -25,6 +25,7 @@ from gradiva.eager.source import SourceOperator
 from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value
 
+from .conditionals.branches import Branches
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque
 from .leaves import constant, parameter, random_key
 from .node import BatchSize, DataNode
@@ -45,6 +46,7 @@ class Recorder:
 
     def __init__(self, title: str = "graph") -> None:
         self._builder = GraphBuilder(title)
+        self.branches = Branches(self._builder)
         self._random_calls: dict[RNG | None, int] = {}
         self._effects = 0
         self._parameters = 0
@@ -89,6 +91,8 @@ class Recorder:
         if operator.random:
             edges.append(Edge(self._key(common), 0, "key"))
             attributes["shared"] = self._shared(operator, inputs, edges, common)
+        elif not isinstance(operator, SourceOperator):
+            edges += self.branches.anchor(edges)
         return self._record(operator, tuple(edges), attributes, types, common)
 
     def _record(
@@ -116,6 +120,7 @@ class Recorder:
             common.get("name"),
             bool(common.get("preserve", False)),
         )
+        self.branches.own(node)
         if isinstance(operator, SourceOperator):
             # As in a loop: the source that was read last gives the positions, and calls are
             # numbered anew.
@@ -130,7 +135,7 @@ class Recorder:
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
-            return value.edge
+            return self.branches.bring(value.edge)
         try:
             return Edge(self._constant(value), 0)
         except GradivaError as error:
@@ -179,7 +184,8 @@ class Recorder:
             if rng is not None:
                 attributes["seed"] = rng.seed
         source = () if self._source is None else (Edge(self._source, 0, "source"),)
-        return self._builder.add(random_key, source, attributes, (SampleType(None, 0, ""),))
+        edges = (*source, *self.branches.anchor())
+        return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
 
     def _shared(
         self,
@@ -206,6 +212,15 @@ class Recorder:
         """Keep a node that no output needs."""
         self._builder.keep(node)
 
+    def add(
+        self, operator: OperatorBase, edges: tuple[Edge, ...], where: Location | None, origin: str
+    ) -> DataNode:
+        """A node that no call of the user's stands for, in the branch in force."""
+        types = infer(operator, edges, {})
+        node = self._builder.add(operator, edges, {}, types, where)
+        self.branches.own(self._builder.describe(node, (), origin))
+        return DataNode(Edge(node, 0), self)
+
     def locations_of(self, node: Node) -> tuple[Location, ...]:
         return tuple(self._builder._locations.get(node, ()))
 
@@ -220,7 +235,7 @@ class Recorder:
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
-            return value
+            return DataNode(self.branches.bring(value.edge), self)
         try:
             return DataNode(Edge(self._constant(value), 0), self)
         except GradivaError as error:

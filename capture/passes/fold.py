@@ -12,6 +12,7 @@ from gradiva.eager.run import execute
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import forgives
 
+from ..conditionals.scopes import predicates_of, scopes_of
 from ..graph import Edge, Graph, Node, Opaque
 from ..leaves import constant, fused, parameter, random_key
 from ..rewrite import Rewriter, rewrite
@@ -24,18 +25,21 @@ _LARGEST = 1 << 16
 
 def fold(graph: Graph) -> Graph:
     """Constants in place of pure nodes that read only constants; inputs in place of copies."""
-    return rewrite(graph, _rule)
+    # What decides on branches, or is of one, stays a node: a constant would be of no branch.
+    fixed = {*predicates_of(graph.nodes), *scopes_of(graph.nodes)}
+    return rewrite(graph, lambda rewriter, node: _rule(rewriter, node, node in fixed))
 
 
-def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
+def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
     if node in rewriter.graph.kept or len(node.type) != 1:
         return None
     inputs = rewriter.inputs(node)
-    if _changes_nothing(node):
+    if _changes_nothing(node) and not (fixed and inputs[0].node.operator is constant):
         return inputs[0]
     leaf = node.operator in (constant, fused, parameter, random_key)
     if (
-        leaf
+        fixed
+        or leaf
         or forgives(dict(node.attributes))
         or node.operator.random
         or node.operator.effects

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gradiva.eager.pixelwise import Pixelwise
 from gradiva.eager.stages import Images, Planes, Reindex, Rows
 
+from ..conditionals.scopes import is_anchored
 from ..graph import Edge, Graph, Members, Node
 from ..leaves import fused, parameter
 from ..rewrite import Rewriter, rewrite
@@ -51,7 +52,7 @@ def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
     """Whether this is of these kinds, or a group: the members of a group are."""
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
     fits = bool(node.members) or isinstance(node.operator.stage, kinds)
-    return fits and single and not node.operator.effects
+    return fits and single and not (node.operator.effects or is_anchored(node))
 
 
 def _is_chain(nodes: Sequence[Node]) -> bool:

@@ -11,6 +11,7 @@ from gradiva.ops.image.crop_window import LAYOUTS
 from gradiva.ops.image.flip import flip
 from gradiva.ops.image.normalize_pixels import normalize_pixels
 
+from ..conditionals.scopes import is_anchored
 from ..graph import Edge, Graph, Node
 from ..rewrite import Rewriter, rewrite
 
@@ -29,6 +30,8 @@ def lower(graph: Graph) -> Graph:
 
 def _crop_mirror_normalize(rewriter: Rewriter, node: Node) -> Edge | None:
     if node.operator is not crop_mirror_normalize or node in rewriter.graph.kept:
+        return None
+    if is_anchored(node):
         return None
     source = node.inputs[0]
     layout = source.node.type[source.output].layout

@@ -6,6 +6,7 @@ from gradiva.eager.pixelwise import Pixelwise
 from gradiva.eager.stages import Reindex
 from gradiva.ops.image.flip import flip
 
+from ..conditionals.scopes import is_anchored
 from ..graph import Edge, Graph, Node
 from ..rewrite import Rewriter, rewrite
 from ..tracer import infer
@@ -27,6 +28,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
         return None
     inner = node.inputs[0].node
     if not isinstance(inner.operator.stage, Pixelwise) or not rewriter.used_once(inner):
+        return None
+    if is_anchored(inner):
         return None
     if node.attribute("out_of_bounds_policy") == "pad" or node.attribute("dtype") is not None:
         return None  # what is filled in, or converted, must not pass the other operator

@@ -1,5 +1,6 @@
 """`Pipeline` and `pipeline_def`, under the module name that scripts import."""
 
+from gradiva.capture.conditionals.source import do_not_convert
 from gradiva.capture.node import DataNode
 from gradiva.capture.options import OperatorConcurrency, StreamPolicy
 from gradiva.capture.pipeline import Pipeline
@@ -11,6 +12,7 @@ __all__ = [
     "OperatorConcurrency",
     "Pipeline",
     "StreamPolicy",
+    "do_not_convert",
     "experimental",
     "pipeline_def",
 ]

@@ -1,0 +1,66 @@
+"""Splits and merges while a program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.run import Call
+from gradiva.eager.threads import WorkerPool
+from gradiva.ops.generic.conditional_merge import merge, merge_batches
+from gradiva.ops.generic.conditional_split import select
+
+from ..graph import Edge, Node
+from ..leaves import constant
+from .scopes import Scope, Selection
+
+__all__ = ["join", "part"]
+
+
+def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> tuple[Batch, Batch]:
+    """What a `split` gives, which stands in the scope `outer`."""
+    edge, predicate = node.inputs
+    selection.mask(predicate, values)
+    size = selection.count(outer)
+    batch = _value(edge, values, size)
+    true, false = (
+        select(batch, selection.chosen(Scope(predicate.node, predicate.output, side, outer)))
+        for side in (0, 1)
+    )
+    return true, false
+
+
+def join(
+    node: Node, outer: Scope | None, selection: Selection, values: Any, pool: WorkerPool
+) -> Batch:
+    """What a `merge` gives. Raises OperatorTypeError where the branches do not fit."""
+    predicate = node.inputs[2]
+    mask = selection.mask(predicate, values)
+    true, false = (
+        _value(
+            edge,
+            values,
+            selection.count(Scope(predicate.node, predicate.output, side, outer)),
+        )
+        for side, edge in enumerate(node.inputs[:2])
+    )
+
+    def run(copy: Callable[[int], None], target: Batch) -> None:
+        def copy_all(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                copy(sample)
+
+        call = Call(merge, (), {}, len(mask), pool)
+        call.outputs = (target,)
+        call.for_samples(copy_all)
+
+    return merge_batches(true, false, mask, node.type[0], run)
+
+
+def _value(edge: Edge, values: Any, size: int) -> Batch:
+    batch: Batch = values[edge.node, edge.output]
+    if edge.node.operator is constant and len(batch) != size:
+        return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
+    return batch

@@ -1,0 +1,30 @@
+"""What the operators of conditionals share: values that can be asked whether they are true."""
+
+from __future__ import annotations
+
+from gradiva.eager.dtypes import bool_
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.value import SampleType
+
+__all__ = ["require_boolean", "require_scalar"]
+
+
+def require_scalar(type: SampleType, what: str) -> None:
+    """Refuse samples with axes: they are neither true nor false. Raises OperatorTypeError."""
+    if type.ndim not in (None, 0):
+        raise OperatorTypeError(
+            f"{what} is one value per sample; of arrays, make one value (such as a part of them)",
+            expected="scalars (0-D samples)",
+            got=f"{type.ndim}-D samples",
+        )
+
+
+def require_boolean(type: SampleType, what: str) -> None:
+    """Refuse what is no scalar bool. Raises OperatorTypeError."""
+    require_scalar(type, what)
+    if type.dtype not in (None, bool_):
+        raise OperatorTypeError(
+            f"{what} is a bool; compare (x != 0), or combine bits with & and |",
+            expected="bool",
+            got=str(type.dtype),
+        )
