@@ -179,7 +179,7 @@ class PipelineIterator:
         self._done += 1
         return [
             {
-                name: self._convert(batch if cut is None else batch.select(range(cut)))
+                name: self._convert(name, batch if cut is None else batch.select(range(cut)))
                 for name, batch in zip(self._names, batches, strict=True)
             }
             for batches, cut in zip(outputs, map(self._last_size, range(len(outputs))), strict=True)
@@ -220,8 +220,8 @@ class PipelineIterator:
         self._done = 0
         self._epoch += 1
 
-    def _convert(self, batch: Batch) -> Any:
-        """What is handed out for a batch: one array with a leading batch axis."""
+    def _convert(self, name: Any, batch: Batch) -> Any:
+        """What is handed out for a batch of the output `name`: one array with a leading axis."""
         return batch.as_array()
 
 

@@ -18,5 +18,5 @@ class DALIGenericIterator(PipelineIterator):
 class DALIRaggedIterator(PipelineIterator):
     """Like DALIGenericIterator, for samples of different shapes: lists of arrays."""
 
-    def _convert(self, batch: Batch) -> Any:
+    def _convert(self, name: Any, batch: Batch) -> Any:
         return batch.arrays()

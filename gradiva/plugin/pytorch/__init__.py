@@ -1,6 +1,21 @@
-"""Functions on torch tensors as operators: `fn.torch_python_function`, `TorchPythonFunction`."""
+"""Torch: iterators for training loops, and functions on torch tensors as operators."""
 
+from gradiva.capture.iteration import LastBatchPolicy
 from gradiva.plugin.pytorch import fn
 from gradiva.plugin.pytorch.function import TorchPythonFunction
+from gradiva.plugin.pytorch.iterators import (
+    DALIClassificationIterator,
+    DALIGenericIterator,
+    DALIRaggedIterator,
+    feed_ndarray,
+)
 
-__all__ = ["TorchPythonFunction", "fn"]
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIRaggedIterator",
+    "LastBatchPolicy",
+    "TorchPythonFunction",
+    "feed_ndarray",
+    "fn",
+]
