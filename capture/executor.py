@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import trace
+from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
@@ -45,7 +47,14 @@ class Plan:
     `read` is for one thread; `compute` may be called by several, each with what was read for it.
     """
 
-    def __init__(self, graph: Graph, batch_size: int, seed: int, pool: WorkerPool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        batch_size: int,
+        seed: int,
+        pool: WorkerPool,
+        processes: ProcessPool | None = None,
+    ) -> None:
         self.graph = graph
         self.program = Program(graph)
         self.batch_size = batch_size
@@ -56,6 +65,15 @@ class Plan:
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
+        self.processes = processes
+        self._kept: dict[Node, tuple[Batch, ...]] = {}
+        if processes is not None:
+            for node, source in self.sources.items():
+                try:
+                    source.employ(processes, batch_size)
+                except GradivaError as error:
+                    raise self.program.locate(error, node) from error.__cause__
+            processes.start()
 
     def _open(self, node: Node, operator: SourceOperator[Any]) -> Source:
         given = {
@@ -95,11 +113,12 @@ class Plan:
         failure: BaseException | None = None
         size: int | None = None
         recording, began = trace.active, 0
+        kept, self._kept = self._kept, {}
         for node, source in self.sources.items():
             if recording is not None:
                 began = recording.start(node.operator.name)
             try:
-                batches = source.read(self.batch_size, pool)
+                batches = kept.get(node) or source.read(self.batch_size, pool)
             except GradivaError as error:
                 failure = failure or self.program.locate(error, node)
                 continue
@@ -108,6 +127,7 @@ class Plan:
                 continue
             if recording is not None:
                 recording.call(self.pool, "source", node.operator.name, began, batches)
+            self._kept[node] = batches
             for output, batch in enumerate(batches):
                 values[node, output] = batch
             read = len(batches[0])
@@ -122,7 +142,10 @@ class Plan:
                 )
             size = read if size is None else size
         if failure is not None:
+            # The source that failed will be asked for the same again: the others have theirs.
+            self._kept = self._kept if getattr(failure, "again", False) else {}
             raise failure
+        self._kept = {}
         return self.batch_size if size is None else size
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
@@ -136,6 +159,7 @@ class Plan:
         return found
 
     def reset(self) -> None:
+        self._kept = {}
         for source in self.sources.values():
             source.reset()
 
@@ -304,6 +328,8 @@ class Executor:
             self._closed = True
             self._changed.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
+        if self.plan.processes is not None:
+            self.plan.processes.close()
         if self._scheduler not in (None, threading.current_thread()):
             assert self._scheduler is not None
             self._scheduler.join(timeout)

@@ -21,6 +21,7 @@ from gradiva.eager.errors import (
     user_location,
 )
 from gradiva.eager.operator import interpreter
+from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.threads import WorkerPool, default_num_threads
 
@@ -51,6 +52,9 @@ class PipelineOptions(TypedDict, total=False):
     exec_pipelined: bool
     prefetch_queue_depth: int
     exec_async: bool
+    py_num_workers: int
+    py_start_method: str
+    py_callback_pickler: Any
 
 
 class Pipeline:
@@ -63,6 +67,9 @@ class Pipeline:
     seed of the default generator, so that the pipeline agrees with dynamic mode.
     exec_pipelined, exec_async: False for either runs the graph in the caller's thread, when asked.
     prefetch_queue_depth: batches that are made ahead.
+    py_num_workers: processes for the external sources that are `parallel`; 0 for none, then they
+    work in a thread. py_start_method: "fork", "spawn" or "forkserver". py_callback_pickler: for the
+    last two, a module with `dumps` and `loads`, or a tuple of it and keyword arguments for both.
 
     Raises OperatorValueError or OperatorTypeError for arguments that make no sense. Usually made
     by a function decorated with `pipeline_def`; by hand: `with pipe: pipe.set_outputs(...)`.
@@ -77,6 +84,10 @@ class Pipeline:
         exec_pipelined: bool = True,
         prefetch_queue_depth: int = 2,
         exec_async: bool = True,
+        *,
+        py_num_workers: int = 1,
+        py_start_method: str = "fork",
+        py_callback_pickler: Any = None,
     ) -> None:
         self._batch_size = _positive("batch_size", batch_size)
         self._num_threads = (
@@ -97,6 +108,7 @@ class Pipeline:
         self._exec_async = bool(exec_async)
         with blaming("Pipeline"):
             self._seed = as_seed(seed)
+        self._processes = ProcessPool(py_num_workers, py_start_method, None, py_callback_pickler)
         self._recorder = Recorder("pipeline")
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None
@@ -200,9 +212,27 @@ class Pipeline:
             assert self._outputs is not None
             self._graph = optimise(self._recorder.finish(self._outputs))
             seed = get_default_rng().seed if self._seed is None else self._seed
-            plan = Plan(self._graph, self._batch_size, seed, WorkerPool(self._num_threads))
+            plan = Plan(self._graph, self._batch_size, seed, WorkerPool(self._num_threads), self._processes)
             threaded = self._exec_async and self._exec_pipelined
             self._executor = Executor(plan, self._prefetch_queue_depth, threaded)
+
+    @property
+    def py_num_workers(self) -> int:
+        return self._processes.count
+
+    @property
+    def py_start_method(self) -> str:
+        return self._processes.method
+
+    def start_py_workers(self) -> None:
+        """Start the processes of parallel external sources now, before other threads. `build`
+        does it if it was not done; it starts no thread either."""
+        self.build()
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Sizes in bytes of the shared memory of parallel external sources: `capacities`, one for
+        each place for a result, and `per_sample_capacities`, those by the samples they hold."""
+        return self._processes.statistics()
 
     def _built(self) -> Executor:
         if self._executor is None:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from .batch import Batch
 from .operator import OperatorBase
 from .threads import WorkerPool
+
+if TYPE_CHECKING:
+    from .processes.pool import ProcessPool
 
 __all__ = ["Source", "SourceOperator", "source_operator"]
 
@@ -33,6 +36,9 @@ class Source(ABC):
 
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
+
+    def employ(self, processes: ProcessPool, batch_size: int) -> None:
+        """Have the work of this source done by processes, which are started after this."""
 
     @abstractmethod
     def get_state(self) -> dict[str, Any]:

@@ -1,8 +1,11 @@
-"""`external_source`: batches from a callable or an iterable of the user's."""
+"""`external_source`: batches from a callable or an iterable of the user's.
+
+With `parallel=True` the source is a `ParallelFeed` (parallel_feed.py), which asks processes.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -22,12 +25,23 @@ from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.value import SampleType
 
-from .feed import BatchInfo, Feed, SampleInfo
+from .feed import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.device import DeviceLike
+
+    class _Common(TypedDict, total=False):
+        """`Common` without `bytes_per_sample_hint`, which means something here."""
+
+        batch_size: Any
+
+        device: DeviceLike
+        name: str
+        preserve: bool
+        seed: int
+
 
 __all__ = ["external_source"]
 
@@ -46,7 +60,12 @@ def external_source(
     repeat_last: bool = False,
     blocking: bool = False,
     no_copy: bool = False,
-    **common: Unpack[Common],
+    parallel: bool = False,
+    prefetch_queue_depth: int = 1,
+    bytes_per_sample_hint: int | None = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool = False,
+    **common: Unpack[_Common],
 ) -> Any:
     """Take batches from a callable or an iterable.
 
@@ -64,9 +83,19 @@ def external_source(
     repeat_last: deliver the last batch again where the data has ended.
     blocking: wait for data that is fed from outside; a callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
+    parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
+        pipeline); the same bits. A callable takes one argument and must depend on nothing else:
+        samples of a batch (`batch=False`), or batches, are made by several workers at once. An
+        iterable lives in one worker; after the death of that worker it is started again, and what
+        was delivered is skipped.
+    prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
+    bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
+    cuda_stream, use_copy_kernel: of sources on a GPU; without effect.
 
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
     with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
+    With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
+    and the sample that it was at; the next `run` asks for the same batch again, three times at most.
     """
     if source is None:
         raise OperatorTypeError(
@@ -79,6 +108,14 @@ def external_source(
         raise OperatorValueError(
             argument="num_outputs", expected="at least 1", got=str(num_outputs)
         )
+    for name, number in (
+        ("prefetch_queue_depth", prefetch_queue_depth),
+        ("bytes_per_sample_hint", bytes_per_sample_hint),
+    ):
+        if number is not None and number < 1:
+            raise OperatorValueError(argument=name, expected="at least 1", got=str(number))
+    if parallel:
+        check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
 
 
@@ -136,6 +173,7 @@ class ExternalFeed(Source):
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         try:
             items = self._samples(batch_size) if not self._arguments["batch"] else self._whole()
+            batches = self._made(items, batch_size)
         except StopIteration:
             if self._arguments["repeat_last"] and self._last is not None:
                 return self._last
@@ -148,6 +186,18 @@ class ExternalFeed(Source):
             raise
         finally:
             self._iteration += 1
+        size = len(batches[0])
+        positions = np.arange(self._position, self._position + size, dtype=np.int64)
+        self._position += size
+        self._in_epoch += size
+        for batch in batches:
+            names = batch.provenance.names if batch.provenance else None
+            batch.provenance = Provenance(positions, names)
+        self._last = batches
+        return batches
+
+    def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[Batch, ...]:
+        """The batches for what the source returned, of one size that is not too large."""
         batches = tuple(self._batch(item, index) for index, item in enumerate(items))
         sizes = {len(batch) for batch in batches}
         if len(sizes) > 1:
@@ -163,13 +213,6 @@ class ExternalFeed(Source):
                 expected=f"at most {batch_size} samples",
                 got=str(size),
             )
-        positions = np.arange(self._position, self._position + size, dtype=np.int64)
-        self._position += size
-        self._in_epoch += size
-        for batch in batches:
-            names = batch.provenance.names if batch.provenance else None
-            batch.provenance = Provenance(positions, names)
-        self._last = batches
         return batches
 
     def _whole(self) -> tuple[Any, ...]:
@@ -194,17 +237,10 @@ class ExternalFeed(Source):
         return tuple([row[output] for row in rows] for output in range(self._count))
 
     def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
-        if self._arguments["num_outputs"] is None:
-            return (item,)
-        if not isinstance(item, tuple | list) or len(item) != self._count:
-            got = f"{len(item)} values" if isinstance(item, tuple | list) else describe(item)
-            raise OperatorTypeError(
-                "the source returned the wrong thing",
-                expected=f"a tuple of {self._count} (num_outputs)",
-                got=got,
-                sample=sample,
-            )
-        return tuple(item)
+        try:
+            return parts_of(item, self._arguments["num_outputs"])
+        except GradivaError as error:
+            raise error.complete(sample=sample) from None
 
     def _batch(self, item: Any, index: int) -> Batch:
         declared = self._types[index]

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError, describe
 
-__all__ = ["BatchInfo", "Feed", "SampleInfo"]
+__all__ = ["BatchInfo", "Feed", "SampleInfo", "check_parallel", "name_of", "parts_of"]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Feed:
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
         if inspect.isgeneratorfunction(source):
-            self._iterator = source()
+            pass
         elif callable(source):
             if self.cycle is not None:
                 raise OperatorTypeError(
@@ -60,9 +60,7 @@ class Feed:
                 )
             self._call = source
             self.takes_request = _takes_argument(source)
-        elif isinstance(source, Iterable):
-            self._iterator = iter(source)
-        else:
+        elif not isinstance(source, Iterable):
             raise OperatorTypeError(
                 argument="source", expected="a callable or an iterable", got=describe(source)
             )
@@ -73,7 +71,8 @@ class Feed:
         try:
             if self._call is not None:
                 return self._call(request) if self.takes_request else self._call()
-            assert self._iterator is not None
+            if self._iterator is None:
+                self._iterator = self._again()
             try:
                 return next(self._iterator)
             except StopIteration:
@@ -87,7 +86,7 @@ class Feed:
             raise
         except Exception as error:
             raise OperatorRuntimeError(
-                f"the source {_name(self.source)} raised {type(error).__name__}: {error}\n"
+                f"the source {name_of(self.source)} raised {type(error).__name__}: {error}\n"
                 + _user_trace(error)
             ) from error
 
@@ -136,13 +135,40 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
         raise OperatorTypeError(
             argument="source",
             expected="a callable with at most one argument",
-            got=f"{_name(source)}, which takes {len(needed)}",
+            got=f"{name_of(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
 
 
-def _name(source: Any) -> str:
+def name_of(source: Any) -> str:
     return getattr(source, "__qualname__", None) or type(source).__qualname__
+
+
+def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
+    """The outputs in what a source returned. count: `num_outputs`. Raises OperatorTypeError."""
+    if count is None:
+        return (item,)
+    if not isinstance(item, tuple | list) or len(item) != count:
+        raise OperatorTypeError(
+            "the source returned the wrong thing",
+            expected=f"a tuple of {count} (num_outputs)",
+            got=f"{len(item)} values" if isinstance(item, tuple | list) else describe(item),
+        )
+    return tuple(item)
+
+
+def check_parallel(source: Any, batch: bool) -> None:
+    """Raise OperatorTypeError for a callable that processes cannot share."""
+    if inspect.isgeneratorfunction(source) or not callable(source):
+        return
+    if not _takes_argument(source):
+        wanted = "the number of the batch (or a BatchInfo)" if batch else "a SampleInfo"
+        raise OperatorTypeError(
+            "with parallel=True a callable is called in several processes, and is told for what",
+            argument="source",
+            expected=f"a callable with one argument, {wanted}",
+            got=f"{name_of(source)}, which takes none",
+        )
 
 
 def _user_trace(error: BaseException) -> str:
