@@ -120,9 +120,11 @@ class ParallelFeed(ExternalFeed):
         found = sorted({task.pid for task in tasks if task.pid})
         if found:
             which = ", ".join(str(pid) for pid in found)
-            error.problem += (
-                f"\n  in worker process {which}, batch {place.iteration} of epoch {place.epoch}"
-            )
+            where = f"\n  in worker process {which}, batch {place.iteration} of epoch {place.epoch}"
+            if error.expected is None:
+                error.problem += where
+            else:
+                error.got = f"{error.got}{where}"
 
     @property
     def _whole_(self) -> bool:
