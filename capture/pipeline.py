@@ -212,7 +212,9 @@ class Pipeline:
             assert self._outputs is not None
             self._graph = optimise(self._recorder.finish(self._outputs))
             seed = get_default_rng().seed if self._seed is None else self._seed
-            plan = Plan(self._graph, self._batch_size, seed, WorkerPool(self._num_threads), self._processes)
+            plan = Plan(
+                self._graph, self._batch_size, seed, WorkerPool(self._num_threads), self._processes
+            )
             threaded = self._exec_async and self._exec_pipelined
             self._executor = Executor(plan, self._prefetch_queue_depth, threaded)
 

@@ -130,7 +130,8 @@ class Trouble:
         elif self.what == "raise":
             raise ValueError("no such sample")
         elif self.what == "gradiva":
-            gradiva.cast(np.zeros(3), dtype=gradiva.float32, wrong=1)  # type: ignore[call-arg]
+            wrong: dict[str, Any] = {"wrong": 1}
+            gradiva.cast(np.zeros(3), dtype=gradiva.float32, **wrong)
         elif self.what == "sleep":
             time.sleep(3600)
         elif self.what == "spin":

@@ -125,9 +125,7 @@ def pickled(source: Any, method: str, pickler: Any, name: str) -> bytes:
     pickler: None for Python's own; or an object with `dumps` and `loads`; or a tuple of it and of
     keyword arguments for both. Raises OperatorTypeError that names the object.
     """
-    dumps, loads, to_dump, to_load = pickle.dumps, pickle.loads, {}, {}
-    if pickler is not None:
-        dumps, loads, to_dump, to_load = checked_pickler(pickler)
+    dumps, loads, to_dump, to_load = checked_pickler(pickle if pickler is None else pickler)
     try:
         return pickle.dumps((loads, to_load, dumps(source, **to_dump)))
     except Exception as error:

@@ -104,7 +104,7 @@ class _Worker:
 
     def _set_up(self, message: dict[str, Any], fds: list[int]) -> None:
         self._control = Segment(CONTROL.itemsize, fds[0]).array(CONTROL, (1,))[0]
-        kind, answer = Kind.READY, {"pid": os.getpid()}
+        kind, answer = Kind.READY, dict[str, Any]()
         if self._works is None:
             segment = Segment(message["bytes"], fds[1])
             try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradiva.eager.batch import Batch
@@ -116,7 +117,9 @@ class ParallelFeed(ExternalFeed):
     def _blame(self, error: GradivaError) -> None:
         """Say in which process it was."""
         place, at = self._now.place, error.sample
-        tasks = [task for task, rows in self._now.tasks if at is None or at in rows or self._whole_]
+        tasks = [
+            task for task, rows in self._now.tasks if at is None or at in rows or self._undivided
+        ]
         found = sorted({task.pid for task in tasks if task.pid})
         if found:
             which = ", ".join(str(pid) for pid in found)
@@ -127,7 +130,7 @@ class ParallelFeed(ExternalFeed):
                 error.got = f"{error.got}{where}"
 
     @property
-    def _whole_(self) -> bool:
+    def _undivided(self) -> bool:
         return bool(self._arguments["batch"]) or self._stateful
 
     def _whole(self) -> tuple[Any, ...]:
@@ -249,7 +252,7 @@ class ParallelFeed(ExternalFeed):
     def _submit(self, place: _Place, birth: int) -> _Ahead:
         assert self._processes is not None
         made = _Ahead(place)
-        request = {
+        request: dict[str, Any] = {
             "epoch": place.epoch,
             "iteration": place.iteration,
             "in_epoch": place.in_epoch,
@@ -261,7 +264,7 @@ class ParallelFeed(ExternalFeed):
             self._birth = birth
         what = f"batch {place.iteration} of epoch {place.epoch}"
         bounds = [place.size * chunk // self._chunks for chunk in range(self._chunks + 1)]
-        for first, end in zip(bounds, bounds[1:], strict=False):
+        for first, end in pairwise(bounds):
             asked = {**request, "first": first, "count": end - first}
             task = Task(self._number, asked, what, birth)
             made.tasks.append((task, range(first, end)))

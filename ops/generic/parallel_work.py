@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,9 @@ class ExternalWork:
                 feed.restart()
             for _ in range(calls):
                 note(-1)
-                try:
+                # What it raises was reported when it was raised first.
+                with suppress(Exception):
                     feed.next(None)
-                except Exception:  # noqa: BLE001  it was reported when it was raised first
-                    pass
 
     def _asked(self, request: dict[str, Any], index: int) -> Any:
         iteration, epoch = request["iteration"], request["epoch"]
