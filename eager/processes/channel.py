@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["BrokenMessage", "Kind", "Received", "Stream", "send"]
+__all__ = ["BrokenMessageError", "Kind", "Received", "Stream", "send"]
 
 _HEADER = struct.Struct("<4sHHI")  # mark, kind, descriptors, bytes of JSON
 _MARK = b"grd1"
@@ -40,7 +40,7 @@ class Kind(IntEnum):
     ANSWER = 12  # from the nursery
 
 
-class BrokenMessage(Exception):
+class BrokenMessageError(Exception):
     """What came is no message."""
 
 
@@ -80,11 +80,11 @@ class Stream:
         return bool(data)
 
     def messages(self) -> Iterator[Received]:
-        """Those that have come whole. Raises BrokenMessage."""
+        """Those that have come whole. Raises BrokenMessageError."""
         while len(self._data) >= _HEADER.size:
             mark, kind, descriptors, length = _HEADER.unpack_from(self._data)
             if mark != _MARK or length > _LARGEST:
-                raise BrokenMessage("not a message")
+                raise BrokenMessageError("not a message")
             end = _HEADER.size + length
             if len(self._data) < end:
                 return
@@ -94,9 +94,9 @@ class Stream:
                 message = json.loads(body)
                 known = Kind(kind)
             except (ValueError, RecursionError) as error:
-                raise BrokenMessage(str(error)) from None
+                raise BrokenMessageError(str(error)) from None
             if not isinstance(message, dict) or len(self._fds) < descriptors:
-                raise BrokenMessage("not a message")
+                raise BrokenMessageError("not a message")
             yield known, message, [self._fds.popleft() for _ in range(descriptors)]
 
     def next(self) -> Received | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing.connection
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from ..errors import OperatorRuntimeError
-from .channel import BrokenMessage, Kind, Received, Stream, send
+from .channel import BrokenMessageError, Kind, Received, Stream, send
 from .launch import Launcher, Process
 from .memory import Segment
 from .tasks import Task
@@ -96,10 +97,10 @@ class Worker:
         self._known[slot.number] = slot.version
 
     def enlarge(self, message: dict[str, Any]) -> None:
-        """The result of its first task needs a larger slot. Raises BrokenMessage, OSError."""
+        """The result of its first task needs a larger slot. Raises BrokenMessageError, OSError."""
         task, wanted = self._first(message), message.get("bytes")
         if type(wanted) is not int or wanted < 0 or task.slot is None:
-            raise BrokenMessage("a wrong size")
+            raise BrokenMessageError("a wrong size")
         try:
             task.slot.grow(wanted)
         except OperatorRuntimeError as error:
@@ -110,11 +111,11 @@ class Worker:
 
     def _first(self, message: dict[str, Any]) -> Task:
         if not self.tasks or message.get("task") != self.tasks[0].number:
-            raise BrokenMessage("about a task that it does not have")
+            raise BrokenMessageError("about a task that it does not have")
         return self.tasks[0]
 
     def done(self, message: dict[str, Any]) -> Task:
-        """The task that it says is done. Raises BrokenMessage, BadReply."""
+        """The task that it says is done. Raises BrokenMessageError, BadReplyError."""
         task = self._first(message)
         task.finish(message.get("reply"), message.get("arrays"))
         return self.tasks.pop(0)
@@ -140,10 +141,8 @@ class Worker:
     def stop(self) -> None:
         """Ask it to end."""
         if self.process is not None:
-            try:
+            with suppress(OSError):
                 send(self.process.connection, Kind.STOP, {})
-            except OSError:
-                pass
 
     def join(self, until: float) -> None:
         """Wait for its end; kill it if the time has come."""

@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..errors import GradivaError, OperatorRuntimeError, OperatorTypeError, OperatorValueError
@@ -51,10 +52,8 @@ class Process:
     def kill(self) -> None:
         """Make it end now."""
         if self._status is None:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
 
 class Launcher:

@@ -13,6 +13,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,5 @@ class Segment:
 
     def __del__(self) -> None:
         if getattr(self, "fd", -1) >= 0 and hasattr(self, "_map"):
-            try:
+            with suppress(BufferError):  # a view is left, and frees the memory when it goes
                 self.close()
-            except BufferError:
-                pass  # a view is left, and frees the memory when it goes

@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..errors import OperatorRuntimeError
@@ -92,10 +93,8 @@ class Nursery:
 def flush_all() -> None:
     """What is buffered must not be written once more by the child."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
 
 
 def _serve(connection: socket.socket, works: Sequence[Work]) -> None:

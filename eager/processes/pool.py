@@ -18,16 +18,17 @@ import threading
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ..errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from .channel import BrokenMessage, Kind
+from .channel import BrokenMessageError, Kind
 from .crew import Worker
 from .launch import Launcher, checked_method, how_it_ended
 from .memory import Segment
-from .tasks import BadReply, Slots, Task, WorkerError
+from .tasks import BadReplyError, Slots, Task, WorkerError
 from .worker import Work
 
 __all__ = ["ProcessPool"]
@@ -38,7 +39,7 @@ _TICK = 0.5
 
 
 class ProcessPool:
-    """`count` processes that do tasks. Make it, `add` sources, `start` it; then `submit` and `wait`.
+    """`count` processes that do tasks. Make it, `add` sources, `start`; then `submit` and `wait`.
 
     method: "fork", "spawn" or "forkserver". timeout: seconds that one call of a user's callable
     may take, or None for ever; by default what GRADIVA_WORKER_TIMEOUT says. pickler: see `pickled`.
@@ -197,10 +198,8 @@ class ProcessPool:
                 }
             ready = multiprocessing.connection.wait([self._woken, *sockets], self._tick())
             if self._woken in ready:
-                try:
+                with suppress(OSError):
                     self._woken.recv(4096)
-                except OSError:
-                    pass
             with self._changed:
                 for connection, worker in sockets.items():
                     if connection in ready and not self._closed:
@@ -277,8 +276,8 @@ class ProcessPool:
                 elif kind == Kind.DONE:
                     self._finish(worker.done(message))
                 else:
-                    raise BrokenMessage("not a reply")
-        except (BrokenMessage, BadReply) as error:
+                    raise BrokenMessageError("not a reply")
+        except (BrokenMessageError, BadReplyError) as error:
             self._lost(worker, f"was ended, for it sent what cannot be understood: {error}")
         except OSError:
             self._lost(worker)

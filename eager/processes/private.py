@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import weakref
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["die_with_parent", "keep_private"]
@@ -27,10 +28,8 @@ def keep_private(resource: Any) -> None:
 
 def _close_in_child() -> None:
     for resource in list(_kept):
-        try:
+        with suppress(OSError, BufferError):  # of a thread that is not in this process
             resource.close()
-        except (OSError, BufferError):
-            pass  # of another thread that is not in this process
     _kept.clear()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ..errors import OperatorRuntimeError
 from .memory import Segment, aligned
 
-__all__ = ["BadReply", "Slot", "Slots", "Task", "WorkerError"]
+__all__ = ["BadReplyError", "Slot", "Slots", "Task", "WorkerError"]
 
 _LEAST = 1 << 20
 _DTYPE = re.compile(r"[<>|=][biuf][1248]")
@@ -24,7 +25,7 @@ class WorkerError(OperatorRuntimeError):
     again = True
 
 
-class BadReply(Exception):
+class BadReplyError(Exception):
     """A reply that is not one."""
 
 
@@ -68,10 +69,8 @@ class Slots:
 
     def close(self) -> None:
         for slot in self.all:
-            try:
+            with suppress(BufferError):  # somebody reads it just now; it goes with the last view
                 slot.segment.close()
-            except BufferError:
-                pass  # somebody reads it just now; it goes with the last view
 
 
 class Task:
@@ -99,21 +98,21 @@ class Task:
         self._places: Sequence[Any] = ()
 
     def finish(self, reply: Any, places: Any) -> None:
-        """Take the reply. Raises BadReply."""
+        """Take the reply. Raises BadReplyError."""
         if not isinstance(reply, dict) or not isinstance(places, list):
-            raise BadReply("its result has no known form")
+            raise BadReplyError("its result has no known form")
         for place in places:
             _check(place)
         self.reply, self._places = reply, places
 
     def array(self, number: Any) -> np.ndarray[Any, Any]:
-        """A view on one array of the result. Raises BadReply."""
+        """A view on one array of the result. Raises BadReplyError."""
         assert self.slot is not None
         try:
             dtype, shape, offset = self._places[number]
             return self.slot.segment.array(np.dtype(dtype), shape, offset)
         except (IndexError, TypeError, ValueError) as error:
-            raise BadReply(f"an array of its result is not there: {error}") from None
+            raise BadReplyError(f"an array of its result is not there: {error}") from None
 
 
 def _check(place: Any) -> None:
@@ -130,4 +129,4 @@ def _check(place: Any) -> None:
             and offset >= 0
         )
     if not ok:
-        raise BadReply("its result has no known form")
+        raise BadReplyError("its result has no known form")

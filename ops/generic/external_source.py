@@ -95,7 +95,7 @@ def external_source(
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
     with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
     With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
-    and the sample that it was at; the next `run` asks for the same batch again, three times at most.
+    and the sample that it was at; the next `run` asks for the same batch again, up to three times.
     """
     if source is None:
         raise OperatorTypeError(

@@ -17,7 +17,7 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.processes.launch import pickled
 from gradiva.eager.processes.pool import ProcessPool
-from gradiva.eager.processes.tasks import BadReply, Task, WorkerError
+from gradiva.eager.processes.tasks import BadReplyError, Task, WorkerError
 from gradiva.eager.source import Source
 from gradiva.eager.threads import WorkerPool
 
@@ -193,7 +193,7 @@ class ParallelFeed(ExternalFeed):
                 raise task.error
             try:
                 end = self._take(task, rows)
-            except BadReply as error:
+            except BadReplyError as error:
                 raise OperatorRuntimeError(f"the reply cannot be understood: {error}") from None
             if end is not None:
                 return rows, end
@@ -207,7 +207,7 @@ class ParallelFeed(ExternalFeed):
                 raise OperatorRuntimeError(str(reply[why]))
         items, calls = reply.get("items"), reply.get("calls")
         if not isinstance(items, list) or type(calls) is not int:
-            raise BadReply("no items")
+            raise BadReplyError("no items")
         self._calls[-1] += calls
         for item in items:
             if isinstance(item, list) and len(item) == self._count:
@@ -215,7 +215,7 @@ class ParallelFeed(ExternalFeed):
             else:
                 rows.append(decode(item, task))
                 if not isinstance(rows[-1], Unusable):
-                    raise BadReply("a wrong number of outputs")
+                    raise BadReplyError("a wrong number of outputs")
         if reply.get("error") is not None:
             return error_of(reply["error"])
         if reply.get("stop"):

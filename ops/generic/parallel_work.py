@@ -22,7 +22,7 @@ from gradiva.eager.errors import (
     describe,
 )
 from gradiva.eager.geometry import Geometry
-from gradiva.eager.processes.tasks import BadReply, Task
+from gradiva.eager.processes.tasks import BadReplyError, Task
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.tensor import Tensor, prepare, to_array
 from gradiva.eager.value import SampleType
@@ -144,9 +144,9 @@ def _facts(error: GradivaError) -> dict[str, Any]:
 
 
 def error_of(facts: Any) -> GradivaError:
-    """The error whose facts a worker sent. Raises BadReply."""
+    """The error whose facts a worker sent. Raises BadReplyError."""
     if not isinstance(facts, dict):
-        raise BadReply("an error that has no known form")
+        raise BadReplyError("an error that has no known form")
     known = {name: facts.get(name) for name in _FACTS}
     known = {name: None if fact is None else str(fact) for name, fact in known.items()}
     sample = facts.get("sample")
@@ -187,10 +187,10 @@ def _encoded_batch(value: Any, keep: Keep) -> dict[str, Any]:
 def decode(item: Any, task: Task) -> Any:
     """What stands for one output in the master: arrays are views on shared memory.
 
-    Raises BadReply.
+    Raises BadReplyError.
     """
     if not isinstance(item, dict):
-        raise BadReply("an item that has no known form")
+        raise BadReplyError("an item that has no known form")
     if "bad" in item:
         return Unusable(error_of(item["bad"]))
     if "odd" in item:
@@ -215,7 +215,7 @@ def decode(item: Any, task: Task) -> Any:
 
 def _listed(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise BadReply("an item that has no known form")
+        raise BadReplyError("an item that has no known form")
     return value
 
 
@@ -229,7 +229,7 @@ def _decoded_batch(item: dict[str, Any], task: Task) -> Batch:
             DType.from_numpy(np.dtype(str(item["dtype"]))), ndim, str(item["layout"]), "cpu"
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise BadReply(f"a batch that has no known form: {error}") from None
+        raise BadReplyError(f"a batch that has no known form: {error}") from None
     where = None
     if names is not None:
         where = Provenance(np.zeros(len(arrays), np.int64), [str(name) for name in _listed(names)])
