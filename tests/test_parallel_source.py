@@ -419,8 +419,12 @@ def test_the_child_of_a_fork_leaves_the_workers_alone() -> None:
     first = plain([pipe.run()])
     child = os.fork()
     if child == 0:
-        pipe.close()
-        os._exit(0)
+        code = 1
+        try:
+            pipe._processes.close()
+            code = 0
+        finally:
+            os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert first + plain(pipe) == stream(pipeline(sources.sample, 0, batch=False), 1)[0]
     pipe.close()

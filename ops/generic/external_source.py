@@ -1,7 +1,4 @@
-"""`external_source`: batches from a callable or an iterable of the user's.
-
-With `parallel=True` the source is a `ParallelFeed` (parallel_feed.py), which asks processes.
-"""
+"""`external_source`: batches from a callable or an iterable; see parallel_feed.py for processes."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
         """`Common` without `bytes_per_sample_hint`, which means something here."""
 
         batch_size: Any
-
         device: DeviceLike
         name: str
         preserve: bool
@@ -86,11 +82,10 @@ def external_source(
     parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
         pipeline); the same bits. A callable takes one argument and must depend on nothing else:
         samples of a batch (`batch=False`), or batches, are made by several workers at once. An
-        iterable lives in one worker; after the death of that worker it is started again, and what
-        was delivered is skipped.
+        iterable lives in one worker; if that dies, what was delivered is skipped in another.
     prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
     bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
-    cuda_stream, use_copy_kernel: of sources on a GPU; without effect.
+    cuda_stream, use_copy_kernel: of GPU sources; without effect.
 
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
     with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.

@@ -118,7 +118,7 @@ class ParallelFeed(ExternalFeed):
         """Say in which process it was."""
         place, at = self._now.place, error.sample
         tasks = [
-            task for task, rows in self._now.tasks if at is None or at in rows or self._undivided
+            task for task, rows in self._now.tasks if at is None or at in rows or self._chunks == 1
         ]
         found = sorted({task.pid for task in tasks if task.pid})
         if found:
@@ -128,10 +128,6 @@ class ParallelFeed(ExternalFeed):
                 error.problem += where
             else:
                 error.got = f"{error.got}{where}"
-
-    @property
-    def _undivided(self) -> bool:
-        return bool(self._arguments["batch"]) or self._stateful
 
     def _whole(self) -> tuple[Any, ...]:
         if self._processes is None:
