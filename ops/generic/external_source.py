@@ -86,11 +86,10 @@ def external_source(
     prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
     bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
     cuda_stream, use_copy_kernel: of GPU sources; without effect.
-
     Batches may be smaller than the pipeline's batch size, not larger. Raises OperatorRuntimeError,
     with the callable's own traceback, if it raises; OperatorTypeError for data that is no batch.
     With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
-    and the sample that it was at; the next `run` asks for the same batch again, up to three times.
+    and the sample that it was at; the next `run` asks for the same batch again, up to five times.
     """
     if source is None:
         raise OperatorTypeError(

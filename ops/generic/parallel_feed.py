@@ -27,7 +27,7 @@ from .parallel_work import ExternalWork, Unusable, decode, error_of
 
 __all__ = ["ParallelFeed"]
 
-_TRIES = 3
+_TRIES = 5
 _TASKS_PER_WORKER = 2
 
 
@@ -64,6 +64,7 @@ class ParallelFeed(ExternalFeed):
         self._ahead: deque[_Ahead] = deque()
         self._now = _Ahead(_Place(0, 0, 0, 0, 0, 0))
         self._tries = 0
+        self._deadly: int | None = None
         # Of iterables: what a new worker must do to get where the last one was.
         self._calls = [0]
         self._era = 0
@@ -96,7 +97,9 @@ class ParallelFeed(ExternalFeed):
             batches = super().read(batch_size, pool)
         except WorkerError as error:
             self._drop(lost=True)
-            self._tries += 1
+            # The data is to blame only if it is the same sample again and again.
+            self._tries = self._tries + 1 if error.sample == self._deadly else 1
+            self._deadly = error.sample
             if self._tries >= _TRIES and not self._stateful:
                 self._tries = 0
                 raise OperatorRuntimeError(
