@@ -70,10 +70,12 @@ class Marks:
         if self.delivered is not None:
             self.begin()
 
-    def note(self) -> None:
-        """All sources were read for a batch, or have failed."""
+    def note(self, moved: bool = True) -> None:
+        """All sources were read for a batch, or have failed. moved: False if what comes next is
+        what came before: a batch that is asked for again."""
         if self.delivered is not None:
-            self._waiting.append(self._now())
+            before = self._waiting[-1] if self._waiting else self.delivered
+            self._waiting.append(self._now() if moved else before)
 
     def hand_out(self) -> None:
         """The next batch, or its error, is the user's."""

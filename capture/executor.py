@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import trace
+from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.quarantine import Quarantine, collecting, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
@@ -51,7 +53,14 @@ class Plan:
     `read` is for one thread; `compute` may be called by several, each with what was read for it.
     """
 
-    def __init__(self, graph: Graph, batch_size: int, seed: int, pool: WorkerPool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        batch_size: int,
+        seed: int,
+        pool: WorkerPool,
+        processes: ProcessPool | None = None,
+    ) -> None:
         self.graph = graph
         self.program = Program(graph)
         self.batch_size = batch_size
@@ -66,6 +75,18 @@ class Plan:
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
+        self.processes = processes
+        self._kept: dict[Node, tuple[Batch, ...]] = {}
+        """What was read for a batch that will be asked for again, because one source failed."""
+        self._wanted = batch_size
+        self._turn = 0
+        if processes is not None:
+            for node, source in self.sources.items():
+                try:
+                    source.employ(processes, batch_size)
+                except GradivaError as error:
+                    raise self.program.locate(error, node) from error.__cause__
+            processes.start()
 
     def _open(self, node: Node, operator: SourceOperator[Any]) -> Source:
         given = {
@@ -91,7 +112,8 @@ class Plan:
             positions = self._positions(values, size)
             self.iteration += 1
         finally:
-            self.marks.note()
+            # A batch that is asked for again leaves the sources where they were.
+            self.marks.note(moved=not self._kept)
         return _Read(values, size, positions, noted)
 
     def compute(self, read: _Read) -> Outputs:
@@ -111,12 +133,15 @@ class Plan:
         size: int | None = None
         lost: dict[Node, Sequence[int]] = {}
         recording, began = trace.active, 0
-        wanted = self.batch_size if self.epochs is None else self.epochs.next_size()
+        kept, self._kept = self._kept, {}
+        if not kept:
+            self._wanted = self.batch_size if self.epochs is None else self.epochs.next_size()
         for node, source in self.sources.items():
             if recording is not None:
                 began = recording.start(node.operator.name)
+            source.turn = self._turn
             try:
-                batches = source.read(wanted, pool)
+                batches = kept.get(node) or source.read(self._wanted, pool)
             except GradivaError as error:
                 failure = failure or self.program.locate(error, node)
                 continue
@@ -127,6 +152,7 @@ class Plan:
                 recording.call(self.pool, "source", node.operator.name, began, batches)
             if self.program.statistics is not None:
                 self.program.statistics.record(node, batches)
+            self._kept[node] = batches
             for output, batch in enumerate(batches):
                 values[node, output] = batch
             lost[node] = source.lost
@@ -141,8 +167,12 @@ class Plan:
                     node,
                 )
             size = read if size is None else size
+        self._turn += 1
         if failure is not None:
+            # The source that failed will be asked for the same again: the others have theirs.
+            self._kept = self._kept if getattr(failure, "again", False) else {}
             raise failure
+        self._kept = {}
         return self.batch_size if size is None else in_step(values, lost, size)
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
@@ -156,6 +186,7 @@ class Plan:
         return found
 
     def reset(self) -> None:
+        self._kept = {}
         for source in self.sources.values():
             source.reset()
 
@@ -167,6 +198,8 @@ class Plan:
     def close(self) -> None:
         for source in self.sources.values():
             source.close()
+        if self.processes is not None:
+            self.processes.close()
 
 
 class Executor:

@@ -202,6 +202,11 @@ class Pipeline(Running):
         statistics = self._built().plan.program.statistics
         return {} if statistics is None else statistics.as_dict()
 
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Sizes in bytes of the shared memory of parallel external sources: `capacities`, one for
+        each place for a result, and `per_sample_capacities`, those by the samples they hold."""
+        return self._processes.statistics()
+
     def output_stream(self) -> Any:
         """The CUDA stream of outputs on a GPU. Raises OperatorRuntimeError: there are none."""
         raise OperatorRuntimeError(

@@ -78,5 +78,5 @@ def presize(graph: Graph, batch_size: int, bytes_per_sample: int = 0, depth: int
 def _hints(node: Node) -> tuple[int, ...]:
     """Bytes per sample of each output, as its operator was told; 0 where it was not."""
     made_by = node.members[-1] if node.operator is fused else node
-    hints: tuple[int, ...] = made_by.attribute(HINT, ())
-    return hints or (0,) * len(node.type)
+    hints = made_by.attribute(HINT, 0)
+    return hints if isinstance(hints, tuple) else (int(hints),) * len(node.type)

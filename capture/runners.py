@@ -40,8 +40,9 @@ class Runners:
                     name=f"gradiva-{self._name}-{index}",
                     daemon=True,
                 )
-                self.threads.append(thread)
                 thread.start()
+                # Not before: whoever stops the runners joins what stands here.
+                self.threads.append(thread)
 
     def stop(self, timeout: float | None = None) -> None:
         """Let the threads do what was put, and end. timeout: seconds to wait for that."""

@@ -12,6 +12,7 @@ from gradiva.eager.device import Device, require_cpu
 from gradiva.eager.errors import OperatorRuntimeError, blaming
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
+from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.tensor_list import TensorListCPU
 from gradiva.eager.threads import WorkerPool
@@ -37,6 +38,10 @@ class Running(Definition):
 
     def _initialise(self) -> None:
         self._executor: Executor | None = None
+        options = self._options
+        self._processes = ProcessPool(
+            options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
+        )
         self._restored: Restored | None = None
         if self._options.checkpoint is not None:
             with blaming("Pipeline"):
@@ -90,10 +95,16 @@ class Running(Definition):
         threads = self.num_threads
         presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
         cpus = thread_cpus(threads) if self.set_affinity else None
-        plan = Plan(graph, self.batch_size, seed, WorkerPool(threads, cpus=cpus))
+        pool = WorkerPool(threads, cpus=cpus)
+        plan = Plan(graph, self.batch_size, seed, pool, self._processes)
         if self.enable_memory_stats:
             plan.program.statistics = MemoryStatistics(graph)
         return plan
+
+    def start_py_workers(self) -> None:
+        """Start the processes of parallel external sources now, before other threads. `build`
+        does it if it was not done; it starts no thread either."""
+        self.build()
 
     def _built(self) -> Executor:
         if self._executor is None:

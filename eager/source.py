@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from .batch import Batch
 from .operator import OperatorBase
 from .threads import WorkerPool
+
+if TYPE_CHECKING:
+    from .processes.pool import ProcessPool
 
 __all__ = ["Source", "SourceOperator", "source_operator"]
 
@@ -24,10 +27,12 @@ class Source(ABC):
     """The state behind one reader or external source.
 
     lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
-    index among all that it was to deliver.
+    index among all that it was to deliver. turn: number of the batch that is read for, counted
+    from 0; set before each read.
     """
 
     lost: Sequence[int] = ()
+    turn = 0
 
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
@@ -40,6 +45,9 @@ class Source(ABC):
     def reset(self) -> None:
         """Go to the start of the next epoch, for a source that has one and has reached its end."""
 
+    def employ(self, processes: ProcessPool, batch_size: int) -> None:
+        """Have the work of this source done by processes, which are started after this."""
+
     @abstractmethod
     def get_state(self) -> dict[str, Any]:
         """The place in the stream as plain data, for `set_state`."""
@@ -49,8 +57,8 @@ class Source(ABC):
         """Go to a place that `get_state` returned. Raises ValueError."""
 
     def demand(self, number: int) -> None:
-        """The user waits for the batch that is made of read `number`, counted from 0: a source
-        that waits to be fed for it must not wait longer."""
+        """The user waits for batch `number`: a source that waits to be fed for it must not wait
+        longer."""
 
     def close(self) -> None:
         """Nothing will be read any more: end what waits. May be called in another thread."""

@@ -56,7 +56,7 @@ def listed() -> dict[str, tuple[str, str]]:
 
 
 @cache
-def tests_of(file: str) -> set[str]:
+def named_in(file: str) -> set[str]:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
@@ -79,10 +79,10 @@ def test_every_public_name_is_listed() -> None:
 @pytest.mark.parametrize("name", sorted(listed()))
 def test_each_name_has_its_test(name: str) -> None:
     file, test = listed()[name]
-    assert test in tests_of(file)
+    assert test in named_in(file)
 
 
 def test_outputs_have_no_stream() -> None:
-    pipe = pipeline_def(batch_size=1, num_threads=1)(fn.random.uniform)()
+    pipe = pipeline_def(batch_size=1, num_threads=1)(lambda: fn.random.uniform(shape=2))()
     with pytest.raises(RuntimeError, match="on the CPU: they have no CUDA stream"):
         pipe.output_stream()

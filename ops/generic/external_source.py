@@ -1,8 +1,9 @@
-"""`external_source`: batches from a callable or an iterable of the user's."""
+"""`external_source`: batches from a callable or an iterable; see parallel_feed.py for processes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -11,23 +12,30 @@ from gradiva.eager.batch import Batch, as_batch
 from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.errors import (
     GradivaError,
-    OperatorTypeError,
     OperatorValueError,
-    describe,
 )
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.source import Source, source_operator
 from gradiva.eager.threads import WorkerPool
 
-from .fed import Fed
-from .feed import BatchInfo, Feed, SampleInfo
+from .feed import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 from .feed_state import feed_state, restore_feed
 from .received import Receiver, declared_types, one_size
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.device import DeviceLike
+
+    class _Common(TypedDict, total=False):
+        """`Common` without `bytes_per_sample_hint`, which means something here."""
+
+        batch_size: Any
+        device: DeviceLike
+        name: str
+        preserve: bool
+        seed: int
+
 
 __all__ = ["external_source"]
 
@@ -46,7 +54,12 @@ def external_source(
     repeat_last: bool = False,
     blocking: bool = False,
     no_copy: bool = False,
-    **common: Unpack[Common],
+    parallel: bool = False,
+    prefetch_queue_depth: int = 1,
+    bytes_per_sample_hint: int | None = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool = False,
+    **common: Unpack[_Common],
 ) -> Any:
     """Take batches from a callable or an iterable.
 
@@ -66,6 +79,13 @@ def external_source(
     blocking: let `run` wait for data that is to be fed, instead of raising OperatorRuntimeError; a
         callable or iterable always is waited for.
     no_copy: use the arrays where they are; the caller must not change them while they are in use.
+    parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
+        pipeline); the same bits. A callable takes one argument and must depend on nothing else:
+        samples of a batch (`batch=False`), or batches, are made by several workers at once. An
+        iterable lives in one worker; if that dies, what was delivered is skipped in another.
+    prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
+    bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
+    cuda_stream, use_copy_kernel: of GPU sources; without effect.
 
     Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
     callable with an argument at its number, and whatever has `state_dict()` and
@@ -73,19 +93,23 @@ def external_source(
     earlier rounds included; a callable without an argument cannot be continued.
 
     Raises OperatorRuntimeError, with the callable's own traceback, if it raises; OperatorTypeError
-    for data that is no batch.
+    for data that is no batch. With `parallel`, an OperatorRuntimeError also tells that a worker
+    process ended, with its signal and the sample that it was at; the next `run` asks for the same
+    batch again, up to five times.
     """
     if num_outputs is not None and num_outputs < 1:
         raise OperatorValueError(
             argument="num_outputs", expected="at least 1", got=str(num_outputs)
         )
+    for name, number in (
+        ("prefetch_queue_depth", prefetch_queue_depth),
+        ("bytes_per_sample_hint", bytes_per_sample_hint),
+    ):
+        if number is not None and number < 1:
+            raise OperatorValueError(argument=name, expected="at least 1", got=str(number))
+    if parallel and source is not None:
+        check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
-
-
-@external_source.opens
-def open_source(arguments: dict[str, Any], seed: int) -> Source:
-    """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
-    return Fed(arguments) if arguments["source"] is None else ExternalFeed(arguments)
 
 
 class ExternalFeed(Source):
@@ -96,6 +120,8 @@ class ExternalFeed(Source):
         self._feed = Feed(arguments["source"], arguments["cycle"])
         self._count = arguments["num_outputs"] or 1
         self._receiver = Receiver(arguments)
+        self._calls = [0]
+        """How often an iterable was asked for an item, between its restarts."""
         self._epoch = 0
         self._iteration = 0
         self._in_epoch = 0
@@ -105,6 +131,7 @@ class ExternalFeed(Source):
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         try:
             items = self._samples(batch_size) if not self._arguments["batch"] else self._whole()
+            batches = self._made(items, batch_size)
         except StopIteration:
             if self._arguments["repeat_last"] and self._last is not None:
                 return self._last
@@ -117,8 +144,7 @@ class ExternalFeed(Source):
             raise
         finally:
             self._iteration += 1
-        batches = tuple(self._receiver.batch(item, index) for index, item in enumerate(items))
-        size = one_size(batches, batch_size)
+        size = len(batches[0])
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
         self._in_epoch += size
@@ -128,18 +154,31 @@ class ExternalFeed(Source):
         self._last = batches
         return batches
 
+    def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[Batch, ...]:
+        """The batches for what the source returned, of one size that is not too large."""
+        batches = tuple(self._batch(item, index) for index, item in enumerate(items))
+        one_size(batches, batch_size)
+        return batches
+
+    def _batch(self, item: Any, index: int) -> Batch:
+        return self._receiver.batch(item, index)
+
+    def _next(self, request: Any) -> Any:
+        self._calls[-1] += 1
+        return self._feed.next(request)
+
     def _whole(self) -> tuple[Any, ...]:
         request: Any = self._iteration
         if self._arguments["batch_info"]:
             request = BatchInfo(self._iteration, self._epoch)
-        return self._outputs(self._feed.next(request), None)
+        return self._outputs(self._next(request), None)
 
     def _samples(self, batch_size: int) -> tuple[Any, ...]:
         rows: list[tuple[Any, ...]] = []
         for index in range(batch_size):
             info = SampleInfo(self._in_epoch + index, index, self._iteration, self._epoch)
             try:
-                rows.append(self._outputs(self._feed.next(info), index))
+                rows.append(self._outputs(self._next(info), index))
             except StopIteration:
                 # Callables end an epoch with a whole batch; an iterable ends where it ends.
                 if not rows or self._feed.takes_request:
@@ -150,20 +189,15 @@ class ExternalFeed(Source):
         return tuple([row[output] for row in rows] for output in range(self._count))
 
     def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
-        if self._arguments["num_outputs"] is None:
-            return (item,)
-        if not isinstance(item, tuple | list) or len(item) != self._count:
-            got = f"{len(item)} values" if isinstance(item, tuple | list) else describe(item)
-            raise OperatorTypeError(
-                "the source returned the wrong thing",
-                expected=f"a tuple of {self._count} (num_outputs)",
-                got=got,
-                sample=sample,
-            )
-        return tuple(item)
+        try:
+            return parts_of(item, self._arguments["num_outputs"])
+        except GradivaError as error:
+            raise error.complete(sample=sample) from None
 
     def reset(self) -> None:
         self._feed.restart()
+        if self._feed.cycle == "raise":
+            self._calls.append(0)
         self._epoch += 1
         self._iteration = 0
         self._in_epoch = 0
@@ -174,7 +208,8 @@ class ExternalFeed(Source):
             "iteration": self._iteration,
             "in_epoch": self._in_epoch,
             "position": self._position,
-            "feed": feed_state(self._feed),
+            "feed": self._feed_state(),
+            "calls": [] if self._feed.takes_request else list(self._calls),
             "fixed": self._receiver.get_state(),
         }
         if self._arguments["repeat_last"] and self._last is not None:
@@ -185,6 +220,22 @@ class ExternalFeed(Source):
             ]
         return state
 
+    def _feed_state(self) -> Any:
+        return feed_state(self._feed)
+
+    def _restore_feed(self, feed: Any, calls: list[int]) -> None:
+        """Go on where `_feed_state` was told, or, if that was in a process, after these calls."""
+        if feed is not None:
+            restore_feed(self._feed, feed)
+            return
+        for number, count in enumerate(calls):
+            if number:
+                self._feed.restart()
+            for _ in range(count):
+                # What it raises was delivered when it was raised first.
+                with suppress(Exception):
+                    self._feed.next(None)
+
     def set_state(self, state: dict[str, Any]) -> None:
         """Raises CheckpointError; see `restore_feed`."""
         try:
@@ -193,12 +244,13 @@ class ExternalFeed(Source):
             last = tuple(
                 as_batch(arrays, layout=layout) for arrays, layout in state.get("last", ())
             )
-            feed = state["feed"]
-            if min(place) < 0 or len(last) not in (0, self._count):
+            feed, calls = state["feed"], [int(number) for number in state["calls"]]
+            if min([*place, *calls]) < 0 or len(last) not in (0, self._count):
                 raise ValueError(f"it has {len(last)} outputs, and stands at {place}")
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise CheckpointError(f"this is not the state of an external source: {error}") from None
-        restore_feed(self._feed, feed)
+        self._restore_feed(feed, calls)
+        self._calls = calls or [0]
         self._epoch, self._iteration, self._in_epoch, self._position = place
         self._receiver.fixed = fixed
         for batch in last:

@@ -29,7 +29,6 @@ class Fed(Source):
         self._queues: list[deque[Batch]] = [deque() for _ in range(arguments["num_outputs"] or 1)]
         self._last: tuple[Batch, ...] | None = None
         self._changed = threading.Condition()
-        self._reads = 0
         self._demanded = -1
         self._position = 0
         self._closed = False
@@ -57,11 +56,10 @@ class Fed(Source):
 
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
         with self._changed:
-            number, self._reads = self._reads, self._reads + 1
             while not all(self._queues):
                 if self._closed or pool.cancelled:
                     raise StopIteration
-                if self._demanded >= number and not self._blocking:
+                if self._demanded >= self.turn and not self._blocking:
                     if self._repeat_last and self._last is not None and not any(self._queues):
                         return self._last
                     raise self._starved()

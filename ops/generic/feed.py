@@ -12,7 +12,7 @@ from gradiva.eager.errors import GradivaError, OperatorTypeError, describe
 
 from .callback import name_of, raised
 
-__all__ = ["BatchInfo", "Feed", "SampleInfo", "name_of"]
+__all__ = ["BatchInfo", "Feed", "SampleInfo", "check_parallel", "name_of", "parts_of"]
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Feed:
     def __init__(self, source: Any, cycle: Any) -> None:
         self.source = source
         self.cycle = _checked_cycle(cycle)
-        self.iterator: Iterator[Any] | None = None
+        self._iterator: Iterator[Any] | None = None
         self.history: list[list[int]] = [[0, 0, 1]]
         """How often each of the iterators so far was asked for an item, and how many it gave:
         [calls, items, iterators], equal neighbours as one entry. The last entry is about the
@@ -55,7 +55,7 @@ class Feed:
         self.takes_request = False
         self._call: Callable[..., Any] | None = None
         if inspect.isgeneratorfunction(source):
-            self.iterator = source()
+            pass
         elif callable(source):
             if self.cycle is not None:
                 raise OperatorTypeError(
@@ -66,12 +66,21 @@ class Feed:
                 )
             self._call = source
             self.takes_request = _takes_argument(source)
-        elif isinstance(source, Iterable):
-            self.iterator = iter(source)
-        else:
+        elif not isinstance(source, Iterable):
             raise OperatorTypeError(
                 argument="source", expected="a callable or an iterable", got=describe(source)
             )
+
+    @property
+    def iterator(self) -> Iterator[Any] | None:
+        """What gives the items, made when it is needed; None for callables."""
+        if self._iterator is None and self._call is None:
+            self._iterator = self.fresh()
+        return self._iterator
+
+    @iterator.setter
+    def iterator(self, iterator: Iterator[Any]) -> None:
+        self._iterator = iterator
 
     def next(self, request: Any) -> Any:
         """The item for `request`. StopIteration at the end; other exceptions as errors that name
@@ -131,7 +140,7 @@ class Feed:
 
     def restart(self) -> None:
         """A new epoch begins, after the end was reached."""
-        if self.iterator is not None and self.cycle == "raise":
+        if self._iterator is not None and self.cycle == "raise":
             self.start_again()
 
 
@@ -174,3 +183,30 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
             got=f"{name_of(source)}, which takes {len(needed)}",
         )
     return bool(needed) or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
+    """The outputs in what a source returned. count: `num_outputs`. Raises OperatorTypeError."""
+    if count is None:
+        return (item,)
+    if not isinstance(item, tuple | list) or len(item) != count:
+        raise OperatorTypeError(
+            "the source returned the wrong thing",
+            expected=f"a tuple of {count} (num_outputs)",
+            got=f"{len(item)} values" if isinstance(item, tuple | list) else describe(item),
+        )
+    return tuple(item)
+
+
+def check_parallel(source: Any, batch: bool) -> None:
+    """Raise OperatorTypeError for a callable that processes cannot share."""
+    if inspect.isgeneratorfunction(source) or not callable(source):
+        return
+    if not _takes_argument(source):
+        wanted = "the number of the batch (or a BatchInfo)" if batch else "a SampleInfo"
+        raise OperatorTypeError(
+            "with parallel=True a callable is called in several processes, and is told for what",
+            argument="source",
+            expected=f"a callable with one argument, {wanted}",
+            got=f"{name_of(source)}, which takes none",
+        )
