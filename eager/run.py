@@ -195,6 +195,9 @@ def execute(
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
         call = prepare(operator, inputs, given, size, pool, key, positions)
+        if operator.view_rule is not None:
+            call.outputs = (operator.view_rule(call),)
+            return call.outputs
         call.outputs = tuple(
             Batch.empty(geometry, type, where)
             for geometry, type in zip(call.geometries, call.types, strict=True)

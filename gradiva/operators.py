@@ -1,5 +1,11 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
+from gradiva.ops.arrays.cat import cat as cat
+from gradiva.ops.arrays.expand_dims import expand_dims as expand_dims
+from gradiva.ops.arrays.reinterpret import reinterpret as reinterpret
+from gradiva.ops.arrays.reshape import reshape as reshape
+from gradiva.ops.arrays.squeeze import squeeze as squeeze
+from gradiva.ops.arrays.stack import stack as stack
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.get_property import get_property as get_property
