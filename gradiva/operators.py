@@ -1,11 +1,25 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
+from gradiva.ops.arrays.batch_permutation import batch_permutation as batch_permutation
+from gradiva.ops.arrays.cast_like import cast_like as cast_like
 from gradiva.ops.arrays.cat import cat as cat
+from gradiva.ops.arrays.copy import copy as copy
+from gradiva.ops.arrays.element_extract import element_extract as element_extract
 from gradiva.ops.arrays.expand_dims import expand_dims as expand_dims
+from gradiva.ops.arrays.full import full as full
+from gradiva.ops.arrays.full_like import full_like as full_like
+from gradiva.ops.arrays.one_hot import one_hot as one_hot
+from gradiva.ops.arrays.ones import ones as ones
+from gradiva.ops.arrays.ones_like import ones_like as ones_like
+from gradiva.ops.arrays.per_frame import per_frame as per_frame
+from gradiva.ops.arrays.permute_batch import permute_batch as permute_batch
 from gradiva.ops.arrays.reinterpret import reinterpret as reinterpret
 from gradiva.ops.arrays.reshape import reshape as reshape
+from gradiva.ops.arrays.sequence_rearrange import sequence_rearrange as sequence_rearrange
 from gradiva.ops.arrays.squeeze import squeeze as squeeze
 from gradiva.ops.arrays.stack import stack as stack
+from gradiva.ops.arrays.zeros import zeros as zeros
+from gradiva.ops.arrays.zeros_like import zeros_like as zeros_like
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.get_property import get_property as get_property

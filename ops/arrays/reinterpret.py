@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg, Layout
+from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import bool_, float32, int16, int32, uint8
 from gradiva.eager.errors import OperatorValueError
@@ -61,8 +62,8 @@ def _cases() -> list[Case]:
     odd = samples((1, 6), (3, 2), (5, 4), layout="")
     scalars = samples((), (), dtype=int32, layout="")
 
-    def viewed(batch: object, dtype: type) -> list[np.ndarray[object, np.dtype[np.generic]]]:
-        return [sample.view(dtype) for sample in batch.arrays()]  # type: ignore[attr-defined]
+    def viewed(batch: Batch, dtype: type) -> list[np.ndarray[Any, Any]]:
+        return [sample.view(dtype) for sample in batch.arrays()]
 
     return [
         Case("wider", (images,), {"dtype": int32}, viewed(images, np.int32)),
