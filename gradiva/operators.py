@@ -1,6 +1,7 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
-from gradiva.ops.arrays.batch_permutation import batch_permutation as batch_permutation
+from gradiva.capture.tracer import per_sample as _per_sample
+from gradiva.ops.arrays.batch_permutation import batch_permutation as _batch_permutation
 from gradiva.ops.arrays.cast_like import cast_like as cast_like
 from gradiva.ops.arrays.cat import cat as cat
 from gradiva.ops.arrays.copy import copy as copy
@@ -42,3 +43,5 @@ from gradiva.ops.image.random_resized_crop import random_resized_crop as random_
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
+
+batch_permutation = _per_sample(_batch_permutation)

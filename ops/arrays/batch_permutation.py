@@ -37,9 +37,9 @@ def batch_permutation(
     permutation of one sample, 0.
 
     Returns int32 scalars. Each permutation, or each without fixed points, is as likely as the
-    others: Fisher and Yates' shuffle ("Statistical tables", 1938), repeated until no point is fixed.
-    The result is about the whole batch: it depends on the position of the batch's first sample, and
-    on the batch size.
+    others: Fisher and Yates' shuffle ("Statistical tables", 1938), repeated until no point is
+    fixed. The result is about the whole batch: it depends on the position of the batch's first
+    sample, and on the batch size.
     """
     return SampleType(int32, 0, "")
 
@@ -94,7 +94,8 @@ def permute(
 
 @batch_permutation.cpu
 def _cpu(call: Call) -> None:
-    assert call.key is not None and call.positions is not None
+    assert call.key is not None
+    assert call.positions is not None
     permute(
         call.outputs[0].data[: call.size],
         call["allow_repetitions"],

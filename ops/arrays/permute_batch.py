@@ -33,7 +33,8 @@ def permute_batch(
     Nothing is copied: the result lies in the memory of the input.
 
     input: any dtype, rank and layout. indices: for each sample of the result its number in the
-    input, from 0: one number per sample, as a batch of scalars or as a sequence.
+    input, from 0: one number per sample, as a batch of scalars or as a sequence. A single number
+    takes the same sample everywhere.
 
     The names of files go with the samples; positions stay, so that later random values differ for
     samples that come several times. Raises OperatorValueError for a wrong number of indices, and,
@@ -46,13 +47,15 @@ def permute_batch(
 def _shapes(call: Call) -> Geometry:
     """The shapes; `order` becomes a note."""
     rows = call["indices"]
-    if rows.shape[1] not in (1, call.size) or (rows.shape[1] != 1 and (rows != rows[0]).any()):
+    if call.size and rows.shape[1] == 1:
+        order = rows[:, 0]
+    elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
         raise OperatorValueError(
-            argument="indices",
-            expected=f"one index per sample, {call.size} in all",
+            argument="indices", expected=f"one index per sample, {call.size} in all",
             got=f"{rows.shape[1]}",
-        )
-    order = rows[:, 0] if rows.shape[1] == 1 else rows[0] if call.size else rows[:, 0]
+        )  # fmt: skip
+    else:
+        order = rows[0] if call.size else rows.reshape(-1)
     bad = (order < 0) | (order >= call.size)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
@@ -90,6 +93,7 @@ def _cases() -> list[Case]:
              raises=OperatorValueError, match="sample 1"),
         Case("negative", (images,), {"indices": [0, -1, 1]},
              raises=OperatorValueError, match="`indices`"),
-        Case("too few", (images,), {"indices": [0, 1]}, raises=OperatorValueError, match="3 in all"),
+        Case("too few", (images,), {"indices": [0, 1]},
+             raises=OperatorValueError, match="3 in all"),
         Case("none", (images,), raises=OperatorTypeError, match="`indices`"),
     ]  # fmt: skip
