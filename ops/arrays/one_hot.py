@@ -130,6 +130,7 @@ def _classes(values: NDArray[Any]) -> NDArray[np.int32]:
     if values.dtype == np.int32:
         return values
     if values.dtype.kind == "f":
+        values = values.astype(np.float64)
         inside = (values > -1) & (values < 2.0**31)
         return np.where(inside, values, -1).astype(np.int32)
     if values.dtype.itemsize < 4 or values.dtype.kind == "b":
