@@ -45,6 +45,15 @@ def join_kernel(
     for i in range(begin, end):
         run = runs[i]
         here, there = source_offsets[i], target_offsets[i] + starts[i]
+        if run <= 8:
+            # Channels: a slice for each pixel would cost more than its elements.
+            pitch = pitches[i]
+            for k in range(run):
+                part = source[here + k : here + run * outer[i]]
+                place = target[there + k : there + pitch * outer[i] - starts[i]]
+                for pixel in range(outer[i]):
+                    place[pixel * pitch] = part[pixel * run]
+            continue
         for _ in range(outer[i]):
             part = source[here : here + run]
             place = target[there : there + run]
