@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ __all__ = ["cast_like"]
 
 
 @operator("cast_like", inputs=2)
-def cast_like(input: SampleType, like: SampleType, /, **common: Unpack[Common]) -> SampleType:
+def cast_like(input: SampleType, like: Any, /, **common: Unpack[Common]) -> SampleType:
     """Convert each element to the dtype of `like`; shapes and layout stay.
 
     input: any dtype and rank, converted as by `cast`. like: only its dtype counts.

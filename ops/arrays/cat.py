@@ -29,7 +29,7 @@ __all__ = ["cat"]
 def cat(
     input: SampleType,
     /,
-    *more: SampleType,
+    *more: Any,
     axis: int | None = None,
     axis_name: str | None = None,
     **common: Unpack[Common],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ __all__ = ["full_like"]
 
 
 @operator("full_like", inputs=2)
-def full_like(like: SampleType, fill_value: SampleType, /, **common: Unpack[Common]) -> SampleType:
+def full_like(like: SampleType, fill_value: Any, /, **common: Unpack[Common]) -> SampleType:
     """Samples of the shapes, dtype and layout of `like`, filled with a value or several, broadcast.
 
     like: any dtype, rank and layout. fill_value: any dtype, converted as by `cast`; its axes align

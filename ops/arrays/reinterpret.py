@@ -27,7 +27,7 @@ __all__ = ["reinterpret"]
 @operator("reinterpret", inputs=(1, 2))
 def reinterpret(
     input: SampleType,
-    shape_input: SampleType | None = None,
+    shape_input: Any = None,
     /,
     *,
     dtype: DTypeLike | None = None,

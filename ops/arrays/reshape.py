@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ __all__ = ["reshape"]
 @operator("reshape", inputs=(1, 2))
 def reshape(
     input: SampleType,
-    shape_input: SampleType | None = None,
+    shape_input: Any = None,
     /,
     *,
     shape: IntsArg | None = None,

@@ -29,7 +29,7 @@ __all__ = ["stack"]
 def stack(
     input: SampleType,
     /,
-    *more: SampleType,
+    *more: Any,
     axis: int = 0,
     axis_name: str | None = None,
     **common: Unpack[Common],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,26 +63,23 @@ def test_zeros_and_ones(name: str, shape: Any) -> None:
     for kind in ("zeros", "ones"):
         function: Any = getattr(gradiva, kind)
         ask = getattr(fn, kind)
-        (expected,) = run(lambda ask=ask: ask(dtype=theirs(DTYPES[name]), **named), 3)
+        (expected,) = run(partial(ask, dtype=theirs(DTYPES[name]), **named), 3)
         assert_close(function(batch_size=3, dtype=DTYPES[name], **named), expected)
-        (expected,) = run(lambda ask=ask: ask(**named), 3)
+        (expected,) = run(partial(ask, **named), 3)
         assert_close(function(batch_size=3, **named), expected)
 
 
 def test_layouts() -> None:
     for layout, shape in (("HW", [2, 3]), ("HWC", [2, 3]), ("", [2, 3]), ("A", None)):
         named: dict[str, Any] = {"layout": layout, **({} if shape is None else {"shape": shape})}
-        agree(
-            lambda named=named: gradiva.zeros(batch_size=2, **named),
-            lambda named=named: run(lambda: fn.zeros(**named), 2)[0],
-        )
         numbers = batch([np.float32(3), np.float32(4)])
-        agree(
-            lambda named=named, numbers=numbers: gradiva.full(numbers, **named),
-            lambda named=named, numbers=numbers: reference(
-                lambda x: fn.full(x, **named), [numbers]
-            ),
-        )
+        zeros, full = partial(fn.zeros, **named), partial(fn.full, **named)
+        agree(partial(gradiva.zeros, batch_size=2, **named), partial(_first, zeros))
+        agree(partial(gradiva.full, numbers, **named), partial(reference, full, [numbers]))
+
+
+def _first(build: Any) -> Any:
+    return run(build, 2)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
