@@ -110,7 +110,7 @@ def test_casts(source: str, target: str) -> None:
 
 def test_full_like() -> None:
     images = pictures()
-    check("full_like", [images, batch([np.float32([1.5, 300, -2])] * 6)])
+    check("full_like", [images, batch([np.array([1.5, 300, -2], np.float32)] * 6)])
     check("full_like", [images, batch([np.int16(7)] * 6)])
     check("full_like", [images, batch([np.zeros((1, 1, 1, 3), np.uint8)] * 6)])
     check("full_like", [batch([ramp(3)]), batch([ramp(3, seed=1)], layout="W")])

@@ -199,7 +199,7 @@ def test_what_the_reference_cannot() -> None:
     with pytest.raises(gradiva.OperatorValueError, match="`dtype`"):
         gradiva.reinterpret(scalars, dtype="uint8")
     images = batch([ramp(2, 3, 4), ramp(2, 3, 4)], layout="HWC")
-    assert gradiva.reshape(images, batch([np.int32([24])] * 2)).layout == ""
+    assert gradiva.reshape(images, batch([np.array([24], np.int32)] * 2)).layout == ""
     none = batch([np.zeros((0, 2), np.uint8)])
     assert gradiva.reshape(none, shape=[5, 0]).shape == [(5, 0)]
 
@@ -231,7 +231,8 @@ def test_expand_dims(layout: str) -> None:
             refuse_alike("expand_dims", images, axes=list(axes))
             if count:
                 refuse_alike("expand_dims", images, axes=list(axes), new_axis_names="XYZ"[:count])
-    for axes, names in (([0, 0], ""), ([0], "XY"), ([], "X"), ([9], "")):
+    pairs: Any = (([0, 0], ""), ([0], "XY"), ([], "X"), ([9], ""))
+    for axes, names in pairs:
         refuse_alike("expand_dims", images, axes=axes, new_axis_names=names)
     scalars = batch([np.float64(2), np.float64(3)])
     check("expand_dims", scalars, axes=[0, 1], new_axis_names="HW")
