@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .rng import RNG
 
 __all__ = [
+    "ABSENT",
     "Argument",
     "Common",
     "DTypeLike",
@@ -38,6 +39,7 @@ __all__ = [
     "Ints",
     "IntsArg",
     "OnError",
+    "RaggedIntsArg",
     "Strings",
     "bytes_hint",
     "is_edge",
@@ -50,6 +52,7 @@ IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np
 FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
+RaggedIntsArg: TypeAlias = IntsArg
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -144,14 +147,18 @@ class Kind:
     """How one kind of argument is written, checked and stored.
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values.
+    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
+    ragged: rows may have different lengths, and are filled up with `ABSENT`.
     """
 
     expected: str
     convert: Callable[[Any], Any]
     element: type | None = None
     vector: bool = False
+    ragged: bool = False
 
+
+ABSENT = np.iinfo(np.int64).min
 
 KINDS: dict[str, Kind] = {
     "Any": Kind("a value", lambda value: value),
@@ -169,6 +176,9 @@ KINDS: dict[str, Kind] = {
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
+    "RaggedIntsArg": Kind(
+        "integers, or a vector per sample", _vector(_integer), np.int64, True, True
+    ),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",

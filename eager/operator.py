@@ -105,6 +105,7 @@ class OperatorBase:
         self.arguments, self.common = parse_signature(function)
         self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], None]] = {}
+        self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
         self.__doc__ = function.__doc__
@@ -123,6 +124,11 @@ class OperatorBase:
         """Decorator: the CPU kernel, `Call -> None`, which fills `call.outputs`."""
         self.kernels["cpu"] = kernel
         return kernel
+
+    def view(self, rule: F) -> F:
+        """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""
+        self.view_rule = rule
+        return rule
 
     def cases(self, make: F) -> F:
         """Decorator: a function that returns a list of `Case`s, for the generic operator test."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Argument
+from .arguments import ABSENT, Argument
 from .batch import Batch
 from .errors import (
     GradivaError,
@@ -217,6 +217,9 @@ def execute(
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
+        if operator.view_rule is not None:
+            call.outputs = (operator.view_rule(call),)
+            return call.outputs
         call.outputs = tuple(
             Batch.empty(geometry, type, where)
             for geometry, type in zip(call.geometries, call.types, strict=True)
@@ -243,6 +246,11 @@ def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None
 
 def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
     if not value.geometry.uniform:
+        if argument.kind.ragged and value.ndim == 1 and value.dtype.is_integer:
+            rows = np.full((len(value), int(value.geometry.volumes.max())), ABSENT)
+            for row, sample in zip(rows, value.arrays(), strict=True):
+                row[: sample.size] = sample
+            return rows
         raise OperatorValueError(
             argument=argument.name,
             expected="values of one shape for all samples",

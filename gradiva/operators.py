@@ -1,5 +1,26 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
+from gradiva.capture.tracer import per_sample as _per_sample
+from gradiva.ops.arrays.batch_permutation import batch_permutation as _batch_permutation
+from gradiva.ops.arrays.cast_like import cast_like as cast_like
+from gradiva.ops.arrays.cat import cat as cat
+from gradiva.ops.arrays.copy import copy as copy
+from gradiva.ops.arrays.element_extract import element_extract as element_extract
+from gradiva.ops.arrays.expand_dims import expand_dims as expand_dims
+from gradiva.ops.arrays.full import full as full
+from gradiva.ops.arrays.full_like import full_like as full_like
+from gradiva.ops.arrays.one_hot import one_hot as one_hot
+from gradiva.ops.arrays.ones import ones as ones
+from gradiva.ops.arrays.ones_like import ones_like as ones_like
+from gradiva.ops.arrays.per_frame import per_frame as per_frame
+from gradiva.ops.arrays.permute_batch import permute_batch as permute_batch
+from gradiva.ops.arrays.reinterpret import reinterpret as reinterpret
+from gradiva.ops.arrays.reshape import reshape as reshape
+from gradiva.ops.arrays.sequence_rearrange import sequence_rearrange as sequence_rearrange
+from gradiva.ops.arrays.squeeze import squeeze as squeeze
+from gradiva.ops.arrays.stack import stack as stack
+from gradiva.ops.arrays.zeros import zeros as zeros
+from gradiva.ops.arrays.zeros_like import zeros_like as zeros_like
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.dump_image import dump_image as dump_image
@@ -24,3 +45,5 @@ from gradiva.ops.image.random_resized_crop import random_resized_crop as random_
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
+
+batch_permutation = _per_sample(_batch_permutation)

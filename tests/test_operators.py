@@ -13,7 +13,7 @@ from gradiva.capture.graph import Edge
 from gradiva.capture.tracer import Recorder, WholeBatch
 from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case
-from gradiva.eager.operator import OperatorBase, interpreter, operators
+from gradiva.eager.operator import Maker, OperatorBase, interpreter, operators
 from gradiva.eager.source import SourceOperator
 
 
@@ -136,7 +136,7 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
     again = pipe.run()
     pipe.close()
     eager_keywords = {**keywords, **arguments}
-    if operator.random and not batches:
+    if isinstance(operator, Maker) and not batches:
         eager_keywords["batch_size"] = size
     eager = outputs_of(operator(*case.inputs, **eager_keywords))  # type: ignore[operator]
     for left, right, repeat in zip(eager, captured, again, strict=True):
@@ -155,16 +155,24 @@ def _per_sample(operator: OperatorBase, name: str, value: Any) -> bool:
     return argument is not None and gradiva.eager.arguments.is_edge(argument, value)
 
 
+def _as_types(operator: OperatorBase, case: Case) -> dict[str, Any]:
+    """The arguments as type rules get them: of those that are given per sample, the types."""
+    found: dict[str, Any] = {}
+    for name, value in case.arguments.items():
+        if _per_sample(operator, name, value):
+            batch = gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
+            found[name] = batch.type
+        elif name in operator.arguments:
+            found[name] = operator.arguments[name].static(value)
+    return found
+
+
 @pytest.mark.parametrize(("operator", "case"), GOOD)
 def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
     """The type rule, given types only, says what the outputs turn out to be, or "not known"."""
     if not all(isinstance(value, Batch) for value in case.inputs):
         return
-    static = {
-        name: operator.arguments[name].static(value)
-        for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
-    }
+    static = _as_types(operator, case)
     inferred = outputs_of(operator.infer(*[value.type for value in case.inputs], **static))
     for type, output in zip(inferred, call(operator, case), strict=True):
         for field in ("dtype", "ndim", "layout"):
@@ -175,11 +183,7 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
 @pytest.mark.parametrize(("operator", "case"), GOOD)
 def test_unknown_types_pass(operator: OperatorBase, case: Case) -> None:
     """A type rule lets types pass that are not known yet."""
-    static = {
-        name: operator.arguments[name].static(value)
-        for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
-    }
+    static = _as_types(operator, case)
     unknown = [gradiva.eager.value.SampleType() for _ in case.inputs]
     assert outputs_of(operator.infer(*unknown, **static))
 

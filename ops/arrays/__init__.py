@@ -1,0 +1,1 @@
+"""Joining, reshaping, filling and reordering samples of any kind."""

@@ -1,0 +1,67 @@
+"""`cast_like`: convert samples to the dtype of another batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import bool_, float16, float32, int8, uint8
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.pixelwise import run_pixelwise
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+from gradiva.ops.generic.cast import cast
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["cast_like"]
+
+
+@operator("cast_like", inputs=2)
+def cast_like(input: SampleType, like: Any, /, **common: Unpack[Common]) -> SampleType:
+    """Convert each element to the dtype of `like`; shapes and layout stay.
+
+    input: any dtype and rank, converted as by `cast`. like: only its dtype counts.
+    """
+    return input.with_(dtype=like.dtype)
+
+
+@cast_like.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@cast_like.cpu
+def _cpu(call: Call) -> None:
+    run_pixelwise(call, cast.stage)
+
+
+@cast_like.cases
+def _cases() -> list[Case]:
+    values = samples((5,), (5,), layout="W", dtype=float32)
+    values.at(0)[:] = [0.5, 2.5, -0.5, 300.0, -300.0]
+    bytes_like = samples((2, 2), (1, 3), dtype=int8, layout="HW")
+    images = samples((3, 4, 3), (2, 2, 3))
+    return [
+        Case("rounds and saturates", (values, bytes_like),
+             expect=[np.array([1, 3, -1, 127, -128], np.int8),
+                     np.floor(values.at(1) + 0.5).astype(np.int8)]),
+        Case("to float", (images, values),
+             expect=[images.at(i).astype(np.float32) for i in range(2)]),
+        Case("to half", (images, samples((), (), dtype=float16, layout="")),
+             expect=[images.at(i).astype(np.float16) for i in range(2)]),
+        Case("to bool", (images, samples((), (), dtype=bool_, layout="")),
+             expect=[images.at(i) != 0 for i in range(2)]),
+        Case("same", (images, images), expect=[images.at(i) for i in range(2)]),
+        Case("scalars", (samples((), (), dtype=float32, layout="", low=3, high=3), images),
+             expect=[np.array(3, np.uint8)] * 2),
+        Case("empty", (samples(), samples(dtype=uint8)), expect=[]),
+        Case("one input", (images,), raises=OperatorTypeError, match="2 inputs"),
+    ]  # fmt: skip

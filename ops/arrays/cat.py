@@ -1,0 +1,110 @@
+"""`cat`: join samples along an axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .axes import alike, named_axis, resolve_axis
+from .join import join, same_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["cat"]
+
+
+@operator("cat", inputs=(1, 999))
+def cat(
+    input: SampleType,
+    /,
+    *more: Any,
+    axis: int | None = None,
+    axis_name: str | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Join the samples of several batches, number by number, along an axis that they have.
+
+    inputs: 1 to 999 of one dtype and rank, at least 1-D, any layout; the extents of a sample agree
+    but for those of the axis. axis: 0 by default, negative ones count from the end. axis_name:
+    the axis by its letter in the layout of the first input, in place of `axis`.
+
+    The result has the layout of the first input. Raises OperatorTypeError for inputs of different
+    dtypes or ranks and for scalars, OperatorValueError for shapes that do not fit, with the sample,
+    and for an axis that is not there.
+    """
+    type = alike((input, *more))
+    if type.ndim == 0:
+        raise OperatorTypeError("scalars have no axis to be joined along; `stack` gives them one")
+    if axis is not None and axis_name is not None:
+        raise OperatorValueError("give `axis` or `axis_name`, not both", argument="axis_name")
+    if type.ndim is not None and (axis_name is None or type.layout is not None):
+        joined_axis(type, axis, axis_name)
+    return type
+
+
+def joined_axis(type: SampleType, axis: int | None, axis_name: str | None) -> int:
+    """The axis from 0 on. Raises OperatorValueError."""
+    if axis_name is not None:
+        return named_axis(type.layout or "", axis_name, "axis_name")
+    return resolve_axis(axis or 0, type.ndim or 0)
+
+
+def _axis(call: Call) -> int:
+    return joined_axis(call.inputs[0].type, call["axis"], call["axis_name"])
+
+
+@cat.shapes
+def _shapes(call: Call) -> Int64Array:
+    axis = _axis(call)
+    same_shapes(call, axis)
+    shapes = call.inputs[0].geometry.shapes.copy()
+    for batch in call.inputs[1:]:
+        shapes[:, axis] += batch.geometry.shapes[:, axis]
+    return shapes
+
+
+@cat.cpu
+def _cpu(call: Call) -> None:
+    join(call, _axis(call))
+
+
+@cat.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    masks = samples((4, 5, 1), (1, 7, 1), (6, 2, 1), seed=1)
+    lower = samples((2, 5, 3), (0, 7, 3), (1, 2, 3), seed=2)
+    vectors = samples((3,), (2,), dtype=float32, layout="")
+
+    def joined(*batches: Any, axis: int = 0) -> list[np.ndarray[Any, Any]]:
+        return [
+            np.concatenate([batch.at(i) for batch in batches], axis) for i in range(len(batches[0]))
+        ]
+
+    return [
+        Case("rows", (images, lower), expect=joined(images, lower)),
+        Case("channels", (images, masks, images), {"axis": -1},
+             joined(images, masks, images, axis=2)),
+        Case("by name", (images, masks), {"axis_name": "C"}, joined(images, masks, axis=2)),
+        Case("one", (images,), {"axis": 1}, joined(images)),
+        Case("vectors", (vectors, vectors), expect=joined(vectors, vectors)),
+        Case("empty", (samples(), samples()), expect=[]),
+        Case("shapes", (images, lower), {"axis": 1}, raises=OperatorValueError, match="sample 0"),
+        Case("no such axis", (images,), {"axis": 3}, raises=OperatorValueError, match="`axis`"),
+        Case("no such name", (images,), {"axis_name": "D"},
+             raises=OperatorValueError, match="`axis_name`"),
+        Case("dtypes", (images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)),
+             raises=OperatorTypeError, match="dtype"),
+        Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
+    ]  # fmt: skip

@@ -1,0 +1,66 @@
+"""`copy`: the samples in memory of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import bool_, float16, int64
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["copy"]
+
+
+@operator("copy")
+def copy(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
+    """The same samples in other memory; shapes, dtype and layout stay. Any dtype and rank.
+
+    What comes out of `reshape`, `squeeze` or `permute_batch` lies in the memory of their input;
+    a copy is independent of it.
+    """
+    return input
+
+
+@copy.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@copy.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    uniform = source.geometry.dense
+
+    def move(begin: int, end: int) -> None:
+        if uniform:
+            target.as_array()[begin:end] = source.as_array()[begin:end]
+            return
+        for sample in range(begin, end):
+            target.array(sample)[...] = source.array(sample)
+
+    call.for_samples(move)
+
+
+@copy.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    halves = samples((4, 2), (4, 2), dtype=float16, layout="HW")
+    numbers = samples((), (), dtype=int64, layout="")
+    masks = samples((2, 0), (1, 3), dtype=bool_, layout="")
+    return [
+        Case("ragged", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("uniform", (halves,), expect=[halves.at(i) for i in range(2)]),
+        Case("scalars", (numbers,), expect=[numbers.at(i) for i in range(2)]),
+        Case("no elements", (masks,), expect=[masks.at(i) for i in range(2)]),
+        Case("empty", (samples(),), expect=[]),
+        Case("two inputs", (images, images), raises=OperatorTypeError, match="1 input"),
+    ]

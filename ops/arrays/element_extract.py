@@ -1,0 +1,99 @@
+"""`element_extract`: single frames of sequences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import Ints
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .frames import require_frames, require_in_range
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["element_extract"]
+
+
+@operator("element_extract")
+def element_extract(
+    input: SampleType, /, *, element_map: Ints, **common: Unpack[Common]
+) -> SampleType | tuple[SampleType, ...]:
+    """Single frames of each sequence.
+
+    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
+    or none. element_map: numbers of frames, from 0; one output for each.
+
+    The outputs have an axis and a letter less than the input: one, or a tuple of several. Raises
+    OperatorTypeError for other layouts and scalars, OperatorValueError for no numbers at all and,
+    with the sample, for frames that are not there.
+    """
+    chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
+    require_frames(input)
+    if not chosen or min(chosen) < 0:
+        raise OperatorValueError(
+            argument="element_map", expected="numbers from 0 on", got=str(chosen)
+        )
+    frame = input.with_(
+        ndim=None if input.ndim is None else input.ndim - 1, layout=(input.layout or "")[1:]
+    )
+    if input.layout is None:
+        frame = frame.with_(layout=None)
+    return frame if len(chosen) == 1 else (frame,) * len(chosen)
+
+
+@element_extract.shapes
+def _shapes(call: Call) -> tuple[Int64Array, ...]:
+    source, chosen = call.inputs[0], call["element_map"]
+    numbers = np.tile(np.array(chosen, np.int64), (call.size, 1))
+    require_in_range(numbers, True, source, "element_map")
+    if source.layout:
+        call.types = tuple(type.with_(layout=source.layout[1:]) for type in call.types)
+    return (source.geometry.shapes[:, 1:],) * len(chosen)
+
+
+@element_extract.cpu
+def _cpu(call: Call) -> None:
+    source = call.inputs[0]
+    pairs = list(zip(call["element_map"], call.outputs, strict=True))
+
+    def extract(begin: int, end: int) -> None:
+        for sample in range(begin, end):
+            frames = source.array(sample)
+            for number, target in pairs:
+                target.array(sample)[...] = frames[number]
+
+    call.for_samples(extract)
+
+
+@element_extract.cases
+def _cases() -> list[Case]:
+    videos = samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = samples((3, 4), (2, 4), dtype=float32, layout="")
+    numbers = samples((3,), (2,), dtype=int16, layout="F")
+    return [
+        Case("one", (videos,), {"element_map": 1}, [videos.at(i)[1] for i in range(2)]),
+        Case("several", (videos,), {"element_map": [1, 0, 1]}, [videos.at(i)[1] for i in range(2)]),
+        Case("no layout", (plain,), {"element_map": [0]}, [plain.at(i)[0] for i in range(2)]),
+        Case("to scalars", (numbers,), {"element_map": [1]},
+             [numbers.at(i)[1] for i in range(2)], oracle=False),
+        Case("empty", (samples(layout="FHWC"),), {"element_map": [0]}, []),
+        Case("too few frames", (videos,), {"element_map": [2]},
+             raises=OperatorValueError, match="sample 1"),
+        Case("negative", (videos,), {"element_map": [-1]},
+             raises=OperatorValueError, match="`element_map`"),
+        Case("nothing", (videos,), {"element_map": []},
+             raises=OperatorValueError, match="`element_map`"),
+        Case("images", (samples((2, 2, 3)),), {"element_map": [0]},
+             raises=OperatorTypeError, match="frames"),
+    ]  # fmt: skip

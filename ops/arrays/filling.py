@@ -1,0 +1,106 @@
+"""What the operators share that fill samples with given values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.dtypes import DType
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.layouts import check_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+__all__ = ["broadcast_into", "fill_with", "filled_shapes", "filled_type"]
+
+
+def filled_type(dtype: DType | None, shape: Any, layout: str | None) -> SampleType:
+    """The type of samples of a given shape, scalars without one. Raises OperatorValueError."""
+    if isinstance(shape, SampleType | Value):
+        return SampleType(dtype, None, layout)
+    extents = shape or ()
+    if any(extent < 0 for extent in extents):
+        raise OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+    try:
+        return SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
+    except ValueError as error:
+        raise OperatorValueError(
+            argument="layout", expected=f"one letter per axis, {len(extents)} in all",
+            got=repr(layout),
+        ) from error  # fmt: skip
+
+
+def filled_shapes(call: Call) -> Int64Array | Geometry:
+    """The shape rule: `shape` of each sample."""
+    rows = call["shape"]
+    if rows is None:
+        return Geometry.equal(call.size, ())
+    if (rows < 0).any():
+        sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
+        raise OperatorValueError(
+            argument="shape", expected="extents from 0 on", got=str(tuple(rows[sample].tolist())),
+            sample=sample,
+        )  # fmt: skip
+    filled_type(None, (0,) * rows.shape[1], call["layout"])
+    found: Int64Array = rows
+    return found
+
+
+def fill_with(call: Call, value: int) -> None:
+    """Fill the output with one number."""
+    target = call.outputs[0]
+
+    def fill(begin: int, end: int) -> None:
+        if target.geometry.dense:
+            target.as_array()[begin:end] = value
+            return
+        for sample in range(begin, end):
+            target.array(sample)[...] = value
+
+    call.for_samples(fill)
+
+
+def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
+    """Fill each sample of the output with a sample of `values`, broadcast. data: what stands for
+    the slab of `values`, converted. Raises OperatorValueError, with the sample."""
+    target = call.outputs[0]
+    _check(values.geometry, target.geometry)
+    missing = max(0, values.ndim - target.ndim)
+    if values.geometry.dense and target.geometry.dense and call.size:
+        inner = values.geometry.shape(0)[missing:]
+        spread = (call.size, *(1,) * (target.ndim - len(inner)), *inner)
+        whole = data[: values.geometry.size].reshape(spread)
+    else:
+        whole = None
+    source = Batch(data, values.geometry, values.type)
+
+    def fill(begin: int, end: int) -> None:
+        if whole is not None:
+            target.as_array()[begin:end] = whole[begin:end]
+            return
+        for sample in range(begin, end):
+            part = source.array(sample)
+            target.array(sample)[...] = part.reshape(part.shape[missing:])
+
+    call.for_samples(fill)
+
+
+def _check(values: Geometry, wanted: Geometry) -> None:
+    """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped."""
+    ndim = max(values.ndim, wanted.ndim)
+    given, goal = (
+        np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
+        for geometry in (values, wanted)
+    )
+    bad = ((given != goal) & (given != 1)).any(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            "the values do not broadcast to the shape",
+            expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
+            got=str(values.shape(sample)), sample=sample,
+        )  # fmt: skip

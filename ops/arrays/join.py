@@ -1,0 +1,87 @@
+"""What `cat` and `stack` share: the kernel that lays samples beside each other along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.run import Call
+
+__all__ = ["join", "same_shapes"]
+
+
+def same_shapes(call: Call, but: int | None = None) -> None:
+    """Refuse inputs whose shapes differ in an axis other than `but`. Raises OperatorValueError."""
+    first = call.inputs[0].geometry
+    for number, batch in enumerate(call.inputs[1:], 1):
+        if batch.geometry is first:
+            continue
+        differs = batch.geometry.shapes != first.shapes
+        if but is not None:
+            differs[:, but] = False
+        if differs.any():
+            sample = int(np.flatnonzero(differs.any(axis=1))[0])
+            beside = "" if but is None else f", except for axis {but}"
+            raise OperatorValueError(
+                f"input {number} has another shape than input 0",
+                expected=f"{first.shape(sample)}{beside}",
+                got=str(batch.geometry.shape(sample)),
+                sample=sample,
+            )
+
+
+@jit
+def join_kernel(
+    source: NDArray[Any], source_offsets: Int64Array, target: NDArray[Any],
+    target_offsets: Int64Array, outer: Int64Array, runs: Int64Array, pitches: Int64Array,
+    starts: Int64Array, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Copy the runs of one input to their places in the output, for a range of samples."""
+    for i in range(begin, end):
+        run = runs[i]
+        here, there = source_offsets[i], target_offsets[i] + starts[i]
+        if run <= 8:
+            # Channels: a slice for each pixel would cost more than its elements.
+            pitch = pitches[i]
+            for k in range(run):
+                part = source[here + k : here + run * outer[i]]
+                place = target[there + k : there + pitch * outer[i] - starts[i]]
+                for pixel in range(outer[i]):
+                    place[pixel * pitch] = part[pixel * run]
+            continue
+        for _ in range(outer[i]):
+            part = source[here : here + run]
+            place = target[there : there + run]
+            for k in range(run):
+                place[k] = part[k]
+            here += run
+            there += pitches[i]
+
+
+def join(call: Call, axis: int) -> None:
+    """Fill the output with the inputs, one after the other along `axis` (of the inputs)."""
+    target = call.outputs[0]
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{target.dtype.itemsize}"
+    outer = call.inputs[0].geometry.shapes[:, :axis].prod(axis=1)
+    runs = [batch.geometry.shapes[:, axis:].prod(axis=1) for batch in call.inputs]
+    pitches = np.sum(runs, axis=0)
+    starts = np.zeros(call.size, np.int64)
+    tables = []
+    for batch, run in zip(call.inputs, runs, strict=True):
+        tables.append((
+            batch.data.view(unsigned), batch.geometry.offsets, target.data.view(unsigned),
+            target.geometry.offsets, outer, run, pitches, starts,
+        ))  # fmt: skip
+        starts = starts + run
+
+    def work(begin: int, end: int) -> None:
+        for table in tables:
+            join_kernel(*table, begin, end)
+
+    call.for_samples(work)

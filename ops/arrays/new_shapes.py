@@ -1,0 +1,199 @@
+"""The shapes that `reshape` and `reinterpret` ask for, and the layouts they leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.layouts import check_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+from gradiva.eager.views import view_of
+
+__all__ = ["reshaped_type", "reshaped_view", "wanted_shapes"]
+
+_LARGEST = float(1 << 42)
+
+
+def reshaped_type(
+    input: SampleType, given: SampleType | None, shape: Any, rel_shape: Any, src_dims: Any,
+    layout: str | None, dtype: Any = None,
+) -> SampleType:  # fmt: skip
+    """The type of a reshaped input. Raises OperatorTypeError and OperatorValueError."""
+    sizes = [
+        name for name, value in (("shape", shape), ("rel_shape", rel_shape)) if value is not None
+    ]
+    if given is not None:
+        sizes.append("a second input")
+        if given.dtype is not None and given.dtype.numpy.kind not in "iu":
+            raise OperatorTypeError(
+                "the second input is the shape", expected="integers", got=f"dtype {given.dtype}"
+            )
+        if given.ndim not in (None, 1):
+            raise OperatorTypeError(
+                "the second input is the shape",
+                expected="1-D samples", got=f"{given.ndim}-D samples",
+            )  # fmt: skip
+    if len(sizes) > 1:
+        raise OperatorValueError(f"the shape is given twice, by {' and '.join(sizes)}")
+    if not sizes and src_dims is None and layout is None and dtype is None:
+        raise OperatorValueError(
+            "there is nothing to do",
+            expected="`shape`, `rel_shape`, `src_dims`, `layout` or a second input", got="none",
+        )  # fmt: skip
+    described = next(
+        (value for value in (given, shape, rel_shape, src_dims) if value is not None), None
+    )
+    if described is None:
+        ndim = input.ndim
+    elif isinstance(described, SampleType | Value):
+        ndim = None
+    else:
+        ndim = len(described)
+    type = input.with_(ndim=ndim, layout=None)
+    if ndim is not None and input.ndim is not None:
+        type = type.with_(layout=_layout(input, ndim, layout))
+    return type if dtype is None else type.with_(dtype=dtype)
+
+
+def _layout(input: SampleType, ndim: int, layout: str | None) -> str | None:
+    """The layout asked for; else that of the input, if it has as many letters as axes."""
+    if layout is None:
+        return input.layout if input.ndim == ndim else ""
+    try:
+        return check_layout(layout, ndim)
+    except ValueError as error:
+        raise OperatorValueError(
+            argument="layout", expected=f"one letter per axis, {ndim} in all", got=repr(layout)
+        ) from error
+
+
+def wanted_shapes(call: Call) -> Int64Array:
+    """The shape rule: completed shapes, which hold the bytes of the samples exactly."""
+    source = call.inputs[0]
+    old = source.dtype.itemsize
+    assert call.types[0].dtype is not None
+    new = call.types[0].dtype.itemsize
+    shapes = _asked(call, source.geometry.shapes, old, new)
+    ndim = shapes.shape[1]
+    call.types = (
+        call.types[0].with_(ndim=ndim, layout=_layout(source.type, ndim, call["layout"])),
+    )
+    volumes = source.geometry.volumes * old
+    free = shapes < 0
+    _refuse(free.sum(axis=1) > 1, shapes, "at most one negative extent, to be completed", source)
+    rest = np.where(free, 1, shapes).astype(np.float64).prod(axis=1) * new
+    _refuse(rest > _LARGEST * 8, shapes, "as many elements as before", source)
+    bytes_each = np.where(free, 1, shapes).prod(axis=1) * new
+    completes = free.any(axis=1)
+    possible = np.where(completes, (bytes_each > 0) & (volumes % np.maximum(bytes_each, 1) == 0),
+                        volumes == bytes_each)  # fmt: skip
+    what = "elements" if old == new else f"bytes, in elements of {new},"
+    _refuse(~possible, shapes, f"a shape for as many {what} as before", source)
+    found: Int64Array = np.where(free, (volumes // np.maximum(bytes_each, 1))[:, None], shapes)
+    return found
+
+
+def _refuse(bad: Any, shapes: Int64Array, expected: str, source: Batch) -> None:
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="shape",
+            expected=expected,
+            got=f"{tuple(shapes[sample].tolist())}, for samples of shape "
+            f"{source.geometry.shape(sample)} and dtype {source.dtype}",
+            sample=sample,
+        )
+
+
+def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
+    """The shapes as asked for, with -1 for the extent that is to be completed."""
+    asked = None
+    if len(call.inputs) > 1:
+        given = call.inputs[1]
+        if not given.geometry.uniform:
+            raise OperatorValueError(
+                "the second input is the shape: all samples must get one number of axes",
+                got=f"the shapes {given.shape[:4]}",
+            )
+        asked = np.asarray(given.as_array().reshape(call.size, -1))
+        if asked.dtype == np.uint64:
+            asked = np.minimum(asked, np.uint64(1 << 62))
+        asked = asked.astype(np.int64)
+    elif call["shape"] is not None:
+        asked = call["shape"]
+    if asked is not None:
+        return np.where(asked < 0, -1, asked)
+    base = _chosen(call, extents)
+    if call["rel_shape"] is not None:
+        return _scaled(call["rel_shape"], base, call["src_dims"] is not None)
+    if old == new:
+        return base
+    if not base.shape[1]:
+        raise OperatorValueError(
+            "a scalar has no axis that could grow or shrink with the dtype",
+            argument="dtype", expected=f"a dtype of {old} bytes, or `shape`",
+            got=f"one of {new} bytes",
+        )  # fmt: skip
+    last = base[:, -1] * old
+    if (last % new).any():
+        sample = int(np.flatnonzero(last % new)[0])
+        raise OperatorValueError(
+            "the last axis does not divide into elements of the dtype",
+            argument="dtype", expected=f"a multiple of {new} bytes",
+            got=f"{int(last[sample])} bytes", sample=sample,
+        )  # fmt: skip
+    return np.concatenate([base[:, :-1], (last // new)[:, None]], axis=1)
+
+
+def _chosen(call: Call, extents: Int64Array) -> Int64Array:
+    """The extents of the axes in `src_dims`, 1 where it says -1; all of them without it."""
+    dims = call["src_dims"]
+    if dims is None:
+        return extents
+    bad = (dims < -1) | (dims >= extents.shape[1])
+    if bad.any():
+        sample = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise OperatorValueError(
+            argument="src_dims", expected=f"axes from 0 to {extents.shape[1] - 1}, or -1",
+            got=str(tuple(dims[sample].tolist())), sample=sample,
+        )  # fmt: skip
+    padded = np.concatenate([extents, np.ones((len(extents), 1), np.int64)], axis=1)
+    return np.take_along_axis(padded, dims % padded.shape[1], axis=1)
+
+
+def _scaled(factors: Any, base: Int64Array, chosen: bool) -> Int64Array:
+    """`base` times `rel_shape`, rounded half up; negative factors ask for completion."""
+    count, known = factors.shape[1], base.shape[1]
+    if chosen and count != known:
+        raise OperatorValueError(
+            argument="rel_shape", expected=f"{known} factors, as many as `src_dims`", got=str(count)
+        )
+    if count > known:
+        if (factors[:, known:] >= 0).any():
+            raise OperatorValueError(
+                argument="rel_shape",
+                expected=f"at most {known} factors, and -1 for further axes", got=str(count),
+            )  # fmt: skip
+        base = np.pad(base, ((0, 0), (0, count - known)), constant_values=1)
+    products = factors.astype(np.float64) * base[:, :count]
+    bad = ~(products < _LARGEST)
+    if bad.any():
+        sample = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise OperatorValueError(
+            argument="rel_shape", expected="finite factors",
+            got=str(tuple(factors[sample].tolist())), sample=sample,
+        )  # fmt: skip
+    found: Int64Array = np.where(factors < 0, -1, np.floor(np.maximum(products, 0) + 0.5)).astype(
+        np.int64
+    )
+    return found
+
+
+def reshaped_view(call: Call) -> Batch:
+    """The output: the bytes of the input under the new shapes."""
+    return view_of(call.inputs[0], call.types[0], call.geometries[0])

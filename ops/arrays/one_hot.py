@@ -1,0 +1,188 @@
+"""`one_hot`: class numbers as vectors with one entry per class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.arguments import DTypeLike
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import DType, bool_, float32, int32, int64, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .axes import resolve_axis, with_axis
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["one_hot"]
+
+
+@operator("one_hot")
+def one_hot(
+    input: SampleType,
+    /,
+    *,
+    axis: int | None = None,
+    axis_name: str | None = None,
+    dtype: DTypeLike = float32,
+    num_classes: int = 0,
+    on_value: float = 1.0,
+    off_value: float = 0.0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Class numbers as vectors: along a new axis, `on_value` at the class and else `off_value`.
+
+    input: any dtype, rank and layout; fractions are dropped. A number that is no class, such as
+        -1, gives `off_value` everywhere.
+    axis: where the new axis stands in the result, the end by default; negative numbers count from
+        the end of the result. Without it, if each sample of the batch has one element, whatever
+        its rank, the results are vectors of `num_classes`.
+    axis_name: a letter for the new axis. The result has a layout if the new axis has a letter and
+        the input a layout, or if it is a vector.
+    dtype: of the result. num_classes: length of the new axis.
+    on_value, off_value: converted to `dtype`; for integers fractions are dropped, and values out of
+        range become the nearest ones.
+
+    Raises OperatorValueError for a negative number of classes, an axis out of range and a letter
+    that does not fit.
+    """
+    chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
+    if num_classes < 0:
+        raise OperatorValueError(
+            argument="num_classes", expected="a number from 0 on", got=str(num_classes)
+        )
+    type = input.with_(dtype=chosen)
+    if input.ndim is None or (axis is None and input.ndim):
+        if axis_name is not None and len(axis_name) != 1:
+            raise OperatorValueError(argument="axis_name", expected="one letter", got=axis_name)
+        return type.with_(ndim=None, layout=None)
+    place = resolve_axis(-1 if axis is None else axis, input.ndim + 1)
+    return type.with_(ndim=input.ndim + 1, layout=with_axis(input, place, axis_name))
+
+
+@one_hot.shapes
+def _shapes(call: Call) -> Int64Array:
+    """The shapes; the axis becomes a note, and the layout known."""
+    geometry, type = call.inputs[0].geometry, call.inputs[0].type
+    shapes, axis, name = geometry.shapes, call["axis"], call["axis_name"]
+    if axis is None and (geometry.volumes == 1).all() and call.size:
+        shapes, type = np.empty((call.size, 0), np.int64), type.with_(ndim=0, layout="")
+    ndim = shapes.shape[1] + 1
+    place = resolve_axis(-1 if axis is None else axis, ndim)
+    call.types = (call.types[0].with_(ndim=ndim, layout=with_axis(type, place, name)),)
+    call.notes["place"] = place
+    return np.insert(shapes, place, call["num_classes"], axis=1)
+
+
+@jit
+def mark_kernel(
+    numbers: NDArray[np.int32], target: NDArray[Any], count: int, inner: int, on: Any, off: Any
+) -> None:
+    """Fill (outer, count, inner) elements, from (outer, inner) class numbers."""
+    for outer in range(numbers.size // max(1, inner)):
+        part = target[outer * count * inner : (outer + 1) * count * inner]
+        part[:] = off
+        for k in range(inner):
+            number = numbers[outer * inner + k]
+            if 0 <= number < count:
+                part[number * inner + k] = on
+
+
+@one_hot.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    count, place = call["num_classes"], call.notes["place"]
+    # Bits move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{target.dtype.itemsize}"
+    on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
+    inner = target.geometry.shapes[:, place + 1 :].prod(axis=1).tolist()
+    slab = target.data.view(unsigned)
+
+    def mark(begin: int, end: int) -> None:
+        if source.geometry.dense and target.geometry.dense:
+            volume = source.geometry.size // call.size
+            numbers = _classes(source.data[begin * volume : end * volume])
+            volume *= count
+            mark_kernel(numbers, slab[begin * volume : end * volume], count, inner[0], on, off)
+            return
+        for sample in range(begin, end):
+            numbers = _classes(source.array(sample).reshape(-1))
+            part = target.array(sample).reshape(-1).view(unsigned)
+            mark_kernel(numbers, part, count, inner[sample], on, off)
+
+    if count:
+        call.for_samples(mark)
+
+
+def _classes(values: NDArray[Any]) -> NDArray[np.int32]:
+    """Class numbers as int32; what is no number of a class is -1."""
+    if values.dtype == np.int32:
+        return values
+    if values.dtype.kind == "f":
+        values = values.astype(np.float64)
+        inside = (values > -1) & (values < 2.0**31)
+        return np.where(inside, values, -1).astype(np.int32)
+    if values.dtype.itemsize < 4 or values.dtype.kind == "b":
+        return values.astype(np.int32)
+    return np.where((values >= 0) & (values < 2**31), values, -1).astype(np.int32)
+
+
+def _bits(value: float, dtype: DType) -> NDArray[Any]:
+    """A float32 number in `dtype`, fractions dropped for integers, as unsigned bits."""
+    single = np.array([value], np.float64).astype(np.float32)
+    if dtype.is_integer:
+        single = np.trunc(single)
+    return convert_array(single, dtype.numpy).view(f"u{dtype.itemsize}")
+
+
+@one_hot.cases
+def _cases() -> list[Case]:
+    labels = samples((), (), (), dtype=int32, layout="", low=-1, high=4)
+    boxed = samples((1,), (1,), dtype=int64, layout="", low=0, high=3)
+    masks = samples((2, 3), (4, 1), layout="HW", low=0, high=3)
+    values = samples((4,), (4,), dtype=float32, layout="")
+    for i in range(2):
+        values.at(i)[:] = [0.9, 1.0, -0.5, np.nan]
+
+    def marked(batch: Any, count: int) -> list[np.ndarray[Any, Any]]:
+        return [
+            (batch.at(i)[..., None] == np.arange(count)).astype(np.float32)
+            for i in range(len(batch))
+        ]
+
+    return [
+        Case("labels", (labels,), {"num_classes": 4}, marked(labels, 4)),
+        Case("labels of one element", (boxed,), {"num_classes": 4},
+             [row[0] for row in marked(boxed, 4)]),
+        Case("axis given", (boxed,), {"num_classes": 4, "axis": -1}, marked(boxed, 4)),
+        Case("masks", (masks,), {"num_classes": 3}, marked(masks, 3)),
+        Case("first, named", (masks,), {"num_classes": 3, "axis": 0, "axis_name": "C"},
+             [one.transpose(2, 0, 1) for one in marked(masks, 3)]),
+        Case("values", (labels,), {"num_classes": 3, "dtype": uint8, "on_value": 2.7,
+                                   "off_value": 9},
+             [np.where(one > 0, 2, 9).astype(np.uint8) for one in marked(labels, 3)]),
+        Case("bool", (masks,), {"num_classes": 2, "dtype": bool_},
+             [one > 0 for one in marked(masks, 2)], oracle=False),
+        Case("fractions", (values,), {"num_classes": 2},
+             [np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32)] * 2),
+        Case("no classes", (labels,), expect=[np.empty(0, np.float32)] * 3),
+        Case("empty", (samples(),), {"num_classes": 3}, []),
+        Case("negative", (labels,), {"num_classes": -2},
+             raises=OperatorValueError, match="`num_classes`"),
+        Case("no such axis", (masks,), {"num_classes": 2, "axis": 3},
+             raises=OperatorValueError, match="`axis`"),
+        Case("letters", (masks,), {"num_classes": 2, "axis_name": "CD"},
+             raises=OperatorValueError, match="`axis_name`"),
+        Case("dtype", (labels,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+    ]  # fmt: skip

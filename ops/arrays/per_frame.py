@@ -1,0 +1,77 @@
+"""`per_frame`: the first axis is that of frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+from gradiva.eager.views import view_of
+
+from .frames import require_frames
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["per_frame"]
+
+
+@operator("per_frame")
+def per_frame(
+    input: SampleType, /, *, replace: bool = False, **common: Unpack[Common]
+) -> SampleType:
+    """Say that the first axis is that of frames, in the layout. Nothing is copied.
+
+    input: any dtype, at least 1-D. Without a layout it gets "F", and "*" for each further axis.
+    replace: whether another letter of the first axis becomes F.
+
+    Only the layout changes. Operators of this version take their arguments per sample, not yet per
+    frame: they refuse an argument with an axis of frames. Raises OperatorTypeError for scalars, and
+    for a layout that begins with another letter unless `replace` says so.
+    """
+    if input.ndim == 0 or not replace:
+        require_frames(input)
+    if input.layout is None:
+        return input
+    if not input.layout:
+        return input if input.ndim is None else input.with_(layout="F" + "*" * (input.ndim - 1))
+    if "F" in input.layout[1:]:
+        raise OperatorTypeError(
+            "another axis is that of frames already", expected="F first or not at all",
+            got=repr(input.layout),
+        )  # fmt: skip
+    return input.with_(layout="F" + input.layout[1:])
+
+
+@per_frame.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@per_frame.view
+def _view(call: Call) -> Batch:
+    return view_of(call.inputs[0], call.types[0], call.geometries[0])
+
+
+@per_frame.cases
+def _cases() -> list[Case]:
+    videos = samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = samples((3, 4), (2, 4), dtype=float32, layout="")
+    images = samples((4, 5, 3), (1, 7, 3))
+    return [
+        Case("frames already", (videos,), expect=[videos.at(i) for i in range(2)]),
+        Case("no layout", (plain,), expect=[plain.at(i) for i in range(2)]),
+        Case("vectors", (samples((3,), (2,), dtype=int32, layout=""),)),
+        Case("replaced", (images,), {"replace": True}, [images.at(i) for i in range(2)]),
+        Case("empty", (samples(layout=""),), expect=[]),
+        Case("another letter", (images,), raises=OperatorTypeError, match="F"),
+        Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
+    ]  # fmt: skip

@@ -1,0 +1,99 @@
+"""`permute_batch`: the samples of a batch in another order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import IntsArg
+from gradiva.eager.batch import Batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.provenance import Provenance
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["permute_batch"]
+
+
+@operator("permute_batch")
+def permute_batch(
+    input: SampleType, /, *, indices: IntsArg, **common: Unpack[Common]
+) -> SampleType:
+    """The samples of a batch in another order; samples may come several times, or not at all.
+    Nothing is copied: the result lies in the memory of the input.
+
+    input: any dtype, rank and layout. indices: for each sample of the result its number in the
+    input, from 0: one number per sample, as a batch of scalars or as a sequence. A single number
+    takes the same sample everywhere.
+
+    The names of files go with the samples; positions stay, so that later random values differ for
+    samples that come several times. Raises OperatorValueError for a wrong number of indices, and,
+    with the sample, for one that is out of range.
+    """
+    return input
+
+
+@permute_batch.shapes
+def _shapes(call: Call) -> Geometry:
+    """The shapes; `order` becomes a note."""
+    rows = call["indices"]
+    if call.size and rows.shape[1] == 1:
+        order = rows[:, 0]
+    elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
+        raise OperatorValueError(
+            argument="indices", expected=f"one index per sample, {call.size} in all",
+            got=f"{rows.shape[1]}",
+        )  # fmt: skip
+    else:
+        order = rows[0] if call.size else rows.reshape(-1)
+    bad = (order < 0) | (order >= call.size)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="indices", expected=f"numbers from 0 to {call.size - 1}",
+            got=str(int(order[sample])), sample=sample,
+        )  # fmt: skip
+    call.notes["order"] = order.tolist()
+    return call.inputs[0].geometry.select(call.notes["order"])
+
+
+@permute_batch.view
+def _view(call: Call) -> Batch:
+    source, order = call.inputs[0], call.notes["order"]
+    where = source.provenance
+    if where is not None:
+        where = Provenance(where.positions, where.select(order).names)
+    return Batch(source.data, source.geometry.select(order), call.types[0], where)
+
+
+@permute_batch.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    numbers = samples((), (), (), dtype=int32, layout="")
+    rows = samples((3,), (3,), (3,), dtype=float32, layout="W")
+    return [
+        Case("turn", (images,), {"indices": [1, 2, 0]}, [images.at(i) for i in (1, 2, 0)]),
+        Case("again and again", (rows,), {"indices": [1, 1, 0]}, [rows.at(i) for i in (1, 1, 0)]),
+        Case("as data", (images,), {"indices": np.array([[2], [0], [1]], np.int32)},
+             [images.at(i) for i in (2, 0, 1)], oracle=False),
+        Case("scalars", (numbers,), {"indices": [2, 1, 0]}, [numbers.at(i) for i in (2, 1, 0)]),
+        Case("the same", (images,), {"indices": [0, 1, 2]}, [images.at(i) for i in range(3)]),
+        Case("empty", (samples(),), {"indices": []}, []),
+        Case("out of range", (images,), {"indices": [0, 3, 1]},
+             raises=OperatorValueError, match="sample 1"),
+        Case("negative", (images,), {"indices": [0, -1, 1]},
+             raises=OperatorValueError, match="`indices`"),
+        Case("too few", (images,), {"indices": [0, 1]},
+             raises=OperatorValueError, match="3 in all"),
+        Case("none", (images,), raises=OperatorTypeError, match="`indices`"),
+    ]  # fmt: skip

@@ -1,0 +1,84 @@
+"""`reinterpret`: the bytes of each sample as another dtype and shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg, Layout
+from gradiva.eager.batch import Batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import bool_, float32, int16, int32, uint8
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.operator import operator
+from gradiva.eager.value import SampleType
+
+from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["reinterpret"]
+
+
+@operator("reinterpret", inputs=(1, 2))
+def reinterpret(
+    input: SampleType,
+    shape_input: Any = None,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    shape: IntsArg | None = None,
+    rel_shape: FloatsArg | None = None,
+    src_dims: IntsArg | None = None,
+    layout: Layout | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The bytes of each sample as elements of another dtype, under another shape. Nothing is copied
+    but for bool, and for memory where the elements would not be aligned.
+
+    input: any dtype, rank and layout. dtype: of the result; that of the input by default.
+    shape_input, shape, rel_shape, src_dims, layout: as in `reshape`, extents in elements of the
+        result; `rel_shape` is relative to the extents of the input. Without them the last extent
+        changes with the size of the elements.
+
+    As bool, every byte but 0 is True. Raises OperatorValueError, with the sample, if the bytes do
+    not fill the shape or the last axis, and as `reshape` does.
+    """
+    return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout, dtype)
+
+
+reinterpret.shapes(wanted_shapes)
+reinterpret.view(reshaped_view)
+
+
+@reinterpret.cases
+def _cases() -> list[Case]:
+    images = samples((4, 6, 4), (1, 7, 8), (3, 1, 12))
+    uniform = samples((4, 6), (4, 6), (4, 6), layout="HW")
+    odd = samples((1, 6), (3, 2), (5, 4), layout="")
+    scalars = samples((), (), dtype=int32, layout="")
+
+    def viewed(batch: Batch, dtype: type) -> list[np.ndarray[Any, Any]]:
+        return [sample.view(dtype) for sample in batch.arrays()]
+
+    return [
+        Case("wider", (images,), {"dtype": int32}, viewed(images, np.int32)),
+        Case("narrower", (samples((2, 3), (4, 1), dtype=float32, layout="HW"),), {"dtype": uint8},
+             viewed(samples((2, 3), (4, 1), dtype=float32, layout="HW"), np.uint8)),
+        Case("uniform", (uniform,), {"dtype": int16}, viewed(uniform, np.int16)),
+        Case("to bool", (odd,), {"dtype": bool_}, [odd.at(i) != 0 for i in range(3)]),
+        Case("shape", (odd,), {"dtype": int16, "shape": [-1]},
+             [odd.at(i).reshape(-1).view(np.int16) for i in range(3)]),
+        Case("scalars", (scalars,), {"dtype": float32}, viewed(scalars, np.float32)),
+        Case("scalars as bytes", (scalars,), {"dtype": uint8, "shape": [4]},
+             [scalars.at(i).reshape(1).view(np.uint8) for i in range(2)], oracle=False),
+        Case("empty", (samples(),), {"dtype": uint8}, []),
+        Case("last axis", (odd,), {"dtype": int32}, raises=OperatorValueError, match="sample 0"),
+        Case("scalars that grow", (scalars,), {"dtype": uint8},
+             raises=OperatorValueError, match="`dtype`"),
+        Case("nothing", (images,), raises=OperatorValueError, match="nothing to do"),
+    ]  # fmt: skip

@@ -1,0 +1,102 @@
+"""`reshape`: other shapes and layouts for the same elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatsArg, IntsArg, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.operator import operator
+from gradiva.eager.value import SampleType
+
+from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["reshape"]
+
+
+@operator("reshape", inputs=(1, 2))
+def reshape(
+    input: SampleType,
+    shape_input: Any = None,
+    /,
+    *,
+    shape: IntsArg | None = None,
+    rel_shape: FloatsArg | None = None,
+    src_dims: IntsArg | None = None,
+    layout: Layout | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The elements of each sample, in their order, under another shape. Nothing is copied: the
+    result lies in the memory of the input.
+
+    input: any dtype, rank and layout. shape_input: the shapes as data, 1-D integers, in place of
+        `shape`.
+    shape: extents; one of them may be negative, and is completed. May differ per sample.
+    rel_shape: factors by which extents change, rounded half up; one may be negative, and is
+        completed; it may have fewer factors than the sample has axes, or more, if those are
+        negative. May differ per sample.
+    src_dims: the axes whose extents the result has, in this order, -1 for a new axis of extent 1;
+        `rel_shape` scales what it chooses. With `shape` it has no effect. May differ per sample.
+    layout: of the result. Without it the layout stays if the number of axes does, else there is
+        none; "" drops it.
+
+    Raises OperatorValueError, with the sample, if the shape is for another number of elements or
+    ambiguous, if it is given twice or not at all, and for axes that are not there;
+    OperatorTypeError for a second input that is not 1-D integers.
+    """
+    return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout)
+
+
+reshape.shapes(wanted_shapes)
+reshape.view(reshaped_view)
+
+
+@reshape.cases
+def _cases() -> list[Case]:
+    images = samples((4, 6, 3), (2, 2, 3), (6, 1, 3))
+    uniform = samples((4, 6), (4, 6), dtype=float32, layout="HW")
+    scalars = samples((), (), dtype=int32, layout="")
+    extents = samples((2,), (2,), (2,), dtype=int32, layout="")
+    for i, row in enumerate([[9, 8], [12, 1], [-1, 6]]):
+        extents.at(i)[:] = row
+    pixels = [images.at(i).reshape(-1, 3) for i in range(3)]
+    return [
+        Case("pixels", (images,), {"shape": [-1, 3]}, pixels),
+        Case("flat", (images,), {"shape": [-1], "layout": "X"},
+             [images.at(i).reshape(-1) for i in range(3)], oracle=False),
+        Case("uniform", (uniform,), {"shape": [8, 3]},
+             [uniform.at(i).reshape(8, 3) for i in range(2)]),
+        Case("per sample", (uniform,), {"shape": np.array([[24, 1], [3, 8]], np.int32)},
+             [uniform.at(0).reshape(24, 1), uniform.at(1).reshape(3, 8)]),
+        Case("as data", (images, extents), expect=[
+            images.at(0).reshape(9, 8), images.at(1).reshape(12, 1), images.at(2).reshape(3, 6)],
+            oracle=False),
+        Case("factors", (uniform,), {"rel_shape": [0.5, 2]},
+             [uniform.at(i).reshape(2, 12) for i in range(2)]),
+        Case("axes", (images,), {"src_dims": [2, 0, 1]},
+             [images.at(i).reshape(3, *images.at(i).shape[:2]) for i in range(3)]),
+        Case("layout", (images,), {"layout": "ABC"}, [images.at(i) for i in range(3)],
+             oracle=False),
+        Case("scalars", (scalars,), {"shape": [1, 1]},
+             [scalars.at(i).reshape(1, 1) for i in range(2)]),
+        Case("empty", (samples(),), {"shape": [1]}, []),
+        Case("volume", (images,), {"shape": [12, 1]}, raises=OperatorValueError, match="`shape`"),
+        Case("two free", (images,), {"shape": [-1, -1]},
+             raises=OperatorValueError, match="at most one"),
+        Case("nothing", (images,), raises=OperatorValueError, match="nothing to do"),
+        Case("no such axis", (images,), {"src_dims": [0, 1, 3]},
+             raises=OperatorValueError, match="`src_dims`"),
+        Case("letters", (images,), {"shape": [-1], "layout": "HW"},
+             raises=OperatorValueError, match="`layout`"),
+        Case("fractions", (images, samples((3,), (3,), (3,), dtype=float32, layout="")),
+             raises=OperatorTypeError, match="integers"),
+    ]  # fmt: skip

@@ -1,0 +1,104 @@
+"""`sequence_rearrange`: the frames of sequences in another order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import ABSENT, RaggedIntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .frames import require_frames, require_in_range
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["sequence_rearrange"]
+
+
+@operator("sequence_rearrange")
+def sequence_rearrange(
+    input: SampleType, /, *, new_order: RaggedIntsArg, **common: Unpack[Common]
+) -> SampleType:
+    """The frames of each sequence in another order; frames may come several times, or not at all.
+
+    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
+    or none. new_order: for each frame of the result its number in the input, from 0. May differ per
+    sample, in its length too.
+
+    Raises OperatorTypeError for other layouts and scalars, OperatorValueError, with the sample, for
+    an empty order and for frames that are not there.
+    """
+    require_frames(input)
+    if not isinstance(new_order, SampleType | Value):
+        numbers: tuple[int, ...] = new_order  # type: ignore[assignment]  # converted by the engine
+        if not numbers or min(numbers) < 0:
+            raise OperatorValueError(
+                argument="new_order", expected="numbers from 0 on", got=str(numbers)
+            )
+    return input
+
+
+@sequence_rearrange.shapes
+def _shapes(call: Call) -> Int64Array:
+    order, source = call["new_order"], call.inputs[0]
+    asked = order != ABSENT
+    counts = asked.sum(axis=1)
+    if call.size and not counts.all():
+        raise OperatorValueError(
+            argument="new_order", expected="at least one frame", got="none",
+            sample=int(np.flatnonzero(counts == 0)[0]),
+        )  # fmt: skip
+    require_in_range(order, asked, source, "new_order")
+    shapes = source.geometry.shapes.copy()
+    shapes[:, 0] = counts
+    return shapes
+
+
+@sequence_rearrange.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    order = call["new_order"].tolist()
+
+    def move(begin: int, end: int) -> None:
+        for sample in range(begin, end):
+            frames, result = source.array(sample), target.array(sample)
+            for place in range(len(result)):
+                result[place] = frames[order[sample][place]]
+
+    call.for_samples(move)
+
+
+@sequence_rearrange.cases
+def _cases() -> list[Case]:
+    videos = samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = samples((3, 4), (2, 4), dtype=float32, layout="")
+    numbers = samples((3,), (2,), dtype=int16, layout="F")
+    orders = np.array([[2, 3], [1, 0]], np.int32)
+    return [
+        Case("swap", (videos,), {"new_order": [1, 0, 1]},
+             [videos.at(i)[[1, 0, 1]] for i in range(2)]),
+        Case("one", (plain,), {"new_order": 1}, [plain.at(i)[[1]] for i in range(2)]),
+        Case("per sample", (videos,), {"new_order": orders},
+             [videos.at(i)[orders[i]] for i in range(2)]),
+        Case("numbers", (numbers,), {"new_order": [1, 0]},
+             [numbers.at(i)[[1, 0]] for i in range(2)], oracle=False),
+        Case("empty", (samples(layout="FHWC"),), {"new_order": [0]}, []),
+        Case("too few frames", (videos,), {"new_order": [0, 2]},
+             raises=OperatorValueError, match="sample 1"),
+        Case("negative", (videos,), {"new_order": [-1]},
+             raises=OperatorValueError, match="`new_order`"),
+        Case("nothing", (videos,), {"new_order": []},
+             raises=OperatorValueError, match="`new_order`"),
+        Case("images", (samples((2, 2, 3)),), {"new_order": [0]},
+             raises=OperatorTypeError, match="frames"),
+    ]  # fmt: skip

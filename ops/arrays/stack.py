@@ -1,0 +1,95 @@
+"""`stack`: join samples along a new axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .axes import alike, resolve_axis, with_axis
+from .join import join, same_shapes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["stack"]
+
+
+@operator("stack", inputs=(1, 999))
+def stack(
+    input: SampleType,
+    /,
+    *more: Any,
+    axis: int = 0,
+    axis_name: str | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Join the samples of several batches, number by number, along a new axis.
+
+    inputs: 1 to 999 of one dtype, rank and shape per sample, any layout. axis: where the new axis
+    stands in the result; negative numbers count from the end of the result. axis_name: a letter for
+    the new axis.
+
+    The result has a layout if the new axis has a letter, and the first input a layout or no axes.
+    Raises OperatorTypeError for inputs of different dtypes or ranks, OperatorValueError for
+    different shapes, with the sample, for an axis out of range and a letter that is there already.
+    """
+    type = alike((input, *more))
+    if type.ndim is None:
+        return type.with_(layout=None)
+    place = resolve_axis(axis, type.ndim + 1)
+    return type.with_(ndim=type.ndim + 1, layout=with_axis(type, place, axis_name))
+
+
+def _axis(call: Call) -> int:
+    return resolve_axis(call["axis"], call.inputs[0].ndim + 1)
+
+
+@stack.shapes
+def _shapes(call: Call) -> Int64Array:
+    same_shapes(call)
+    return np.insert(call.inputs[0].geometry.shapes, _axis(call), len(call.inputs), axis=1)
+
+
+@stack.cpu
+def _cpu(call: Call) -> None:
+    join(call, _axis(call))
+
+
+@stack.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    other = samples((4, 5, 3), (1, 7, 3), (6, 2, 3), seed=1)
+    scalars = samples((), (), dtype=int32, layout="")
+    plain = samples((2, 3), (0, 3), dtype=float32, layout="")
+
+    def stacked(*batches: Any, axis: int = 0) -> list[np.ndarray[Any, Any]]:
+        return [np.stack([batch.at(i) for batch in batches], axis) for i in range(len(batches[0]))]
+
+    return [
+        Case("first", (images, other), expect=stacked(images, other)),
+        Case("last", (images, other, images), {"axis": -1},
+             stacked(images, other, images, axis=3)),
+        Case("with a name", (images, other), {"axis": 1, "axis_name": "N"},
+             stacked(images, other, axis=1)),
+        Case("one", (plain,), {"axis": 2}, stacked(plain, axis=2)),
+        Case("scalars", (scalars, scalars), {"axis_name": "N"}, stacked(scalars, scalars)),
+        Case("empty", (samples(), samples()), expect=[]),
+        Case("shapes", (images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))),
+             raises=OperatorValueError, match="sample 1"),
+        Case("no such axis", (images,), {"axis": 4}, raises=OperatorValueError, match="`axis`"),
+        Case("taken name", (images,), {"axis_name": "H"},
+             raises=OperatorValueError, match="`axis_name`"),
+        Case("ranks", (images, samples((4,), (1,), (6,), layout="")),
+             raises=OperatorTypeError, match="axes"),
+    ]  # fmt: skip

@@ -1,0 +1,74 @@
+"""`zeros`: samples full of zeros."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, IntsArg, Layout
+from gradiva.eager.case import Case
+from gradiva.eager.dtypes import DType, bool_, float16, int32, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.operator import maker
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .filling import fill_with, filled_shapes, filled_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["zeros"]
+
+
+@maker("zeros")
+def zeros(
+    *,
+    shape: IntsArg | None = None,
+    dtype: DTypeLike = int32,
+    layout: Layout | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Samples full of zeros.
+
+    shape: of a sample; a scalar by default. May differ per sample. dtype: any, int32 by default.
+    layout: of the samples; none by default. batch_size: number of samples in dynamic mode; without
+    it, one Tensor.
+
+    Raises OperatorValueError for negative extents and for a layout with another number of letters.
+    """
+    chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
+    return filled_type(chosen, shape, layout)
+
+
+zeros.shapes(filled_shapes)
+
+
+@zeros.cpu
+def _cpu(call: Call) -> None:
+    fill_with(call, 0)
+
+
+@zeros.cases
+def _cases() -> list[Case]:
+    shapes = np.array([[2, 3], [40, 1], [0, 2]], np.int32)
+    return [
+        Case("scalars", (), {"batch_size": 3}, [np.zeros((), np.int32)] * 3),
+        Case("images", (), {"batch_size": 2, "shape": [4, 5, 3], "dtype": uint8, "layout": "HWC"},
+             [np.zeros((4, 5, 3), np.uint8)] * 2),
+        Case("per sample", (), {"batch_size": 3, "shape": shapes, "dtype": float16},
+             [np.zeros(tuple(shape), np.float16) for shape in shapes]),
+        Case("bool", (), {"batch_size": 1, "shape": 3, "dtype": bool_},
+             [np.zeros(3, np.bool_)]),
+        Case("one", (), {"shape": [2, 2], "batch_size": 1}, [np.zeros((2, 2), np.int32)]),
+        Case("empty", (), {"batch_size": 0, "shape": [2]}, []),
+        Case("negative", (), {"batch_size": 2, "shape": [2, -1]},
+             raises=OperatorValueError, match="`shape`"),
+        Case("letters", (), {"batch_size": 2, "shape": [2], "layout": "HW"},
+             raises=OperatorValueError, match="`layout`"),
+        Case("dtype", (), {"batch_size": 2, "dtype": complex},
+             raises=OperatorTypeError, match="`dtype`"),
+    ]  # fmt: skip

@@ -1,0 +1,64 @@
+"""`zeros_like`: samples full of zeros, of the shapes of another batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import DType, bool_, float16, float32
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .filling import fill_with
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["zeros_like"]
+
+
+@operator("zeros_like")
+def zeros_like(
+    like: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
+) -> SampleType:
+    """Samples full of zeros, with the shapes and the layout of `like`.
+
+    like: any dtype, rank and layout. dtype: of the result; that of `like` by default.
+    """
+    chosen: DType | None = dtype  # type: ignore[assignment]  # converted by the engine
+    return like if chosen is None else like.with_(dtype=chosen)
+
+
+@zeros_like.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@zeros_like.cpu
+def _cpu(call: Call) -> None:
+    fill_with(call, 0)
+
+
+@zeros_like.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 0, 3))
+    plain = samples((2, 3), (2, 3), dtype=float16, layout="")
+    scalars = samples((), (), layout="")
+    return [
+        Case("ragged", (images,), expect=[np.zeros_like(images.at(i)) for i in range(3)]),
+        Case("uniform", (plain,), expect=[np.zeros((2, 3), np.float16)] * 2),
+        Case("other dtype", (images,), {"dtype": float32},
+             [np.zeros(images.at(i).shape, np.float32) for i in range(3)]),
+        Case("bool", (plain,), {"dtype": bool_}, [np.zeros((2, 3), np.bool_)] * 2),
+        Case("scalars", (scalars,), expect=[np.zeros((), np.uint8)] * 2),
+        Case("empty", (samples(),), expect=[]),
+        Case("dtype", (images,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+    ]  # fmt: skip
