@@ -34,6 +34,7 @@ ENUMERATIONS = frozenset({20, 21, INTERP_TYPE})
 # The operators that the format knows. Ours have the same words in lower case, so that an operator
 # that is written later finds its name here.
 _SCHEMAS = """
+_conditional__Not_
 AudioResample BBoxPaste BBoxRotate BatchPermutation BbFlip BoxEncoder Brightness BrightnessContrast
 Cast CastLike Cat Clahe ColorSpaceConversion ColorTwist Contrast CoordFlip CoordTransform Copy Crop
 CropMirrorNormalize Debayer DumpImage ElementExtract Equalize Erase ExpandDims Filter Flip Full
