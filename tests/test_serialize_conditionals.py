@@ -108,7 +108,7 @@ def arrays(x: Any, y: Any) -> Any:
     elif y:
         z = fn.transpose(fn.cast(table, dtype=gradiva.int32), perm=[0, 1])[::-1]
     else:
-        z = np.full((2, 3), 7, np.int32)
+        z = gradiva.tensor(np.full((2, 3), 7, np.int32))
     return z
 
 
