@@ -33,6 +33,7 @@ from .values import put
 __all__ = ["Writer", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
+_ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1
 
 
@@ -112,7 +113,14 @@ class Writer:
                     "Python objects have no place in a file", argument=name, got=repr(value),
                     expected="plain data",
                 )  # fmt: skip
-            if name not in _NOT_STORED:
+            if "on_error" in declared and name in _ON_ERROR:
+                # Without `replace`, a fill value changes nothing.
+                if name == "on_error" and value != "raise":
+                    raise OperatorValueError(
+                        "the file format has no place for what to do with bad samples",
+                        argument=name, expected="'raise'", got=repr(value),
+                    )  # fmt: skip
+            elif name not in _NOT_STORED:
                 arguments[name] = value
         seed = self._seed(node)
         if seed is not None:
@@ -207,7 +215,9 @@ class Writer:
         for argument, one in named:
             made.input.add(name=one, device="cpu", is_argument_input=True, arg_name=argument)
         given: dict[str, Any] = {"device": "cpu", **arguments}
-        if node in self.graph.kept and not helper:
+        # The reference drops what no output needs, effects too.
+        acts = node.operator.effects and not isinstance(node.operator, SourceOperator)
+        if (node in self.graph.kept or acts) and not helper:
             given["preserve"] = True
         given["preserve_name"] = name is not None
         for key, value in given.items():

@@ -4,6 +4,7 @@ part by its cases."""
 from __future__ import annotations
 
 import operator as python
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import schema_of
 from gradiva.capture.tracer import WholeBatch
 from gradiva.eager.arguments import KINDS, is_edge
-from gradiva.eager.case import Case
+from gradiva.eager.case import Case, samples
 from gradiva.eager.operator import Maker, OperatorBase, operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
@@ -40,6 +41,12 @@ def in_format(operator: OperatorBase) -> bool:
     return (
         schema_of(operator) is not None or isinstance(operator, Arithmetic) or operator is subscript
     )
+
+
+def holds_objects(operator: OperatorBase) -> bool:
+    """Whether an operator needs a Python object, such as a function, which no file holds."""
+    kinds = [one.kind for one in operator.arguments.values() if one.required]
+    return KINDS["Any"] in kinds and not in_format(operator)
 
 
 def _given(operator: OperatorBase, case: Case) -> dict[str, Batch]:
@@ -78,6 +85,13 @@ CASES = [
     for case in operator.case_maker()
     if _takes_part(operator, case)
 ]
+
+
+def _constant(value: Any) -> Any:
+    """A tensor as a constant of the reference."""
+    if isinstance(value, gradiva.Tensor | np.ndarray):
+        return types.Constant(np.asarray(value), device="cpu")
+    return value
 
 
 def _dtyped(operator: OperatorBase, name: str, value: Any) -> Any:
@@ -132,11 +146,11 @@ class Stored:
             inputs = [
                 self._their_source(f"input{number}", value.layout)
                 if isinstance(value, Batch)
-                else value
+                else _constant(value)
                 for number, value in enumerate(case.inputs)
             ]
             keywords = {
-                name: their_value(_dtyped(operator, name, value))
+                name: their_value(_constant(_dtyped(operator, name, value)))
                 for name, value in case.arguments.items()
                 if name != "batch_size" and name not in _given(operator, case)
             }
@@ -190,3 +204,46 @@ def test_case(operator: OperatorBase, case: Case) -> None:
             assert got.shape == expected.shape or operator.name in RANDOM_SHAPES
     _same(stored.by_us(stored.data), ours)
     _same(stored.by_us(stored.theirs(operator, case)), ours)
+
+
+def test_dump_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    case = Case("", (samples((4, 5, 3), (2, 3, 1)),), {"suffix": "a", "input_layout": "HWC"})
+    stored = Stored(operators["dump_image"], case)
+
+    def written(run: Any) -> list[bytes]:
+        run()
+        found = [tmp_path / f"{number}-a-0.ppm" for number in range(2)]
+        texts = [path.read_bytes() for path in found]
+        for path in found:
+            path.unlink()
+        return texts
+
+    expected = written(stored.pipe.run)
+    assert written(stored.by_them) == expected
+    assert written(lambda: stored.by_us(stored.data)) == expected
+    theirs = stored.theirs(operators["dump_image"], case)
+    assert written(lambda: stored.by_us(theirs)) == expected
+
+
+def test_an_effect_that_no_output_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    images = samples((4, 5, 3), (2, 3, 1))
+    pipe = gradiva.Pipeline(batch_size=2, **OPTIONS)
+    with pipe:
+        given = gradiva.fn.external_source(lambda: images, name="images", layout="HWC")
+        gradiva.fn.dump_image(given, suffix="b")
+        pipe.set_outputs(given)
+    loaded = dali.Pipeline.deserialize(pipe.serialize())
+    loaded.feed_input("images", [np.asarray(one) for one in images.arrays()], layout="HWC")
+    loaded.run()
+    assert len(list(tmp_path.glob("*-b-0.ppm"))) == 2
+
+
+@pytest.mark.parametrize("name", [one.name for one in operators.values() if holds_objects(one)])
+def test_objects_are_refused(name: str) -> None:
+    operator: Any = operators[name]
+    assert operator.case_maker is not None
+    case = next(case for case in operator.case_maker() if case.raises is None)
+    with pytest.raises(gradiva.GradivaError, match=name):
+        Stored(operator, case)
