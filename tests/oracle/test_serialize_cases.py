@@ -78,6 +78,14 @@ def _takes_part(operator: OperatorBase, case: Case) -> bool:
     return case.raises is None and (case.oracle or operator.random) and _size(operator, case) > 0
 
 
+def _first(operator: OperatorBase) -> str:
+    """The case of a random operator that the reference runs as well. The others ask for what it
+    may not know, and it does not survive all of that."""
+    assert operator.case_maker is not None
+    name: str = next(case.name for case in operator.case_maker() if _takes_part(operator, case))
+    return name
+
+
 CASES = [
     pytest.param(operator, case, id=f"{name}-{case.name}".replace(" ", "_"))
     for name, operator in sorted(operators.items())
@@ -191,6 +199,11 @@ def _same(got: tuple[Batch, ...], expected: tuple[Batch, ...]) -> None:
 def test_case(operator: OperatorBase, case: Case) -> None:
     stored = Stored(operator, case)
     ours = stored.pipe.run()
+    _same(stored.by_us(stored.data), ours)
+    _same(stored.by_us(stored.theirs(operator, case)), ours)
+    if not (case.oracle or case.name == _first(operator)):
+        dali.Pipeline.deserialize(stored.data)
+        return
     theirs = stored.by_them()
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
@@ -202,8 +215,6 @@ def test_case(operator: OperatorBase, case: Case) -> None:
             assert got.dtype == expected.dtype
             assert got.ndim == expected.ndim
             assert got.shape == expected.shape or operator.name in RANDOM_SHAPES
-    _same(stored.by_us(stored.data), ours)
-    _same(stored.by_us(stored.theirs(operator, case)), ours)
 
 
 def test_dump_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
