@@ -134,7 +134,7 @@ class Stored:
 
     def _source(self, name: str, value: Batch) -> Any:
         self.sources[name] = value
-        more = {"layout": value.layout} if value.layout else {}
+        more: dict[str, Any] = {"layout": value.layout} if value.layout else {}
         return gradiva.fn.external_source(
             source=lambda: value, name=name, dtype=value.dtype, ndim=value.ndim, **more
         )
