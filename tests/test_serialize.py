@@ -288,6 +288,7 @@ def test_what_has_no_place_in_a_file() -> None:
             r"random.uniform: .*RNG object(.|\n)*rng=generator")  # fmt: skip
     refused(lambda: (gradiva.random.uniform(),), "random.uniform: .*all samples share")
     refused(lambda: fn.random.uniform(seed=(1 << 63) + 1), "`seed`.*less than 2\\*\\*63")
+    refused(lambda: fn.decoders.image(feed(), on_error="skip"), "decoders.image: .*`on_error`")
     refused(lambda: feed() * np.float64(0.1), "mul: .*float32, which would change")
     refused(lambda: feed() + np.array([0.1]), "constant: .*float32, which would change")
     refused(lambda: feed() + np.uint64(1 << 63), "up to 2\\*\\*63")

@@ -15,7 +15,8 @@ from gradiva.eager.errors import GradivaError, OperatorValueError
 from gradiva.eager.operator import Maker, OperatorBase, operators
 from gradiva.eager.tensor import tensor
 
-from . import expressions, subscripts
+from . import branches, expressions, subscripts
+from .branches import BranchesRead, within
 from .schemas import ENUMERATIONS, find_operator
 
 if TYPE_CHECKING:
@@ -34,11 +35,14 @@ class Replay:
     def __init__(self, sources: Mapping[str, Any]) -> None:
         self.sources = sources
         self.values: dict[str, Any] = {}
+        self._branches = BranchesRead(self.values)
 
     def call(self, stored: StoredOperator) -> None:
         """Call one operator whose inputs are there. Raises OperatorValueError."""
         try:
-            results = self._call(stored)
+            branch = self._branches.of(stored)
+            with within(branch):
+                results = self._call(stored)
         except GradivaError as error:
             raise OperatorValueError(
                 f"the stored operator {stored.label!r} cannot be called: {error.problem}".rstrip(
@@ -59,6 +63,9 @@ class Replay:
                 got=str(len(stored.outputs)),
             )
         self.values.update(zip(stored.outputs, results, strict=True))
+        if stored.schema != branches.SPLIT:
+            for name in stored.outputs:
+                self._branches.own(name, branch)
 
     def _call(self, stored: StoredOperator) -> Any:
         inputs = [self.values[name] for name in stored.inputs]
@@ -77,6 +84,12 @@ class Replay:
         if schema == expressions.SCHEMA:
             operator, operands = expressions.read_expression(arguments, inputs)
             return operator.bind(operands, common)
+        if schema == branches.SPLIT:
+            return self._branches.split(stored)
+        if schema == branches.MERGE:
+            return self._branches.merge(stored)
+        if schema == branches.VALIDATE:
+            return operators["_conditional.boolean"].bind(tuple(inputs), {**given, **common})
         if schema in (subscripts.TAKE, subscripts.CHECK, subscripts.EXPAND):
             return _subscript(schema, arguments, inputs, given, common)
         if schema == "Reinterpret" and arguments.get("dtype") in ENUMERATIONS and len(inputs) == 1:

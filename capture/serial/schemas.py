@@ -34,6 +34,7 @@ ENUMERATIONS = frozenset({20, 21, INTERP_TYPE})
 # The operators that the format knows. Ours have the same words in lower case, so that an operator
 # that is written later finds its name here.
 _SCHEMAS = """
+_conditional__Not_
 AudioResample BBoxPaste BBoxRotate BatchPermutation BbFlip BoxEncoder Brightness BrightnessContrast
 Cast CastLike Cat Clahe ColorSpaceConversion ColorTwist Contrast CoordFlip CoordTransform Copy Crop
 CropMirrorNormalize Debayer DumpImage ElementExtract Equalize Erase ExpandDims Filter Flip Full
@@ -131,6 +132,8 @@ def element_type(argument: Argument | None, value: Any) -> str:
     """The type of an argument's value, or of the elements of a vector. Raises TypeError."""
     if argument is not None and argument.kind in _ELEMENTS:
         return _ELEMENTS[argument.kind]
+    if argument is not None and argument.kind.element in (np.int64, np.float32):
+        return "int64" if argument.kind.element is np.int64 else "float"
     first = next(iter(value), 0) if isinstance(value, list | tuple) else value
     for kind, name in ((bool, "bool"), (int, "int64"), (float, "float"), (str, "string")):
         if isinstance(first, kind):

@@ -15,22 +15,25 @@ from gradiva.capture.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.leaves import constant, parameter, random_key
 from gradiva.capture.tracer import _BEFORE
 from gradiva.eager.arguments import KINDS, Argument
-from gradiva.eager.dtypes import DType, float32, float64, int32
+from gradiva.eager.dtypes import float32, int32
 from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.source import SourceOperator
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
 
+from .branches import BranchesWritten
 from .expressions import write_expression
 from .messages import pack, pipeline_message
 from .options import StoredOptions
 from .schemas import INTERP_TYPE, schema_of
+from .sources import write_constant, write_source
 from .subscripts import write_subscript
 from .values import put
 
 __all__ = ["Writer", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
+_ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1
 
 
@@ -57,6 +60,7 @@ class Writer:
         self._made: set[str] = set()
         self._source: Node | None = None
         self._random_calls = 0
+        self._branches = BranchesWritten(self)
 
     def message(self) -> Any:
         alive = _needed(self.graph)
@@ -66,6 +70,7 @@ class Writer:
                     self._write(node)
                 except (GradivaError, UnicodeEncodeError) as error:
                     raise self._blame(node, error) from None
+        self._branches.current = None
         for edge in self.graph.outputs:
             try:
                 name = self.edge(edge)
@@ -84,13 +89,14 @@ class Writer:
 
     def _write(self, node: Node) -> None:
         operator = node.operator
+        self._branches.enter(node)
         if isinstance(operator, Arithmetic):
             write_expression(self, node)
         elif operator is subscript:
             write_subscript(self, node)
         elif operator.name == "external_source":
-            self._external_source(node)
-        else:
+            write_source(self, node)
+        elif not self._branches.write(node):
             schema = schema_of(operator)
             if schema is None or operator is parameter:
                 raise OperatorValueError("this operator has no place in the file format")
@@ -107,7 +113,14 @@ class Writer:
                     "Python objects have no place in a file", argument=name, got=repr(value),
                     expected="plain data",
                 )  # fmt: skip
-            if name not in _NOT_STORED:
+            if "on_error" in declared and name in _ON_ERROR:
+                # Without `replace`, a fill value changes nothing.
+                if name == "on_error" and value != "raise":
+                    raise OperatorValueError(
+                        "the file format has no place for what to do with bad samples",
+                        argument=name, expected="'raise'", got=repr(value),
+                    )  # fmt: skip
+            elif name not in _NOT_STORED:
                 arguments[name] = value
         seed = self._seed(node)
         if seed is not None:
@@ -118,7 +131,10 @@ class Writer:
             for edge in node.inputs
             if edge.argument in declared
         ]
-        self.call(node, schema, inputs, named, arguments, len(node.type))
+        names = self.call(node, schema, inputs, named, arguments, len(node.type))
+        if not inputs and not named:
+            for output, name in enumerate(names):
+                self._edges[node, output] = self._branches.narrowed(node, name)
 
     def _seed(self, node: Node) -> int | None:
         """The seed to write; None if the call is to be numbered when the file is read."""
@@ -144,61 +160,22 @@ class Writer:
             )
         return None if seed is None else int(seed)
 
-    def _external_source(self, node: Node) -> None:
-        name = self.graph.names.get(node)
-        given = dict(node.attributes)
-        for output, type in enumerate(node.type):
-            arguments: dict[str, Any] = {
-                key: given[key] for key in ("repeat_last", "blocking", "no_copy") if key in given
-            }
-            if given.get("dtype") is not None and type.dtype is not None:
-                arguments["dtype"] = type.dtype
-            if given.get("ndim") is not None and type.ndim is not None:
-                arguments["ndim"] = type.ndim
-            if type.layout:
-                arguments["layout"] = type.layout
-            single = name if name is None or len(node.type) == 1 else f"{name}_{output}"
-            made = self.call(node, "ExternalSource", [], [], arguments, 1, single, output)
-            self._edges[node, output] = made[0]
-
     def edge(self, edge: Edge) -> str:
         """The name of what an edge carries; a constant is written when it is first used."""
         key = (edge.node, edge.output)
-        if key not in self._edges and edge.node.operator is constant:
-            self._edges[key] = self._constant(edge.node)
-        return self._edges[key]
+        if edge.node.operator is not constant:
+            return self._edges[key]
+        if key not in self._edges:
+            self._edges[key] = write_constant(self, edge.node)
+        return self._branches.narrowed(edge.node, self._edges[key])
+
+    def name(self, node: Node, output: int) -> str:
+        """The name of an output of a node that was written."""
+        return self._edges[node, output]
 
     def alias(self, node: Node, name: str) -> None:
         """Let the output of `node` be what `name` is."""
         self._edges[node, 0] = name
-
-    def _constant(self, node: Node) -> str:
-        value: np.ndarray[Any, Any] = node.attribute("value")
-        dtype = DType.from_numpy(value.dtype)
-        if dtype is float64:
-            # The format holds numbers in float32, and knows no constants of a wider type.
-            with np.errstate(over="ignore"):
-                narrow = value.astype(np.float32)
-            if not np.array_equal(narrow.astype(np.float64), value, equal_nan=True):
-                raise OperatorValueError(
-                    "the format holds constants in float32, which would change this one; cast it"
-                )
-        arguments: dict[str, Any] = {}
-        if value.dtype.kind == "f" and value.size:
-            arguments["fdata"] = [float(item) for item in value.ravel()]
-        else:
-            numbers = [int(item) for item in value.ravel()]
-            if numbers and max(numbers) > _LARGEST:
-                raise OperatorValueError("the format holds integers up to 2**63 - 1")
-            arguments["idata"] = numbers
-        arguments["shape"] = list(value.shape)
-        arguments["dtype"] = float32 if dtype is float64 else dtype
-        if node.attribute("layout"):
-            arguments["layout"] = node.attribute("layout")
-        name = self.call(node, "Constant", [], [], arguments, 1)[0]
-        if dtype is float64:
-            return self.call(node, "Cast", [name], [], {"dtype": float64}, 1)[0]
-        return name
 
     def _per_sample(self, argument: Argument, edge: Edge) -> str:
         """What feeds an argument, in the one element type that the reference takes there."""
@@ -238,7 +215,9 @@ class Writer:
         for argument, one in named:
             made.input.add(name=one, device="cpu", is_argument_input=True, arg_name=argument)
         given: dict[str, Any] = {"device": "cpu", **arguments}
-        if node in self.graph.kept and not helper:
+        # The reference drops what no output needs, effects too.
+        acts = node.operator.effects and not isinstance(node.operator, SourceOperator)
+        if (node in self.graph.kept or acts) and not helper:
             given["preserve"] = True
         given["preserve_name"] = name is not None
         for key, value in given.items():
@@ -291,5 +270,8 @@ def _needed(graph: Graph) -> set[Node]:
         node = waiting.pop()
         if node not in needed:
             needed.add(node)
-            waiting += [edge.node for edge in node.inputs]
+            for edge in node.inputs:
+                # What only says which branch a node stands in is not written, but its predicate is.
+                scope = edge.argument == "scope"
+                waiting += [one.node for one in edge.node.inputs] if scope else [edge.node]
     return needed

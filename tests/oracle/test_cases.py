@@ -30,6 +30,12 @@ CASES = [
 ]
 
 
+def tolerances(operator: OperatorBase) -> dict[str, Any]:
+    """How close an operator must come, for `assert_close`."""
+    near = 1e-4 if operator.name == "resize" else 1e-6
+    return {"exact": operator.name not in CLOSE, "float_range": near}
+
+
 @pytest.mark.parametrize(("operator", "case"), CASES)
 def test_case(operator: OperatorBase, case: Case) -> None:
     ours: Any = operator
@@ -39,5 +45,4 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     expected = reference(target, list(case.inputs), outputs=len(results), **case.arguments)
     expected = expected if isinstance(expected, tuple) else (expected,)
     for result, theirs in zip(results, expected, strict=True):
-        near = 1e-4 if operator.name == "resize" else 1e-6
-        assert_close(result, theirs, exact=operator.name not in CLOSE, float_range=near)
+        assert_close(result, theirs, **tolerances(operator))

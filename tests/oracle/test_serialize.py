@@ -15,7 +15,7 @@ from gradiva import Batch, batch
 from gradiva.capture.leaves import constant, fused, parameter, random_key
 from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.files import load
-from gradiva.capture.serial.schemas import _BY_NAME, schema_of
+from gradiva.capture.serial.schemas import _BY_NAME, _plain, schema_of
 from gradiva.eager.operator import operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
@@ -23,6 +23,9 @@ from gradiva.ops.image.normalize_pixels import normalize_pixels
 
 from .pictures import FOLDER, part
 from .reference import Samples, _samples, assert_close, dali, fn, math, types
+from .test_serialize_cases import CASES, holds_objects, in_format
+from .test_serialize_conditionals import PROGRAMS as CONDITIONALS
+from .test_serialize_conditionals import Ours, made
 
 MOST_ULPS = 4
 """As in test_math.py."""
@@ -342,13 +345,23 @@ def test_random_values_have_the_same_types(way: str) -> None:
 
 
 def test_every_operator_takes_part() -> None:
-    """An operator that the format knows and no program above calls is not known to be portable."""
-    internal = {constant, fused, parameter, random_key, normalize_pixels}
+    """An operator that the format knows, and no program and no case of its own calls, is not known
+    to be portable."""
     called = {
         node.operator for program in EXACT + CLOSE + DRAWN for node in ours(program).graph.nodes
     }
-    declared = {one for one in operators.values() if one.__module__.startswith("gradiva.ops")}
-    assert declared - called - internal == set()
+    called |= {node.operator for define in CONDITIONALS for node in made(Ours, define).graph.nodes}
+    called |= {operators["dump_image"]}
+    cases: list[Any] = [parameters.values[0] for parameters in CASES]
+    called.update(cases)
+    internal = {constant, fused, parameter, random_key, normalize_pixels}
+    declared = {one for one in operators.values() if one.__module__.startswith("gradiva.")}
+    missing = declared - called - internal
+    assert {one.name for one in missing if in_format(one)} == set()
+    # Those that the format does not know either hold Python objects or are not the reference's.
+    theirs = {_plain(name) for name in dali.backend.RegisteredCPUOps()}
+    unknown = {one.name for one in missing if not holds_objects(one)}
+    assert {name for name in unknown if _plain(name) in theirs} == set()
 
 
 def test_the_format_knows_our_operators_and_arguments() -> None:
@@ -369,6 +382,8 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
             continue
         registered = dali.backend.GetSchema(schema)
         for argument in one.arguments.values():
+            if "on_error" in one.arguments and argument.name in ("on_error", "fill_value"):
+                continue  # what the format has no place for is refused
             assert registered.HasArgument(argument.name), (one.name, argument.name)
             kind = registered.GetArgumentType(argument.name).name
             assert kind in kinds[_ELEMENTS[argument.kind]], (one.name, argument.name)
