@@ -415,6 +415,27 @@ def test_closing_and_letting_go_end_the_workers() -> None:
     assert all(gone(pid) for pid in pids)
 
 
+def test_the_garbage_collector_may_close_it_in_any_thread() -> None:
+    """In its own thread too, in the middle of whatever that does."""
+    pipe = pipeline(sources.sample, 2, batch=False)
+    pipe.run()
+    pool = pipe._processes
+    pids, thread = pool.pids, pool._thread
+    hear = pool._workers[0].hear
+
+    def closing() -> bool:
+        pool.close()
+        return bool(hear())
+
+    for worker in pool._workers:
+        worker.hear = closing
+    assert "was closed" in error_at(pipe)[0]
+    thread.join(3)
+    assert not thread.is_alive()
+    assert all(gone(pid) for pid in pids)
+    pipe.close()
+
+
 def test_the_child_of_a_fork_leaves_the_workers_alone() -> None:
     pipe = pipeline(sources.sample, batch=False)
     first = plain([pipe.run()])

@@ -45,6 +45,7 @@ class Dispatcher:
         self._wake: socket.socket | None = None
         self._woken: socket.socket | None = None
         self._closed = False
+        self._clean = False
 
     def birth(self, source: int) -> int:
         """Which life of its home a source with a state is in: it changes when the worker dies."""
@@ -61,7 +62,7 @@ class Dispatcher:
             self._waiting.append(task)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(
-                    target=self._serve, name="gradiva-processes", daemon=True
+                    target=self._run, name="gradiva-processes", daemon=True
                 )
                 self._thread.start()
         self._poke()
@@ -96,6 +97,20 @@ class Dispatcher:
         except OSError:
             pass  # it is full, which wakes as well, or closed
 
+    def _run(self) -> None:
+        try:
+            self._serve()
+        finally:
+            # At the latest when the thread ends the workers do, and who waits is told.
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        """End the workers, and let go of the memory."""
+        raise NotImplementedError
+
     def _serve(self) -> None:
         """The thread: until the pool is closed."""
         assert self._woken is not None
@@ -116,7 +131,8 @@ class Dispatcher:
                 for connection, worker in sockets.items():
                     if connection in ready and not self._closed:
                         self._receive(worker)
-                self._check_time()
+                if not self._closed:
+                    self._check_time()
 
     def _tick(self) -> float:
         return _TICK if self.timeout is None else min(_TICK, self.timeout / 4)

@@ -96,8 +96,8 @@ class Segment:
                 ) from None
         self.fd = fd
         self._map = mmap.mmap(fd, self.nbytes)
-        if hasattr(mmap, "MADV_DONTFORK"):
-            self._map.madvise(mmap.MADV_DONTFORK)
+        # Forked children inherit the mapping and close it. Were it kept from them (MADV_DONTFORK),
+        # a view that goes late there would unmap whatever has come to lie at its address.
         keep_private(self)
 
     def array(

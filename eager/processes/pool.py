@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradivaError, OperatorValueError
+from ..errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from .crew import Worker
 from .dispatch import Dispatcher
 from .launch import Launcher, checked_method
@@ -72,6 +72,8 @@ class ProcessPool(Dispatcher):
 
         Raises OperatorRuntimeError if the system refuses processes or memory.
         """
+        if self._closed:
+            raise OperatorRuntimeError("the worker processes of this pipeline were ended")
         if not self._works or self._launcher is not None:
             return
         callables = len(self._works) - len(self._homes)
@@ -118,9 +120,17 @@ class ProcessPool(Dispatcher):
             self._closed = True
             self._changed.notify_all()
         self._poke()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(5.0)
+        if self._thread is threading.current_thread():
+            return  # the garbage collector closes it here: the thread does the rest when it ends
+        if self._thread is not None:
+            self._thread.join(5.0)
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        with self._changed:
+            if self._clean:
+                return
+            self._clean = True
         for worker in self._workers:
             worker.stop()
         until = time.monotonic() + 1.0

@@ -1,5 +1,4 @@
 """An external source with `parallel=True`: `ExternalFeed`, whose items come from processes.
-
 What is asked for ahead is what the state of the source says will be asked for: place after place.
 Where that turns out wrong (the data has ended, the state was set, a worker died) the requests that
 are under way are dropped, and others made. So the order and the meaning of everything is that of
@@ -107,11 +106,14 @@ class ParallelFeed(ExternalFeed):
                     sample=error.sample,
                 ) from None
             self._epoch, self._iteration, self._in_epoch, self._position = before
-            raise
+            raise error.with_traceback(None) from None
         except GradivaError as error:
             self._tries = 0
             self._blame(error)
-            raise
+            # The frames hold views on shared memory.
+            raise error.with_traceback(None) from error.__cause__
+        except StopIteration as end:
+            raise end.with_traceback(None) from None
         finally:
             self._release(self._now)
         self._tries = 0
@@ -138,8 +140,7 @@ class ParallelFeed(ExternalFeed):
         rows, end = self._rows(1)
         if rows:
             return self._outputs(rows[0], None)
-        assert end is not None
-        raise end
+        raise end or StopIteration
 
     def _samples(self, batch_size: int) -> tuple[Any, ...]:
         if self._processes is None:
