@@ -16,14 +16,13 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.quarantine import Quarantine, collecting, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
@@ -34,6 +33,9 @@ from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
 from .runners import Runners
+
+if TYPE_CHECKING:
+    from gradiva.eager.processes.pool import ProcessPool
 
 __all__ = ["Executor", "Plan"]
 

@@ -205,6 +205,8 @@ class Pipeline(Running):
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Sizes in bytes of the shared memory of parallel external sources: `capacities`, one for
         each place for a result, and `per_sample_capacities`, those by the samples they hold."""
+        if self._processes is None:
+            return {"capacities": [], "per_sample_capacities": []}
         return self._processes.statistics()
 
     def output_stream(self) -> Any:

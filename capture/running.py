@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.affinity import thread_cpus
 from gradiva.eager.device import Device, require_cpu
 from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
-from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.rng import get_default_rng
 from gradiva.eager.tensor_list import TensorListCPU
 from gradiva.eager.threads import WorkerPool
@@ -28,7 +28,13 @@ from .presize import presize
 from .run_apis import ApiCheck, PipelineAPIType, check_types
 from .statistics import MemoryStatistics
 
+if TYPE_CHECKING:
+    from gradiva.eager.processes.pool import ProcessPool
+
 __all__ = ["Outputs", "Running"]
+
+# They are for few programs: the import of gradiva does not wait for them.
+processes = lazy_module("gradiva.eager.processes.pool")
 
 Outputs = tuple[TensorListCPU, ...]
 
@@ -38,10 +44,7 @@ class Running(Definition):
 
     def _initialise(self) -> None:
         self._executor: Executor | None = None
-        options = self._options
-        self._processes = ProcessPool(
-            options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
-        )
+        self._processes: ProcessPool | None = None
         self._restored: Restored | None = None
         if self._options.checkpoint is not None:
             with blaming("Pipeline"):
@@ -96,6 +99,11 @@ class Running(Definition):
         presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
         cpus = thread_cpus(threads) if self.set_affinity else None
         pool = WorkerPool(threads, cpus=cpus)
+        if any(node.attribute("parallel") for node in graph.nodes):
+            options = self._options
+            self._processes = processes.ProcessPool(
+                options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
+            )
         plan = Plan(graph, self.batch_size, seed, pool, self._processes)
         if self.enable_memory_stats:
             plan.program.statistics = MemoryStatistics(graph)

@@ -374,7 +374,7 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         pipeline(sources.sample, py_start_method="thread")
     monkeypatch.setenv("GRADIVA_WORKER_TIMEOUT", "soon")
     with pytest.raises(ValueError, match="GRADIVA_WORKER_TIMEOUT"):
-        pipeline(sources.sample)
+        pipeline(sources.sample).build()
 
 
 def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,12 @@ from gradiva.eager.errors import (
     GradivaError,
     OperatorValueError,
 )
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.source import Source, source_operator
 from gradiva.eager.threads import WorkerPool
 
+from .fed import Fed
 from .feed import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 from .feed_state import feed_state, restore_feed
 from .received import Receiver, declared_types, one_size
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["external_source"]
+
+# Processes are for few programs: the import of gradiva does not wait for them.
+parallel_feed = lazy_module("gradiva.ops.generic.parallel_feed")
 
 
 @source_operator("external_source")
@@ -110,6 +115,17 @@ def external_source(
     if parallel and source is not None:
         check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
+
+
+@external_source.opens
+def open_source(arguments: dict[str, Any], seed: int) -> Source:
+    """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
+    if arguments["source"] is None:
+        return Fed(arguments)
+    if not arguments["parallel"]:
+        return ExternalFeed(arguments)
+    made: Source = parallel_feed.ParallelFeed(arguments)
+    return made
 
 
 class ExternalFeed(Source):

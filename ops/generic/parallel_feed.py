@@ -17,11 +17,9 @@ from gradiva.eager.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.processes.launch import pickled
 from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.processes.tasks import BadReplyError, Task, WorkerError
-from gradiva.eager.source import Source
 from gradiva.eager.threads import WorkerPool
 
-from .external_source import ExternalFeed, external_source
-from .fed import Fed
+from .external_source import ExternalFeed
 from .feed import name_of
 from .parallel_work import ExternalWork, Unusable, decode, error_of
 
@@ -297,11 +295,3 @@ class ParallelFeed(ExternalFeed):
         else:
             # The calls are repeated in a worker; what was asked for ahead is of another place.
             self._drop(lost=True)
-
-
-@external_source.opens
-def open_source(arguments: dict[str, Any], seed: int) -> Source:
-    """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
-    if arguments["source"] is None:
-        return Fed(arguments)
-    return ParallelFeed(arguments) if arguments["parallel"] else ExternalFeed(arguments)
