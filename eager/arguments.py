@@ -37,6 +37,7 @@ __all__ = [
     "InterpArg",
     "Ints",
     "IntsArg",
+    "MatrixArg",
     "OnError",
     "Strings",
     "bytes_hint",
@@ -50,6 +51,7 @@ IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np
 FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
+MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -144,13 +146,15 @@ class Kind:
     """How one kind of argument is written, checked and stored.
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values.
+    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
+    matrix: a row may have two axes, and an array of two axes is one matrix for all samples.
     """
 
     expected: str
     convert: Callable[[Any], Any]
     element: type | None = None
     vector: bool = False
+    matrix: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -170,6 +174,9 @@ KINDS: dict[str, Kind] = {
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "MatrixArg": Kind(
+        "a matrix as numbers row by row, or one per sample", _vector(_real), np.float32, True, True
+    ),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
@@ -228,6 +235,8 @@ class Argument:
                 expected=f"one value per sample, {count} in all",
                 got=f"{len(value)}",
             )
+        if kind.matrix and value.ndim == 3:
+            return np.ascontiguousarray(value, kind.element)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
             value = value.reshape(count, -1) if kind.vector else value.reshape(count)

@@ -134,7 +134,7 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
     again = pipe.run()
     pipe.close()
     eager_keywords = {**keywords, **arguments}
-    if operator.random and not batches:
+    if not batches:
         eager_keywords["batch_size"] = size
     eager = outputs_of(operator(*case.inputs, **eager_keywords))  # type: ignore[operator]
     for left, right, repeat in zip(eager, captured, again, strict=True):
@@ -153,16 +153,23 @@ def _per_sample(operator: OperatorBase, name: str, value: Any) -> bool:
     return argument is not None and gradiva.eager.arguments.is_edge(argument, value)
 
 
+def static_arguments(operator: OperatorBase, case: Case) -> dict[str, Any]:
+    """What a type rule sees of the arguments: those per sample are types."""
+    return {
+        name: gradiva.eager.value.SampleType()
+        if _per_sample(operator, name, value)
+        else operator.arguments[name].static(value)
+        for name, value in case.arguments.items()
+        if name in operator.arguments
+    }
+
+
 @pytest.mark.parametrize(("operator", "case"), GOOD)
 def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
     """The type rule, given types only, says what the outputs turn out to be, or "not known"."""
     if not all(isinstance(value, Batch) for value in case.inputs):
         return
-    static = {
-        name: operator.arguments[name].static(value)
-        for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
-    }
+    static = static_arguments(operator, case)
     inferred = outputs_of(operator.infer(*[value.type for value in case.inputs], **static))
     for type, output in zip(inferred, call(operator, case), strict=True):
         for field in ("dtype", "ndim", "layout"):
@@ -173,11 +180,7 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
 @pytest.mark.parametrize(("operator", "case"), GOOD)
 def test_unknown_types_pass(operator: OperatorBase, case: Case) -> None:
     """A type rule lets types pass that are not known yet."""
-    static = {
-        name: operator.arguments[name].static(value)
-        for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
-    }
+    static = static_arguments(operator, case)
     unknown = [gradiva.eager.value.SampleType() for _ in case.inputs]
     assert outputs_of(operator.infer(*unknown, **static))
 
