@@ -2,6 +2,8 @@
 
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
+from gradiva.ops.generic.coord_flip import coord_flip as coord_flip
+from gradiva.ops.generic.coord_transform import coord_transform as coord_transform
 from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
 from gradiva.ops.generic.python_function import python_function as python_function

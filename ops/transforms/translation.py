@@ -75,10 +75,21 @@ def _cases() -> list[Case]:
     shifted = [moves.at(i) + matrix([0, 0, 1], [0, 0, -2]) for i in (0, 1)]
     rows = np.array([[1, 2], [3, 4]], np.float32)
     return [
-        Case("plane", (), {"batch_size": 1, "offset": (1, 2)}, [matrix([1, 0, 1], [0, 1, 2])], oracle=False),
+        Case(
+            "plane",
+            (),
+            {"batch_size": 1, "offset": (1, 2)},
+            [matrix([1, 0, 1], [0, 1, 2])],
+            oracle=False,
+        ),
         Case("line", (), {"offset": 3, "batch_size": 2}, [matrix([1, 3])] * 2, oracle=False),
-        Case("per sample", (), {"batch_size": 2, "offset": rows}, [matrix([1, 0, 1], [0, 1, 2]),
-             matrix([1, 0, 3], [0, 1, 4])], oracle=False),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "offset": rows},
+            [matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4])],
+            oracle=False,
+        ),
         Case("after", (moves,), {"offset": (1, -2)}, shifted, oracle=False),
         Case("before", (moves,), {"offset": (1, -2), "reverse_order": True}, oracle=False),
         Case("sequence", (frames,), {"offset": (1, -2)}, oracle=False),
@@ -86,6 +97,11 @@ def _cases() -> list[Case]:
         Case("no matrix", (wrong,), {"offset": (1, 2)}, raises=OperatorValueError, match="n + 1"),
         Case("other axes", (moves,), {"offset": 1}, raises=OperatorValueError, match="`offset`"),
         Case("seven", (), {"offset": [1] * 7}, raises=OperatorValueError, match="`offset`"),
-        Case("bytes", (samples((2, 3), layout=""),), {"offset": (1, 2)}, raises=OperatorTypeError,
-             match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "bytes",
+            (samples((2, 3), layout=""),),
+            {"offset": (1, 2)},
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]
