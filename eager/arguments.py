@@ -35,6 +35,7 @@ __all__ = [
     "ImageType",
     "IntArg",
     "InterpArg",
+    "InterpType",
     "Ints",
     "IntsArg",
     "MatrixArg",
@@ -177,6 +178,7 @@ KINDS: dict[str, Kind] = {
     "MatrixArg": Kind(
         "a matrix as numbers row by row, or one per sample", _vector(_real), np.float32, True, True
     ),
+    "InterpType": Kind("an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
