@@ -2,8 +2,9 @@
 
 A place (x, y) counts from the corner of the first pixel: pixel i covers i..i+1. Nearest neighbour
 takes the pixel that holds the place. Linear interpolation takes the two nearest centres on each
-axis, x first, as a + (b - a) * q in float32. Outside the image, `filled` says whether there is
-`fill`, tap by tap, or the nearest pixel. A place that is not a number is outside, or pixel 0.
+axis, in float32, as a * (1 - q) + b * q along x, then a + (b - a) * q along y. Outside the image,
+`filled` says whether there is `fill`, tap by tap, or the nearest pixel. A place that is not a
+number is outside, or pixel 0.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ def bounded(place: Any, size: int) -> int:
 def split(place: Any, size: int) -> Any:
     """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
     shifted = place - np.float32(0.5)
-    if not shifted >= np.float32(-1.0):
-        return -2, np.float32(0.0)
-    if shifted >= np.float32(size):
-        return size, np.float32(0.0)
     whole = np.floor(shifted)
-    return int(whole), shifted - whole
+    # The weight counts outside too, where both taps are equal: a * (1 - q) + a * q may not be a.
+    weight = shifted - whole
+    if not (weight >= np.float32(0.0)):
+        weight = np.float32(0.0)
+    if not (whole >= np.float32(-2.0)):
+        return -2, weight
+    if whole >= np.float32(size):
+        return size, weight
+    return int(whole), weight
 
 
 @jit
@@ -70,8 +75,9 @@ def _blend(src: Any, p: int, right: int, below: int, qx: Any, qy: Any) -> Any:
     """Four taps: p, p + right, p + below, p + below + right."""
     a, b = np.float32(src[p]), np.float32(src[p + right])
     c, e = np.float32(src[p + below]), np.float32(src[p + below + right])
-    top = a + (b - a) * qx
-    return top + ((c + (e - c) * qx) - top) * qy
+    px = np.float32(1.0) - qx
+    top = a * px + b * qx
+    return top + ((c * px + e * qx) - top) * qy
 
 
 @jit
@@ -105,13 +111,14 @@ def linear_row(
             left, right = 0 <= x < width, 0 <= x + 1 < width
             above, below = 0 <= y < height, 0 <= y + 1 < height
             p = base + y * pitch + x * channels
+            px = np.float32(1.0) - qx
             for c in range(channels):
                 a = _tap(src, p + c, above and left, fill)
                 b = _tap(src, p + c + channels, above and right, fill)
-                top = a + (b - a) * qx
+                top = a * px + b * qx
                 a = _tap(src, p + c + pitch, below and left, fill)
                 b = _tap(src, p + c + pitch + channels, below and right, fill)
-                value = top + ((a + (b - a) * qx) - top) * qy
+                value = top + ((a * px + b * qx) - top) * qy
                 dst[d + c] = convert_sat(value, dst)
         else:
             x0, x1 = min(max(x, 0), width - 1), min(max(x + 1, 0), width - 1)

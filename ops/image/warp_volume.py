@@ -49,7 +49,7 @@ def _line(
     else:
         a = np.float32(src[row + min(max(x, 0), width - 1) * channels + c])
         b = np.float32(src[row + min(max(x + 1, 0), width - 1) * channels + c])
-    return a + (b - a) * qx
+    return a * (np.float32(1.0) - qx) + b * qx
 
 
 @jit
