@@ -57,7 +57,7 @@ def linear_voxels(
     src: Any, base: int, depth: int, height: int, width: int, channels: int, xs: Any, ys: Any,
     zs: Any, count: int, filled: bool, fill: Any, dst: Any, to: int,
 ) -> None:  # fmt: skip
-    """As `nearest_voxels`, with linear interpolation along x, then y, then z."""
+    """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
     pitch = width * channels
     for k in range(count):
         x, qx = split(xs[k], width)
@@ -78,6 +78,6 @@ def linear_voxels(
                 row = base + (layer * height + second) * pitch
                 inside = behind and 0 <= y + 1 < height
                 b = _line(src, row, inside, x, qx, width, channels, c, filled, fill)
-                plane = a + (b - a) * qy
+                plane = a * (np.float32(1.0) - qy) + b * qy
                 value = plane if far == 0 else value + (plane - value) * qz
             dst[d + c] = convert_sat(value, dst)

@@ -141,12 +141,12 @@ def radians(degrees: F32) -> NDArray[np.float64]:
     return single.astype(np.float64)
 
 
-def turned(angle: F32, axis: F32 | None) -> F32:
+def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[Any]:
     """The linear parts of rotations by `angle` degrees, (N, 2, 2), or (N, 3, 3) around `axis`."""
     with np.errstate(invalid="ignore"):
         cosine, sine = np.cos(radians(angle)), np.sin(radians(angle))
     if axis is None:
-        plane = np.array([[cosine, -sine], [sine, cosine]], np.float32)
+        plane = np.array([[cosine, -sine], [sine, cosine]], dtype)
         return np.ascontiguousarray(plane.transpose(2, 0, 1))
     wide = axis.astype(np.float64)
     x, y, z = (wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))).T
@@ -157,7 +157,7 @@ def turned(angle: F32, axis: F32 | None) -> F32:
             [rest * y * x + sine * z, cosine + rest * y * y, rest * y * z - sine * x],
             [rest * z * x - sine * y, rest * z * y + sine * x, cosine + rest * z * z],
         ],
-        np.float32,
+        dtype,
     )
     return np.ascontiguousarray(space.transpose(2, 0, 1))
 
