@@ -22,9 +22,12 @@ from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
+from gradiva.ops.image.jitter import jitter as jitter
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.rotate import rotate as rotate
 from gradiva.ops.image.saturation import saturation as saturation
+from gradiva.ops.image.sphere import sphere as sphere
 from gradiva.ops.image.warp_affine import warp_affine as warp_affine
+from gradiva.ops.image.water import water as water
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator

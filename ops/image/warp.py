@@ -75,19 +75,21 @@ def _first_axis(layout: str) -> int:
     return 1 if layout.startswith("F") else 0
 
 
-def out_sizes(call: Call, extents: Int64s, least: float = 0.0) -> Int64s | None:
-    """`size`, rounded, (N, axes); None if it was not given. Sizes must be above `least`."""
+def out_sizes(call: Call, extents: Int64s, repeat: bool = False) -> Int64s | None:
+    """`size`, rounded, (N, axes); None if it was not given. repeat: one number serves all axes."""
     rows = call["size"]
     if rows is None or rows.shape[1] == 0:
         return None
     axes = extents.shape[1]
+    if repeat and rows.shape[1] == 1:
+        rows = np.broadcast_to(rows, (len(rows), axes))
     if rows.shape[1] != axes:
         raise OperatorValueError(
             argument="size",
             expected=f"{axes} numbers, channels not counted",
             got=str(rows.shape[1]),
         )
-    bad = ~((rows > least) & (rows <= _LARGEST)).all(axis=1)
+    bad = ~((rows > 0) & (rows <= _LARGEST)).all(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
         raise OperatorValueError(

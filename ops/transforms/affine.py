@@ -120,6 +120,15 @@ def product(outer: F32, inner: F32) -> F32:
     return total
 
 
+def matrix_product(left: F32, right: F32) -> F32:
+    """Products of square matrices, (..., n, n); sums in float32 in the order of the axes."""
+    total = np.zeros(np.broadcast_shapes(left.shape, right.shape), np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(left.shape[-1]):
+            total += left[..., :, k, None] * right[..., None, k, :]
+    return total
+
+
 def about(linear: F32, center: F32 | None) -> F32:
     """The transforms (N, n, n + 1) with these linear parts (N, n, n) that leave `center` where
     it is (the origin, if None)."""
