@@ -38,7 +38,7 @@ def sphere(
 ) -> SampleType:
     """Draw pixels toward the centre c of the image: what is seen at p comes from
 
-    c + (p - c) * |p - c| / r,  r = half of the longer side,
+    c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
 
     with places of centres of pixels, in float32.
 
@@ -71,7 +71,7 @@ def sphere_samples(
             continue
         height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
         middle_x, middle_y = np.float32(width) * half, np.float32(height) * half
-        radius = max(middle_x, middle_y)
+        radius = np.float32(max(height // 2, width // 2, 1))
         for y in range(height):
             dy = (np.float32(y) + half) - middle_y
             for x in range(width):

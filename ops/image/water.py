@@ -33,8 +33,8 @@ def water(
     *,
     ampl_x: float = 10.0,
     ampl_y: float = 10.0,
-    freq_x: float = 0.049087,
-    freq_y: float = 0.049087,
+    freq_x: float = 0.049087387,
+    freq_y: float = 0.049087387,
     phase_x: float = 0.0,
     phase_y: float = 0.0,
     mask: IntArg = 1,
@@ -47,8 +47,8 @@ def water(
     (x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y)),
 
     counted from the corner of the first pixel; amplitudes in pixels, frequencies in radians per
-    pixel. So INTERP_NN takes the pixel left of and above that place, and INTERP_LINEAR also moves
-    the image by half a pixel: this is how the reference does it.
+    pixel, 2 pi / 128 by default. So INTERP_NN takes the pixel that holds that place, and
+    INTERP_LINEAR moves the image by half a pixel too: this is how the reference does it.
 
     input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
     mask: 0 leaves a sample as it is; may differ per sample.

@@ -24,11 +24,11 @@ FILLS = (0.0, 41.6, 300.7, -5.0)
 def test_pictures(name: str, interp_type: InterpType, kind: Any) -> None:
     large = [scaled(part("astronaut", 40, 50, 300, 401), kind)]
     for fill in FILLS:
-        for input in (pictures(kind), large):
-            layout = "" if input is not large else "HWC"
+        # Of an image of one pixel the reference makes 0 / 0.
+        for input in (pictures(kind).arrays()[:5], large):
             check(
-                name, input, layout=layout, interp_type=interp_type, fill_value=fill,
-                exact=interp_type == NN,
+                name, input, layout="HWC", interp_type=interp_type, fill_value=fill,
+                exact=interp_type == NN, float_range=1e-5 if name == "water" else 1e-6,
             )  # fmt: skip
 
 
@@ -51,4 +51,4 @@ def test_waves(
 
 @pytest.mark.parametrize("name", ["sphere", "water"])
 def test_masks(name: str) -> None:
-    check(name, pictures(), mask=[0, 1, 2, -1, 0, 1])
+    check(name, pictures().arrays()[:5], layout="HWC", mask=[0, 1, 2, -1, 0])
