@@ -72,7 +72,7 @@ def jitter_samples(
     """One draw of four words serves two pixels."""
     half = np.float32(0.5)
     unit = np.float32(2.0**-24) * degree
-    low = half - half * degree
+    low, high = half - half * degree, half + half * degree
     longest = longest_row(shapes, masks, begin, end) + 1
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
@@ -88,8 +88,15 @@ def jitter_samples(
                     x = 2 * pair + k
                     right = np.float32(words[2 * k] >> np.uint32(8)) * unit
                     down = np.float32(words[2 * k + 1] >> np.uint32(8)) * unit
-                    xs[x] = np.float32(x) + (low + right)
-                    ys[x] = np.float32(y) + (low + down)
+                    # The sum may round up to the end of the range, which does not belong to it.
+                    most = max(
+                        np.nextafter(np.float32(x) + high, np.float32(0.0)), np.float32(x) + low
+                    )
+                    xs[x] = min(np.float32(x) + (low + right), most)
+                    most = max(
+                        np.nextafter(np.float32(y) + high, np.float32(0.0)), np.float32(y) + low
+                    )
+                    ys[x] = min(np.float32(y) + (low + down), most)
             to = dst_offsets[i] + y * width * channels
             take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
                      soft_fill, dst, to)  # fmt: skip

@@ -16,7 +16,7 @@ from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.value import SampleType, Value
 
 from .displace import PIXELS, take_row
 from .warp import require_simple
@@ -33,8 +33,8 @@ __all__ = ["remap"]
 @operator("experimental.remap", inputs=3)
 def remap(
     input: SampleType,
-    mapx: SampleType,
-    mapy: SampleType,
+    mapx: SampleType | Value,
+    mapy: SampleType | Value,
     /,
     *,
     interp: InterpType = InterpType.INTERP_LINEAR,
@@ -57,6 +57,7 @@ def remap(
     require_simple(interp, "interp")
     require_origin(pixel_origin)
     for number, one in enumerate((mapx, mapy), 1):
+        assert isinstance(one, SampleType)
         require_dtype(one, (float32,), f"input {number}")
         if one.ndim is not None and one.ndim not in (2, 3, 4):
             raise OperatorTypeError(

@@ -13,7 +13,7 @@ from gradiva.eager.dtypes import float32, float64, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.value import SampleType, Value
 
 from .warp import (
     extents_of,
@@ -38,7 +38,7 @@ __all__ = ["warp_affine"]
 @operator("warp_affine", inputs=(1, 2))
 def warp_affine(
     input: SampleType,
-    matrix_input: SampleType | None = None,
+    matrix_input: SampleType | Value | None = None,
     /,
     *,
     matrix: MatrixArg | None = None,

@@ -15,7 +15,7 @@ from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.value import SampleType, Value
 from gradiva.ops.transforms.affine import matrix_product
 
 from .warp import out_sizes, require_matrices, warp_matrices
@@ -52,7 +52,7 @@ def require_origin(pixel_origin: str) -> None:
 @operator("experimental.warp_perspective", inputs=(1, 2))
 def warp_perspective(
     input: SampleType,
-    matrix_input: SampleType | None = None,
+    matrix_input: SampleType | Value | None = None,
     /,
     *,
     matrix: MatrixArg | None = None,

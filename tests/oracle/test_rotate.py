@@ -16,7 +16,7 @@ from gradiva.eager.dtypes import InterpType
 from .pictures import pictures, scaled
 from .reference import check, reference
 
-FILLS: tuple[dict[str, float], ...] = ({}, {"fill_value": 41.6})
+FILLS: tuple[dict[str, Any], ...] = ({}, {"fill_value": 41.6})
 NN, LINEAR = InterpType.INTERP_NN, InterpType.INTERP_LINEAR
 
 
@@ -72,7 +72,7 @@ def test_volumes() -> None:
     interp_type=st.sampled_from([NN, LINEAR]),
 )
 def test_drawn(
-    angle: float, given_size: dict[str, Any], fill: dict[str, float], interp_type: InterpType
+    angle: float, given_size: dict[str, Any], fill: dict[str, Any], interp_type: InterpType
 ) -> None:
     exact = interp_type == NN
     check(

@@ -22,7 +22,7 @@ MAPS = (
     (-0.5, 1.3, 30.25, 1.1, 0.4, -3.125),
     (3.7, 0.0, 0.1, 0.0, 0.13, 2.0),
 )
-FILLS: tuple[dict[str, float], ...] = ({}, {"fill_value": 41.6}, {"fill_value": -3.0})
+FILLS: tuple[dict[str, Any], ...] = ({}, {"fill_value": 41.6}, {"fill_value": -3.0})
 NN, LINEAR = InterpType.INTERP_NN, InterpType.INTERP_LINEAR
 EXACT = ("uint8", "int16", "int32", "float32")
 
@@ -128,7 +128,7 @@ def test_sizes_per_sample() -> None:
 )
 def test_drawn(
     linear: list[float], shift: tuple[float, float], size: tuple[int, int],
-    fill: dict[str, float], interp_type: InterpType, kind: Any,
+    fill: dict[str, Any], interp_type: InterpType, kind: Any,
 ) -> None:  # fmt: skip
     matrix = (*linear[:2], shift[0], *linear[2:], shift[1])
     check("warp_affine", pictures(kind), matrix=matrix, size=size, interp_type=interp_type, **fill)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradiva.eager.dtypes import InterpType
+
 from .pictures import part, scaled
 from .reference import check
 
@@ -23,7 +25,8 @@ def test_pictures(inverse_map: bool, pixel_origin: str, kind: Any) -> None:
         for interp_type in (0, 1, 2):
             check(
                 "experimental.warp_perspective", arrays, layout="HWC", matrix=MAP, size=(50, 80),
-                border_mode=border, pixel_origin=pixel_origin, inverse_map=inverse_map,
+                border_mode=border, interp_type=InterpType(interp_type),
+                pixel_origin=pixel_origin, inverse_map=inverse_map,
                 fill_value=(7.6, 300.0, -5.0), exact=False,
             )  # fmt: skip
 
@@ -36,7 +39,8 @@ def test_layouts(layout: str) -> None:
         "HW": image[..., 0].copy(), "CHW": planes, "FHWC": image[None], "FCHW": planes[None],
         "": image,
     }  # fmt: skip
-    fill = (9.0,) if layout == "HW" else (7.0, 8.0, 9.0)
+    # The reference fills planes with one number alone.
+    fill = (7.0, 8.0, 9.0) if layout in ("FHWC", "") else (9.0,)
     check(
         "experimental.warp_perspective", [inputs[layout]], layout=layout, matrix=MAP, exact=False,
         fill_value=fill, size=(2.5, 33.49),
