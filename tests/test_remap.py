@@ -28,7 +28,7 @@ def test_like_opencv() -> None:
 
 def test_jitter_stays_near() -> None:
     """Pixels come from within half of nDegree, and spread evenly over that square."""
-    grid = np.stack(np.indices((200, 300)), axis=-1).astype(np.float32)
+    grid = np.moveaxis(np.indices((200, 300)), 0, -1).astype(np.float32).copy()
     one = batch([grid], layout="HWC")
     moved = gradiva.jitter(one, nDegree=5, fill_value=-1, seed=3).at(0)
     offsets = (moved - grid)[10:-10, 10:-10].reshape(-1, 2)

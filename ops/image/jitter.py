@@ -64,6 +64,13 @@ def _shapes(call: Call) -> Geometry:
 
 
 @jit
+def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
+    """place + (low + offset), below place + high: the sum may round up to that."""
+    most = np.nextafter(place + high, np.float32(0.0))
+    return min(place + (low + offset), max(most, place + low))
+
+
+@jit
 def jitter_samples(
     src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
     fill: Any, soft_fill: Any, degree: Any, positions: Any, seed: Any, number: Any, begin: int,
@@ -88,7 +95,6 @@ def jitter_samples(
                     x = 2 * pair + k
                     right = np.float32(words[2 * k] >> np.uint32(8)) * unit
                     down = np.float32(words[2 * k + 1] >> np.uint32(8)) * unit
-                    # The sum may round up to the end of the range, which does not belong to it.
                     most = max(
                         np.nextafter(np.float32(x) + high, np.float32(0.0)), np.float32(x) + low
                     )

@@ -31,7 +31,9 @@ def test_cases(operator: Any, case: Case) -> None:
     given = {name: value for name, value in case.arguments.items() if name != "batch_size"}
     ours = operator(*case.inputs, **case.arguments)
     batches = [value for value in case.inputs if isinstance(value, Batch)]
-    inputs = batches if len(batches) == len(case.inputs) else [case.inputs[0], case.inputs[1]]
+    inputs: list[Any] = (
+        list(batches) if len(batches) == len(case.inputs) else [case.inputs[0], case.inputs[1]]
+    )
     if not inputs:
         identity = [np.eye(*one.shape, dtype=np.float32) for one in ours.tensors]
         inputs = [identity]
@@ -48,4 +50,5 @@ def test_cases(operator: Any, case: Case) -> None:
 def test_points(matrix: list[float], name: str, kind: Any) -> None:
     generator = np.random.default_rng(0)
     points = [generator.integers(0, 99, (count, 2)).astype(kind) for count in (1, 7, 30)]
-    check("coord_transform", points, exact=False, **{name: tuple(matrix)})
+    given_matrix: dict[str, Any] = {name: tuple(matrix)}
+    check("coord_transform", points, exact=False, **given_matrix)
