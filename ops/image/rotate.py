@@ -97,7 +97,8 @@ def _canvas(
     sizes = np.ceil((spread * along[:, None, :]).sum(axis=2) - _SLACK).astype(np.int64)
     most = spread.argmax(axis=2)
     odd = np.take_along_axis(along, most, axis=1)
-    return (sizes + (sizes + odd) % 2)[:, ::-1]
+    canvas: NDArray[np.int64] = (sizes + (sizes + odd) % 2)[:, ::-1]
+    return canvas
 
 
 @rotate.shapes

@@ -100,7 +100,8 @@ def out_sizes(call: Call, extents: Int64s, repeat: bool = False) -> Int64s | Non
         )
     wide = rows.astype(np.float64)
     # Less than half a pixel is one pixel, as in the reference.
-    return np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
+    rounded: Int64s = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
+    return rounded
 
 
 def extents_of(call: Call) -> Int64s:

@@ -155,12 +155,12 @@ def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[An
     with np.errstate(invalid="ignore"):
         cosine, sine = np.cos(radians(angle)), np.sin(radians(angle))
     if axis is None:
-        plane = np.array([[cosine, -sine], [sine, cosine]], dtype)
+        plane: NDArray[Any] = np.array([[cosine, -sine], [sine, cosine]], dtype)
         return np.ascontiguousarray(plane.transpose(2, 0, 1))
     wide = axis.astype(np.float64)
     x, y, z = (wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))).T
     rest = 1.0 - cosine
-    space = np.array(
+    space: NDArray[Any] = np.array(
         [
             [cosine + rest * x * x, rest * x * y - sine * z, rest * x * z + sine * y],
             [rest * y * x + sine * z, cosine + rest * y * y, rest * y * z - sine * x],

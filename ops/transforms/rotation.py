@@ -87,8 +87,8 @@ def _cases() -> list[Case]:
     def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
         return np.array(rows, np.float32)
 
-    half = np.float32(0.5)
-    root = np.float32(0.75**0.5)
+    half = 0.5
+    root = float(np.float32(0.75**0.5))
     angles = [30, 0]
     return [
         Case(
