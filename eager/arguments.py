@@ -36,8 +36,10 @@ __all__ = [
     "ImageType",
     "IntArg",
     "InterpArg",
+    "InterpType",
     "Ints",
     "IntsArg",
+    "MatrixArg",
     "OnError",
     "RaggedIntsArg",
     "Strings",
@@ -53,6 +55,7 @@ FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
 RaggedIntsArg: TypeAlias = IntsArg
+MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -148,7 +151,8 @@ class Kind:
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
     element: dtype of the rows if it may be given per sample; vector: a row holds several values;
-    ragged: rows may have different lengths, and are filled up with `ABSENT`.
+    ragged: rows may have different lengths, and are filled up with `ABSENT`;
+    matrix: a row may have two axes, and an array of two axes is one matrix for all samples.
     """
 
     expected: str
@@ -156,6 +160,7 @@ class Kind:
     element: type | None = None
     vector: bool = False
     ragged: bool = False
+    matrix: bool = False
 
 
 ABSENT = np.iinfo(np.int64).min
@@ -177,9 +182,17 @@ KINDS: dict[str, Kind] = {
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
     "RaggedIntsArg": Kind(
-        "integers, or a vector per sample", _vector(_integer), np.int64, True, True
+        "integers, or a vector per sample", _vector(_integer), np.int64, True, ragged=True
     ),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "MatrixArg": Kind(
+        "a matrix as numbers row by row, or one per sample",
+        _vector(_real),
+        np.float32,
+        True,
+        matrix=True,
+    ),
+    "InterpType": Kind("an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
@@ -238,6 +251,8 @@ class Argument:
                 expected=f"one value per sample, {count} in all",
                 got=f"{len(value)}",
             )
+        if kind.matrix and value.ndim == 3:
+            return np.ascontiguousarray(value, kind.element)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
             value = value.reshape(count, -1) if kind.vector else value.reshape(count)

@@ -230,9 +230,11 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
         )
     if is_edge(argument, value):
         try:
-            return to_array(value)
+            array = to_array(value)
         except GradivaError as error:
             raise error.complete(argument=argument.name) from None
+        shared = argument.kind.matrix and array.ndim == 2
+        return np.broadcast_to(array, (size, *array.shape)) if shared else array
     return argument.static(value)
 
 

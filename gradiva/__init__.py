@@ -28,6 +28,7 @@ from gradiva import readers as readers
 from gradiva import sysconfig as sysconfig
 from gradiva import tensors as tensors
 from gradiva import tfrecord as tfrecord
+from gradiva import transforms as transforms
 from gradiva import types as types
 from gradiva.capture.node import DataNode as DataNode
 from gradiva.capture.options import OperatorConcurrency as OperatorConcurrency

@@ -23,6 +23,8 @@ from gradiva.ops.arrays.zeros import zeros as zeros
 from gradiva.ops.arrays.zeros_like import zeros_like as zeros_like
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
+from gradiva.ops.generic.coord_flip import coord_flip as coord_flip
+from gradiva.ops.generic.coord_transform import coord_transform as coord_transform
 from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
 from gradiva.ops.generic.python_function import python_function as python_function
@@ -41,9 +43,14 @@ from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
+from gradiva.ops.image.jitter import jitter as jitter
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
+from gradiva.ops.image.rotate import rotate as rotate
 from gradiva.ops.image.saturation import saturation as saturation
+from gradiva.ops.image.sphere import sphere as sphere
+from gradiva.ops.image.warp_affine import warp_affine as warp_affine
+from gradiva.ops.image.water import water as water
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
 
 batch_permutation = _per_sample(_batch_permutation)

@@ -13,7 +13,7 @@ from gradiva.capture.graph import Edge
 from gradiva.capture.tracer import Recorder, WholeBatch
 from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case
-from gradiva.eager.operator import Maker, OperatorBase, interpreter, operators
+from gradiva.eager.operator import OperatorBase, interpreter, operators
 from gradiva.eager.source import SourceOperator
 
 
@@ -136,7 +136,7 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
     again = pipe.run()
     pipe.close()
     eager_keywords = {**keywords, **arguments}
-    if isinstance(operator, Maker) and not batches:
+    if not batches:
         eager_keywords["batch_size"] = size
     eager = outputs_of(operator(*case.inputs, **eager_keywords))  # type: ignore[operator]
     for left, right, repeat in zip(eager, captured, again, strict=True):

@@ -81,10 +81,10 @@ _FORMERLY = {
 
 _EXPRESSIONS = {"shl": "lshift", "shr": "rshift"}
 
-_INTS = ("int", "Ints", "IntArg", "IntsArg", "ImageType", "InterpArg", "DTypeLike")
+_INTS = ("int", "Ints", "IntArg", "IntsArg", "ImageType", "InterpArg", "InterpType", "DTypeLike")
 _ELEMENTS = {
     **{KINDS[name]: "int64" for name in _INTS},
-    **{KINDS[name]: "float" for name in ("float", "Floats", "FloatArg", "FloatsArg")},
+    **{KINDS[name]: "float" for name in ("float", "Floats", "FloatArg", "FloatsArg", "MatrixArg")},
     **{KINDS[name]: "string" for name in ("str", "Strings", "Layout")},
     KINDS["bool"]: "bool",
 }

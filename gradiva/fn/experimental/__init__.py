@@ -1,7 +1,9 @@
-"""Operators under the names of their trial versions: here they are the ones there are."""
+"""Operators under trial, and others under the names of their trial versions."""
 
 from gradiva.fn.experimental import decoders
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape
+from gradiva.ops.image.remap import remap
 from gradiva.ops.image.resize import resize
+from gradiva.ops.image.warp_perspective import warp_perspective
 
-__all__ = ["decoders", "peek_image_shape", "resize"]
+__all__ = ["decoders", "peek_image_shape", "remap", "resize", "warp_perspective"]

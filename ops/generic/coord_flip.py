@@ -1,0 +1,130 @@
+"""`coord_flip`: mirror the coordinates of points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg, IntArg, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["coord_flip"]
+
+
+@operator("coord_flip")
+def coord_flip(
+    input: SampleType,
+    /,
+    *,
+    flip_x: IntArg = 1,
+    flip_y: IntArg = 0,
+    flip_z: IntArg = 0,
+    center_x: FloatArg = 0.5,
+    center_y: FloatArg = 0.5,
+    center_z: FloatArg = 0.5,
+    layout: Layout = "",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Turn coordinates c of the chosen axes into 2 * center - c.
+
+    input: float32 points (count, n), n from 1 to 3.
+    flip_x, flip_y, flip_z: nonzero to mirror x, y, z; center_x, center_y, center_z: the mirror. All
+        may differ per sample; those of axes that the points do not have are ignored.
+    layout: which coordinate stands where: letters x, y, z, each once; x, xy or xyz by default.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other input,
+    OperatorValueError for another layout.
+    """
+    require_dtype(input, (float32,))
+    require_ndim(input, (2,))
+    if not set(layout) <= set("xyz"):
+        raise OperatorValueError(argument="layout", expected="letters x, y, z", got=repr(layout))
+    return input
+
+
+@coord_flip.shapes
+def _shapes(call: Call) -> Geometry:
+    geometry = call.inputs[0].geometry
+    layout = call["layout"]
+    sizes = geometry.shapes[:, 1]
+    fits = (sizes >= 1) & (sizes <= 3) if not layout else sizes == len(layout)
+    if not fits.all():
+        sample = int(np.flatnonzero(~fits)[0])
+        wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
+        raise OperatorValueError(
+            "points of another number of coordinates",
+            expected=wanted,
+            got=str(sizes[sample]),
+            sample=sample,
+        )
+    return geometry
+
+
+@jit
+def flip_points(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, flips: Any, twice: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    """flips, twice: (N, 3) whether, and 2 * center, by place in the point."""
+    for i in range(begin, end):
+        size = shapes[i, 1]
+        for point in range(shapes[i, 0]):
+            for k in range(size):
+                at = point * size + k
+                value = src[src_offsets[i] + at]
+                dst[dst_offsets[i] + at] = twice[i, k] - value if flips[i, k] else value
+
+
+@coord_flip.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    letters = call["layout"] or "xyz"
+    flips = np.zeros((call.size, 3), np.bool_)
+    twice = np.zeros((call.size, 3), np.float32)
+    for place, letter in enumerate(letters):
+        flips[:, place] = call[f"flip_{letter}"] != 0
+        twice[:, place] = np.float32(2) * call[f"center_{letter}"]
+    call.for_samples(
+        flip_points, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
+        source.geometry.shapes, flips, twice,
+    )  # fmt: skip
+
+
+@coord_flip.cases
+def _cases() -> list[Case]:
+    points = samples((3, 2), (5, 2), dtype=float32, layout="")
+    space = samples((4, 3), dtype=float32, layout="")
+    arrays = [points.at(i) for i in (0, 1)]
+    x = np.array([-1, 1], np.float32)
+    one, two = np.array([1, 0], np.float32), np.array([0, 4], np.float32)
+    return [
+        Case("default", (points,), expect=[array * x + one for array in arrays]),
+        Case("y", (points,), {"flip_x": 0, "flip_y": 1, "center_y": 2},
+             [array * -x + two for array in arrays]),
+        Case("yx", (points,), {"layout": "yx"},
+             [array * -x + one[::-1] for array in arrays], oracle=False),
+        Case("per sample", (points,), {"flip_x": [0, 1], "center_x": [1, 2]}),
+        Case("space", (space,), {"flip_z": -1, "center_z": 0.25}),
+        Case("empty", (samples(dtype=float32, layout="AB"),), expect=[]),
+        Case("layout", (points,), {"layout": "ab"}, raises=OperatorValueError, match="`layout`"),
+        Case("letters", (points,), {"layout": "xyz"}, raises=OperatorValueError, match="sample 0"),
+        Case("four", (samples((2, 4), dtype=float32, layout=""),), raises=OperatorValueError,
+             match="sample 0"),
+        Case("bytes", (samples((2, 2), layout=""),), raises=OperatorTypeError, match="dtype"),
+        Case("wrong length", (points,), {"flip_x": [1]}, raises=OperatorValueError,
+             match="`flip_x`"),
+    ]  # fmt: skip

@@ -1,0 +1,188 @@
+"""`coord_transform`: a linear map of vectors, and a shift."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.arguments import DTypeLike, FloatsArg, MatrixArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_sat
+from gradiva.eager.dtypes import float32, float64, int8, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["coord_transform"]
+
+F32 = NDArray[np.float32]
+_DTYPES: Final = (uint8, uint16, int16, int32, float32, int8)
+
+
+@operator("coord_transform")
+def coord_transform(
+    input: SampleType,
+    /,
+    *,
+    M: MatrixArg | None = None,  # noqa: N803
+    MT: MatrixArg | None = None,  # noqa: N803
+    T: FloatsArg | None = None,  # noqa: N803
+    dtype: DTypeLike = float32,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Compute M v + T for each vector v; vectors lie along the last axis.
+
+    input: int8, uint8, int16, uint16, int32 or float32, of two axes or more, any layout; vectors of
+        n numbers.
+    M: m * n numbers, row by row, or one that stands for a diagonal; the identity by default. T: m
+        numbers or one for all; 0 by default. MT: instead of both, m * (n + 1) numbers, [M T], or
+        one for a diagonal. All may differ per sample, then as matrices or lists of equal lengths.
+    dtype: of the output: float32 (default), or the input's, then rounded half away from zero and
+        saturated.
+
+    Sums are float32, in the order of the axes, T last. Returns samples whose last axis has m
+    values. Raises OperatorTypeError for other dtypes, OperatorValueError for shapes that do not
+    fit together.
+    """
+    require_dtype(input, _DTYPES)
+    if input.dtype is not None and dtype not in (float32, input.dtype):
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    if input.ndim is not None and input.ndim < 2:
+        raise OperatorTypeError(
+            "vectors lie along the last axis of two or more", got=f"{input.ndim}-D samples"
+        )
+    if MT is not None and (M is not None or T is not None):
+        raise OperatorValueError("`MT` excludes `M` and `T`")
+    return input.with_(dtype=dtype)
+
+
+def _matrix(rows: F32, name: str, columns: int) -> F32:
+    """An argument as matrices (N, m, columns). Raises OperatorValueError."""
+    count = rows[0].size if len(rows) else columns
+    fits = rows.shape[2] == columns if rows.ndim == 3 else count % columns == 0
+    if not fits or not count:
+        raise OperatorValueError(
+            argument=name,
+            expected=f"rows of {columns} numbers, for vectors of {columns - (name == 'MT')}",
+            got=f"shape {rows.shape[1:]}",
+        )
+    return rows.reshape(len(rows), count // columns, columns)
+
+
+def _map(call: Call) -> F32:
+    """[M T] for each sample, (N, m, n + 1)."""
+    shapes = call.inputs[0].geometry.shapes
+    if not call.size:
+        return np.zeros((0, 1, 1), np.float32)
+    size = int(shapes[0, -1])
+    if (shapes[:, -1] != size).any():
+        sample = int(np.flatnonzero(shapes[:, -1] != size)[0])
+        raise OperatorValueError(
+            "all samples have vectors of one length",
+            expected=f"{size} numbers",
+            got=str(shapes[sample, -1]),
+            sample=sample,
+        )
+    whole, linear, shift = call["MT"], call["M"], call["T"]
+    name, given = ("M", linear) if whole is None else ("MT", whole)
+    if given is None or given[0].size == 1:
+        factor = np.ones((call.size, 1), np.float32) if given is None else given.reshape(-1, 1)
+        matrix = np.zeros((call.size, size, size), np.float32)
+        matrix[:, np.arange(size), np.arange(size)] = factor
+    elif whole is not None:
+        return _matrix(whole, name, size + 1)
+    else:
+        matrix = _matrix(given, name, size)
+    result = np.zeros((call.size, matrix.shape[1], size + 1), np.float32)
+    result[:, :, :size] = matrix
+    if shift is not None:
+        if shift.shape[1] not in (1, matrix.shape[1]):
+            raise OperatorValueError(
+                argument="T",
+                expected=f"1 or {matrix.shape[1]} numbers",
+                got=str(shift.shape[1]),
+            )
+        result[:, :, size] = shift
+    return result
+
+
+@coord_transform.shapes
+def _shapes(call: Call) -> NDArray[np.int64]:
+    matrices = _map(call)
+    call.notes["matrices"] = matrices
+    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes[:, -1] = matrices.shape[1]
+    return shapes
+
+
+@jit
+def transform_points(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, matrices: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    """M v + T for the `counts[i]` vectors of each sample."""
+    rows, size = matrices.shape[1], matrices.shape[2] - 1
+    for i in range(begin, end):
+        s, d = src_offsets[i], dst_offsets[i]
+        for _ in range(counts[i]):
+            for row in range(rows):
+                total = np.float32(0.0)
+                for k in range(size):
+                    total += matrices[i, row, k] * np.float32(src[s + k])
+                dst[d + row] = convert_sat(total + matrices[i, row, size], dst)
+            s += size
+            d += rows
+
+
+@coord_transform.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    counts = source.geometry.shapes[:, :-1].prod(axis=1)
+    call.for_samples(
+        transform_points, source.data, source.geometry.offsets, target.data,
+        target.geometry.offsets, counts, call.notes["matrices"],
+    )  # fmt: skip
+
+
+@coord_transform.cases
+def _cases() -> list[Case]:
+    points = samples((3, 2), (5, 2), dtype=float32, layout="")
+    images = samples((4, 5, 3), (2, 2, 3))
+    arrays = [points.at(i) for i in (0, 1)]
+    two = np.array([[1, 0], [0, 1]], np.float32)
+    several = np.stack([two, 2 * two])
+    sums = [images.at(i).astype(np.int64).sum(axis=-1, keepdims=True) for i in (0, 1)]
+    quarter = [np.floor(one / 4 + 0.5) for one in sums]
+    return [
+        Case("nothing given", (points,), expect=arrays),
+        Case("diagonal", (points,), {"M": 2}, [2 * array for array in arrays]),
+        Case("swap", (points,), {"M": (0, 1, 1, 0)}, [array[:, ::-1] for array in arrays]),
+        Case("shift", (points,), {"T": (1, -2)},
+             [array + np.array([1, -2], np.float32) for array in arrays]),
+        Case("both", (points,), {"MT": (1, 2, 3, 4, 5, 6)}),
+        Case("three of two", (points,), {"M": (1, 2, 3, 4, 5, 6), "T": 1}),
+        Case("per sample", (points,), {"M": several}, [arrays[0], 2 * arrays[1]]),
+        Case("colours", (images,), {"M": (0.25, 0.25, 0.25), "dtype": uint8},
+             [array.astype(np.uint8) for array in quarter]),
+        Case("empty", (samples(layout="FA", dtype=float32),), {"M": 2}, oracle=False),
+        Case("lengths", (samples((2, 2), (2, 3), layout=""),), raises=OperatorValueError,
+             match="sample 1"),
+        Case("no matrix", (points,), {"M": (1, 2, 3)}, raises=OperatorValueError, match="`M`"),
+        Case("long shift", (points,), {"T": (1, 2, 3)}, raises=OperatorValueError, match="`T`"),
+        Case("MT and T", (points,), {"MT": 1, "T": 1}, raises=OperatorValueError, match="excludes"),
+        Case("dtype", (points,), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
+        Case("wide", (samples((2, 2), layout="", dtype=float64),), raises=OperatorTypeError,
+             match="dtype"),
+    ]  # fmt: skip

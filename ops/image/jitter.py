@@ -1,0 +1,145 @@
+"""`jitter`: images whose pixels are a little out of place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import IntArg, InterpType
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .displace import displace, displaced_type, longest_row, take_row
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["jitter"]
+
+
+@operator("jitter", random=True)
+def jitter(
+    input: SampleType,
+    /,
+    *,
+    nDegree: int = 2,  # noqa: N803
+    mask: IntArg = 1,
+    fill_value: float = 0.0,
+    interp_type: InterpType = InterpType.INTERP_NN,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Take each pixel from a random place near it.
+
+    nDegree: places are uniformly distributed in a square of this many pixels around the centre of
+        the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
+    input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+    mask: 0 leaves a sample as it is; may differ per sample.
+    fill_value: what there is outside, for all channels, cast to the dtype as in C.
+    interp_type: INTERP_NN or INTERP_LINEAR.
+
+    rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for each
+    pixel: the reference, which has this on the GPU alone, draws others.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
+    OperatorValueError for other interpolations and degrees.
+    """
+    if not 0 <= nDegree <= 1 << 16:
+        raise OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
+    return displaced_type(input, interp_type)
+
+
+@jitter.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
+    """place + (low + offset), below place + high: the sum may round up to that."""
+    most = np.nextafter(place + high, np.float32(0.0))
+    return min(place + (low + offset), max(most, place + low))
+
+
+@jit
+def jitter_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
+    fill: Any, soft_fill: Any, degree: Any, positions: Any, seed: Any, number: Any, begin: int,
+    end: int,
+) -> None:  # fmt: skip
+    """One draw of four words serves two pixels."""
+    half = np.float32(0.5)
+    unit = np.float32(2.0**-24) * degree
+    low, high = half - half * degree, half + half * degree
+    longest = longest_row(shapes, masks, begin, end) + 1
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    for i in range(begin, end):
+        if not masks[i]:
+            continue
+        height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
+        position = np.uint64(positions[i])
+        pairs = (width + 1) // 2
+        for y in range(height):
+            for pair in range(pairs):
+                words = philox(np.uint32(y * pairs + pair), number, position, seed)
+                for k in range(2):
+                    x = 2 * pair + k
+                    right = np.float32(words[2 * k] >> np.uint32(8)) * unit
+                    down = np.float32(words[2 * k + 1] >> np.uint32(8)) * unit
+                    most = max(
+                        np.nextafter(np.float32(x) + high, np.float32(0.0)), np.float32(x) + low
+                    )
+                    xs[x] = min(np.float32(x) + (low + right), most)
+                    most = max(
+                        np.nextafter(np.float32(y) + high, np.float32(0.0)), np.float32(y) + low
+                    )
+                    ys[x] = min(np.float32(y) + (low + down), most)
+            to = dst_offsets[i] + y * width * channels
+            take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
+                     soft_fill, dst, to)  # fmt: skip
+
+
+@jitter.cpu
+def _cpu(call: Call) -> None:
+    assert call.key is not None
+    displace(
+        call, jitter_samples, np.float32(call["nDegree"]), call.positions,
+        np.uint64(call.key.seed), np.uint32(call.key.number),
+    )  # fmt: skip
+
+
+@jitter.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    arrays = [images.at(i) for i in range(3)]
+    flat = samples((5, 6, 1), low=9, high=9)
+    return [
+        Case("default", (images,), oracle=False),
+        Case("still", (images,), {"nDegree": 0}, arrays, oracle=False),
+        Case("inside one pixel", (images,), {"nDegree": 1}, arrays, oracle=False),
+        Case("flat", (flat,), {"nDegree": 5, "fill_value": 9}, [flat.at(0)], oracle=False),
+        Case("linear", (images,), {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
+             oracle=False),
+        Case("masked", (images,), {"mask": [0, 1, 0]}, oracle=False),
+        Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
+        Case("floats", (samples((5, 6, 2), dtype=float32),), {"fill_value": 2}, oracle=False),
+        Case("empty", (samples(),), expect=[], oracle=False),
+        Case("degree", (images,), {"nDegree": -1}, raises=OperatorValueError, match="`nDegree`"),
+        Case("cubic", (images,), {"interp_type": 2}, raises=OperatorValueError,
+             match="`interp_type`"),
+        Case("layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError,
+             match="dtype"),
+        Case("mask of another length", (images,), {"mask": [0]}, raises=OperatorValueError,
+             match="`mask`"),
+    ]  # fmt: skip

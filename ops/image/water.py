@@ -1,0 +1,134 @@
+"""`water`: images as if seen through waves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import IntArg, InterpType
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .displace import displace, displaced_type, longest_row, take_row
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["water"]
+
+
+@operator("water")
+def water(
+    input: SampleType,
+    /,
+    *,
+    ampl_x: float = 10.0,
+    ampl_y: float = 10.0,
+    freq_x: float = 0.049087387,
+    freq_y: float = 0.049087387,
+    phase_x: float = 0.0,
+    phase_y: float = 0.0,
+    mask: IntArg = 1,
+    fill_value: float = 0.0,
+    interp_type: InterpType = InterpType.INTERP_NN,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Move pixels by waves: the one at (x, y), whole numbers, comes from
+
+    (x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y)),
+
+    counted from the corner of the first pixel; amplitudes in pixels, frequencies in radians per
+    pixel, 2 pi / 128 by default. So INTERP_NN takes the pixel that holds that place, and
+    INTERP_LINEAR moves the image by half a pixel too: this is how the reference does it.
+
+    input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+    mask: 0 leaves a sample as it is; may differ per sample.
+    fill_value: what there is outside, for all channels, cast to the dtype as in C.
+    interp_type: INTERP_NN or INTERP_LINEAR.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
+    OperatorValueError for other interpolations.
+    """
+    return displaced_type(input, interp_type)
+
+
+@water.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _wave(amplitude: Any, sine: Any) -> Any:
+    return amplitude * np.float32(sine)
+
+
+@jit
+def water_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
+    fill: Any, soft_fill: Any, waves: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """waves: float32, amplitude, frequency and phase of x, then of y. Sines are float64, rounded
+    to float32."""
+    longest = longest_row(shapes, masks, begin, end)
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    rises = np.empty(longest, np.float32)
+    for k in range(longest):
+        turn = np.float64(waves[4] * np.float32(k) + waves[5])
+        rises[k] = _wave(waves[3], np.cos(turn))
+    for i in range(begin, end):
+        if not masks[i]:
+            continue
+        height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
+        for y in range(height):
+            turn = np.float64(waves[1] * np.float32(y) + waves[2])
+            shift = _wave(waves[0], np.sin(turn))
+            for x in range(width):
+                xs[x] = np.float32(x) + shift
+                ys[x] = np.float32(y) + rises[x]
+            to = dst_offsets[i] + y * width * channels
+            take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
+                     soft_fill, dst, to)  # fmt: skip
+
+
+@water.cpu
+def _cpu(call: Call) -> None:
+    names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
+    displace(call, water_samples, np.array([call[name] for name in names], np.float32))
+
+
+@water.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    arrays = [images.at(i) for i in range(3)]
+    still = {"ampl_x": 0, "ampl_y": 0}
+    quarter = np.pi / 2
+    right = [np.concatenate([a[:, 1:], np.full_like(a[:, :1], 7)], axis=1) for a in arrays]
+    return [
+        Case("default", (images,)),
+        Case("still", (images,), still, arrays),
+        Case("shift", (images,), {"ampl_x": 1, "ampl_y": 0, "freq_x": 0, "phase_x": quarter,
+             "fill_value": 7}, right),
+        Case("linear", (images,), {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
+             oracle=False),
+        Case("masked", (images,), {"mask": [0, 1, 0]}),
+        Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
+        Case("floats", (samples((5, 6, 2), dtype=float32),), {"ampl_x": 2}),
+        Case("empty", (samples(),), expect=[]),
+        Case("cubic", (images,), {"interp_type": 2}, raises=OperatorValueError,
+             match="`interp_type`"),
+        Case("layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError,
+             match="dtype"),
+        Case("mask of another length", (images,), {"mask": [0]}, raises=OperatorValueError,
+             match="`mask`"),
+    ]  # fmt: skip

@@ -1,0 +1,190 @@
+"""What the operators on affine transforms share.
+
+A transform of points with n coordinates is a float32 matrix (n, n + 1), [M T]: it takes a point p
+to M p + T. A sequence of transforms has the frames as its first axis, "F" in its layout.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.rules import require_dtype
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+__all__ = [
+    "MOST_AXES",
+    "about",
+    "apply",
+    "axes_of",
+    "made",
+    "product",
+    "radians",
+    "transform_type",
+    "turned",
+    "vector",
+]
+
+F32 = NDArray[np.float32]
+MOST_AXES: Final = 6
+
+
+def transform_type(input: Any) -> SampleType:
+    """The type of the result, for an input transform or None. Raises OperatorTypeError."""
+    if not isinstance(input, SampleType):
+        return SampleType(float32, 2, "")
+    require_dtype(input, (float32,), "the input transform")
+    if input.ndim == 2:
+        return input.with_(dtype=float32, layout="")
+    if input.ndim is None or input.layout is None:
+        return input.with_(dtype=float32, layout=None)
+    if input.ndim != 3 or not input.layout.startswith("F"):
+        raise OperatorTypeError(
+            "the input is no affine transform",
+            expected="2-D samples (n, n + 1), or 3-D ones with a layout that begins with F",
+            got=f"{input.ndim}-D samples, layout {input.layout!r}",
+        )
+    return input.with_(dtype=float32)
+
+
+def axes_of(call: Call, number: int = 0) -> int | None:
+    """How many coordinates the transforms of an input have; None without samples or that input.
+
+    Raises OperatorValueError for what is no transform, and for samples that differ.
+    """
+    if len(call.inputs) <= number or not call.size:
+        return None
+    shapes = call.inputs[number].geometry.shapes[:, -2:]
+    bad = (shapes[:, 1] != shapes[:, 0] + 1) | (shapes != shapes[0]).any(axis=1)
+    bad |= (shapes[:, 0] < 1) | (shapes[:, 0] > MOST_AXES)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            f"input {number} is no affine transform, or one of other axes than sample 0",
+            expected=f"matrices (n, n + 1) with one n from 1 to {MOST_AXES}",
+            got=str(call.inputs[number].geometry.shape(sample)),
+            sample=sample,
+        )
+    return int(shapes[0, 0])
+
+
+def made(call: Call, axes: int | None, argument: str) -> Geometry:
+    """The shapes of the results, where `argument` says how many coordinates there are (None: what
+    the input says). Raises OperatorValueError."""
+    given = axes_of(call)
+    if axes is not None and not 1 <= axes <= MOST_AXES:
+        raise OperatorValueError(
+            argument=argument, expected=f"1 to {MOST_AXES} axes", got=str(axes)
+        )
+    if axes is not None and given is not None and axes != given:
+        raise OperatorValueError(
+            "the input and the arguments are about other numbers of axes",
+            argument=argument,
+            expected=f"{given} axes, as the input",
+            got=str(axes),
+        )
+    if call.inputs:
+        return call.inputs[0].geometry
+    count = axes or 1
+    return Geometry.equal(call.size, (count, count + 1))
+
+
+def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
+    """An argument with a number for each axis, (N, axes); one number is repeated. None if it was
+    not given. Raises OperatorValueError."""
+    rows = call[name]
+    if rows is None:
+        return None
+    if rows.shape[1] not in (fewest, axes):
+        raise OperatorValueError(
+            argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
+        )
+    return np.broadcast_to(rows, (len(rows), axes))
+
+
+def product(outer: F32, inner: F32) -> F32:
+    """The transform that applies `inner`, then `outer`, (..., n, n + 1); sums in float32 in the
+    order of the axes, as the reference does."""
+    axes = outer.shape[-2]
+    total = np.zeros(np.broadcast_shapes(outer.shape, inner.shape), np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(axes):
+            total += outer[..., :, k, None] * inner[..., None, k, :]
+        total[..., axes] += outer[..., :, axes]
+    return total
+
+
+def matrix_product(left: F32, right: F32) -> F32:
+    """Products of square matrices, (..., n, n); sums in float32 in the order of the axes."""
+    total = np.zeros(np.broadcast_shapes(left.shape, right.shape), np.float32)
+    with np.errstate(all="ignore"):
+        for k in range(left.shape[-1]):
+            total += left[..., :, k, None] * right[..., None, k, :]
+    return total
+
+
+def about(linear: F32, center: F32 | None) -> F32:
+    """The transforms (N, n, n + 1) with these linear parts (N, n, n) that leave `center` where
+    it is (the origin, if None)."""
+    count, axes = linear.shape[:2]
+    result = np.zeros((count, axes, axes + 1), np.float32)
+    result[:, :, :axes] = linear
+    if center is not None:
+        moved = np.zeros((count, axes), np.float32)
+        with np.errstate(all="ignore"):
+            for k in range(axes):
+                moved += linear[:, :, k] * center[:, k, None]
+            result[:, :, axes] = center - moved
+    return result
+
+
+def radians(degrees: F32) -> NDArray[np.float64]:
+    """Degrees in radians, rounded to float32 as the reference does; float64 of that value."""
+    single: F32 = degrees * np.float32(np.pi / 180)
+    return single.astype(np.float64)
+
+
+def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[Any]:
+    """The linear parts of rotations by `angle` degrees, (N, 2, 2), or (N, 3, 3) around `axis`."""
+    with np.errstate(invalid="ignore"):
+        cosine, sine = np.cos(radians(angle)), np.sin(radians(angle))
+    if axis is None:
+        plane: NDArray[Any] = np.array([[cosine, -sine], [sine, cosine]], dtype)
+        return np.ascontiguousarray(plane.transpose(2, 0, 1))
+    wide = axis.astype(np.float64)
+    x, y, z = (wide / np.sqrt((wide * wide).sum(axis=1, keepdims=True))).T
+    rest = 1.0 - cosine
+    space: NDArray[Any] = np.array(
+        [
+            [cosine + rest * x * x, rest * x * y - sine * z, rest * x * z + sine * y],
+            [rest * y * x + sine * z, cosine + rest * y * y, rest * y * z - sine * x],
+            [rest * z * x - sine * y, rest * z * y + sine * x, cosine + rest * z * z],
+        ],
+        dtype,
+    )
+    return np.ascontiguousarray(space.transpose(2, 0, 1))
+
+
+def apply(call: Call, own: F32) -> None:
+    """Fill the output with `own` transforms (N, n, n + 1), put after those of the input if there
+    are any, or before them with `reverse_order`."""
+    target = call.outputs[0]
+    if not call.inputs:
+        target.as_array()[...] = own
+        return
+    source, before = call.inputs[0], call["reverse_order"]
+    if source.geometry.uniform:
+        given = source.as_array()
+        own = own if given.ndim == 3 else own[:, None]
+        target.as_array()[...] = product(given, own) if before else product(own, given)
+        return
+    for index in range(call.size):
+        given = source.array(index)
+        part = own[index]
+        target.array(index)[...] = product(given, part) if before else product(part, given)

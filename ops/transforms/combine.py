@@ -1,0 +1,107 @@
+"""`transforms.combine`: transforms one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .affine import axes_of, product, transform_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["combine"]
+
+
+@operator("transforms.combine", inputs=(2, 99))
+def combine(
+    *inputs: SampleType, reverse_order: bool = False, **common: Unpack[Common]
+) -> SampleType:
+    """Make one transform of several: what applies the first input, then the second, and so on.
+
+    inputs: 2 to 99 transforms of the same number of axes, float32 (n, n + 1); some or all may be
+        sequences of the same numbers of frames, with layouts that begin with F.
+    reverse_order: the last one is applied first.
+
+    Returns float32 matrices of the inputs' shape. Raises OperatorTypeError for other inputs,
+    OperatorValueError for shapes that do not fit together.
+    """
+    types = [transform_type(input) for input in inputs]
+    longest = next((type for type in types if type.ndim == 3), None)
+    if longest is not None:
+        return longest
+    if any(type.ndim is None for type in types):
+        return SampleType(float32, None, None)
+    return next((type for type in types if type.layout is None), types[0])
+
+
+@combine.shapes
+def _shapes(call: Call) -> Geometry:
+    axes = [axes_of(call, number) for number in range(len(call.inputs))]
+    other = next((number for number, count in enumerate(axes) if count != axes[0]), None)
+    if other is not None:
+        raise OperatorValueError(
+            f"input {other} is about another number of axes",
+            expected=f"{axes[0]}, as input 0",
+            got=str(axes[other]),
+        )
+    longest = max(call.inputs, key=lambda batch: batch.geometry.ndim)
+    if longest.geometry.ndim == 3:
+        for number, batch in enumerate(call.inputs):
+            frames = batch.geometry.shapes[:, 0]
+            wrong = frames != longest.geometry.shapes[:, 0]
+            if batch.geometry.ndim == 3 and wrong.any():
+                sample = int(np.flatnonzero(wrong)[0])
+                raise OperatorValueError(
+                    f"input {number} has another number of frames",
+                    expected=str(longest.geometry.shapes[sample, 0]),
+                    got=str(frames[sample]),
+                    sample=sample,
+                )
+    return longest.geometry
+
+
+@combine.cpu
+def _cpu(call: Call) -> None:
+    order = call.inputs[::-1] if call["reverse_order"] else call.inputs
+    target = call.outputs[0]
+    for index in range(call.size):
+        result = order[0].array(index)
+        for batch in order[1:]:
+            result = product(batch.array(index), result)
+        target.array(index)[...] = result
+
+
+@combine.cases
+def _cases() -> list[Case]:
+    one, two = (samples((2, 3), (2, 3), dtype=float32, layout="", seed=seed) for seed in (0, 1))
+    frames = samples((3, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+    space = samples((3, 4), (3, 4), dtype=float32, layout="")
+    identity = np.eye(2, 3, dtype=np.float32)
+    same = [one.at(i) for i in (0, 1)]
+    return [
+        Case("two", (one, two), oracle=False),
+        Case("reversed", (one, two), {"reverse_order": True}, oracle=False),
+        Case("three", (one, two, one), oracle=False),
+        Case("an array", (one, identity), expect=same, oracle=False),
+        Case("sequence", (frames, two), oracle=False),
+        Case("space", (space, space), oracle=False),
+        Case("empty", (samples(layout="FA", dtype=float32),) * 2, expect=[], oracle=False),
+        Case("axes", (one, space), raises=OperatorValueError, match="input 1"),
+        Case("frames", (frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")),
+             raises=OperatorValueError, match="sample 0"),
+        Case("one alone", (one,), raises=OperatorTypeError, match="2 to 99"),
+        Case("bytes", (one, samples((2, 3), (2, 3), layout="")), raises=OperatorTypeError,
+             match="dtype"),
+    ]  # fmt: skip

@@ -1,0 +1,149 @@
+"""`transforms.crop`: from one box to another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import maker
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .affine import apply, made, transform_type, vector
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["crop"]
+
+
+@maker("transforms.crop", inputs=(0, 1))
+def crop(
+    input: SampleType | Value | None = None,
+    /,
+    *,
+    from_start: FloatsArg = 0.0,
+    from_end: FloatsArg = 1.0,
+    to_start: FloatsArg = 0.0,
+    to_end: FloatsArg = 1.0,
+    absolute: bool = False,
+    reverse_order: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
+    absolute: swap a start and an end where start > end.
+
+    On each axis p -> (p - from_start) * s + to_start, s = (to_end - to_start) / (from_end -
+    from_start), which is infinite or NaN for a box of no size.
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+_CORNERS = ("from_start", "from_end", "to_start", "to_end")
+
+
+@crop.shapes
+def _shapes(call: Call) -> Geometry:
+    name = max(_CORNERS, key=lambda name: call[name].shape[1])
+    axes = call[name].shape[1]
+    for other in _CORNERS:
+        vector(call, other, axes)
+    return made(call, axes, name)
+
+
+@crop.cpu
+def _cpu(call: Call) -> None:
+    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    corners = [vector(call, name, axes) for name in _CORNERS]
+    low, high, to_low, to_high = (np.asarray(rows, np.float32) for rows in corners)
+    if call["absolute"]:
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        to_low, to_high = np.minimum(to_low, to_high), np.maximum(to_low, to_high)
+    own = np.zeros((call.size, axes, axes + 1), np.float32)
+    with np.errstate(all="ignore"):
+        scale = (to_high - to_low) / (high - low)
+        own[:, :, axes] = to_low - low * scale
+    own[:, np.arange(axes), np.arange(axes)] = scale
+    apply(call, own)
+
+
+@crop.cases
+def _cases() -> list[Case]:
+    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
+    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+    wrong = samples((2, 2), dtype=float32, layout="")
+
+    def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
+        return np.array(rows, np.float32)
+
+    box = {"from_start": (1, 2), "from_end": (3, 6)}
+    return [
+        Case("nothing given", (), {"batch_size": 1}, [matrix([1, 0])], oracle=False),
+        Case(
+            "plane",
+            (),
+            {"batch_size": 1, **box, "to_end": (4, 8)},
+            [matrix([2, 0, -2], [0, 2, -4])],
+            oracle=False,
+        ),
+        Case(
+            "one number",
+            (),
+            {"batch_size": 1, "from_start": 1, "from_end": (3, 5), "to_start": 2, "to_end": 4},
+            [matrix([1, 0, 1], [0, 0.5, 1.5])],
+            oracle=False,
+        ),
+        Case(
+            "mirrored",
+            (),
+            {"batch_size": 1, "from_start": (1, 0), "from_end": (0, 1)},
+            [matrix([-1, 0, 1], [0, 1, 0])],
+            oracle=False,
+        ),
+        Case(
+            "absolute",
+            (),
+            {"batch_size": 1, "from_start": (1, 0), "from_end": (0, 1), "absolute": True},
+            [matrix([1, 0, 0], [0, 1, 0])],
+            oracle=False,
+        ),
+        Case(
+            "no size", (), {"batch_size": 1, "from_start": (1, 0), "from_end": (1, 1)}, oracle=False
+        ),
+        Case("after", (moves,), box, oracle=False),
+        Case("before", (frames,), {**box, "reverse_order": True}, oracle=False),
+        Case("empty", (), {"batch_size": 0, **box}, [], oracle=False),
+        Case(
+            "lengths",
+            (),
+            {"from_start": (1, 2, 3), "from_end": (3, 6)},
+            raises=OperatorValueError,
+            match="`from_end`",
+        ),
+        Case(
+            "one axis of two",
+            (moves,),
+            {"from_start": 0.5},
+            raises=OperatorValueError,
+            match="2 axes",
+        ),
+        Case("none", (), {"from_start": []}, raises=OperatorValueError, match="`from_start`"),
+        Case("no matrix", (wrong,), box, raises=OperatorValueError, match="n + 1"),
+        Case("text", (), {"to_end": "far"}, raises=OperatorTypeError, match="`to_end`"),
+    ]

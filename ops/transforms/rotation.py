@@ -1,0 +1,150 @@
+"""`transforms.rotation`: a rotation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg, FloatsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import maker
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .affine import about, apply, made, transform_type, turned, vector
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["rotation"]
+
+
+@maker("transforms.rotation", inputs=(0, 1))
+def rotation(
+    input: SampleType | Value | None = None,
+    /,
+    *,
+    angle: FloatArg,
+    axis: FloatsArg | None = None,
+    center: FloatsArg | None = None,
+    reverse_order: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Make a rotation in the plane, or in space if `axis` is given.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    angle: degrees; x turns toward y. axis: around which to turn, three numbers of any length but 0,
+        or one that stands for three.
+    center: what stays where it is, n numbers or one for all axes; the origin by default.
+
+    In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@rotation.shapes
+def _shapes(call: Call) -> Geometry:
+    axis = vector(call, "axis", 3)
+    if axis is None:
+        return made(call, 2, "angle")
+    lengths = np.abs(axis).max(axis=1, initial=0)
+    bad = ~((lengths > 0) & np.isfinite(axis).all(axis=1))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="axis",
+            expected="three finite numbers, not all 0",
+            got=str(axis[sample].tolist()),
+            sample=sample,
+        )
+    return made(call, 3, "axis")
+
+
+@rotation.cpu
+def _cpu(call: Call) -> None:
+    axis = vector(call, "axis", 3)
+    linear = turned(call["angle"], axis)
+    apply(call, about(linear, vector(call, "center", linear.shape[1])))
+
+
+@rotation.cases
+def _cases() -> list[Case]:
+    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
+    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+    wrong = samples((2, 2), dtype=float32, layout="")
+
+    def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
+        return np.array(rows, np.float32)
+
+    half = 0.5
+    root = float(np.float32(0.75**0.5))
+    angles = [30, 0]
+    return [
+        Case(
+            "plane",
+            (),
+            {"batch_size": 1, "angle": 30},
+            [matrix([root, -half, 0], [half, root, 0])],
+            oracle=False,
+        ),
+        Case("space", (), {"batch_size": 1, "angle": 30, "axis": (1, 2, 3)}, oracle=False),
+        Case(
+            "around z",
+            (),
+            {"batch_size": 1, "angle": 30, "axis": (0, 0, 5)},
+            [matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])],
+            oracle=False,
+        ),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "angle": angles},
+            [matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])],
+            oracle=False,
+        ),
+        Case("centre", (), {"batch_size": 1, "angle": -400, "center": (3, 0.25)}, oracle=False),
+        Case("after", (moves,), {"angle": 30}, oracle=False),
+        Case("before", (frames,), {"angle": [30, 60], "reverse_order": True}, oracle=False),
+        Case("empty", (), {"angle": 1, "batch_size": 0}, [], oracle=False),
+        Case(
+            "no axis",
+            (),
+            {"angle": 1, "axis": (0, 0, 0)},
+            raises=OperatorValueError,
+            match="`axis`",
+        ),
+        Case(
+            "two numbers",
+            (),
+            {"angle": 1, "axis": (1, 0)},
+            raises=OperatorValueError,
+            match="`axis`",
+        ),
+        Case(
+            "space of the plane",
+            (moves,),
+            {"angle": 1, "axis": (1, 0, 0)},
+            raises=OperatorValueError,
+            match="`axis`",
+        ),
+        Case(
+            "wrong centre",
+            (),
+            {"angle": 1, "center": (1, 2, 3)},
+            raises=OperatorValueError,
+            match="`center`",
+        ),
+        Case("no matrix", (wrong,), {"angle": 1}, raises=OperatorValueError, match="n + 1"),
+        Case("no angle", (), raises=OperatorTypeError, match="`angle`"),
+    ]

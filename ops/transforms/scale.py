@@ -1,0 +1,143 @@
+"""`transforms.scale`: a change of scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import maker
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .affine import about, apply, axes_of, made, transform_type, vector
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["scale"]
+
+
+@maker("transforms.scale", inputs=(0, 1))
+def scale(
+    input: SampleType | Value | None = None,
+    /,
+    *,
+    scale: FloatsArg,
+    center: FloatsArg | None = None,
+    ndim: int | None = None,
+    reverse_order: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Make the transform p -> scale * (p - center) + center, axis by axis.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    scale: a factor for each axis, or one for all. ndim: the number of axes n, where `scale` is one
+        number and there is no input; 1 by default.
+    center: what stays where it is, n numbers or one for all axes; the origin by default.
+
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@scale.shapes
+def _shapes(call: Call) -> Geometry:
+    count, ndim = call["scale"].shape[1], call["ndim"]
+    if ndim is not None and count not in (1, ndim):
+        raise OperatorValueError(
+            "`scale` and `ndim` contradict each other",
+            argument="ndim",
+            expected=f"{count}, as `scale` has",
+            got=str(ndim),
+        )
+    if count == 1:
+        axes = axes_of(call)
+        return made(call, (ndim or 1) if axes is None and ndim != 0 else axes or ndim, "ndim")
+    return made(call, count, "scale")
+
+
+@scale.cpu
+def _cpu(call: Call) -> None:
+    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    linear = np.zeros((call.size, axes, axes), np.float32)
+    for k in range(axes):
+        factors = call["scale"]
+        linear[:, k, k] = factors[:, k if factors.shape[1] > 1 else 0]
+    apply(call, about(linear, vector(call, "center", axes)))
+
+
+@scale.cases
+def _cases() -> list[Case]:
+    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
+    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+    wrong = samples((2, 2), dtype=float32, layout="")
+
+    def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
+        return np.array(rows, np.float32)
+
+    factors = np.array([[2, 3], [1, -1]], np.float32)
+    doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
+    return [
+        Case(
+            "plane",
+            (),
+            {"batch_size": 1, "scale": (2, 3)},
+            [matrix([2, 0, 0], [0, 3, 0])],
+            oracle=False,
+        ),
+        Case("one number", (), {"batch_size": 1, "scale": 2}, [matrix([2, 0])], oracle=False),
+        Case(
+            "ndim",
+            (),
+            {"batch_size": 1, "scale": 2, "ndim": 2},
+            [matrix([2, 0, 0], [0, 2, 0])],
+            oracle=False,
+        ),
+        Case(
+            "centre",
+            (),
+            {"batch_size": 1, "scale": (2, 3), "center": (1, 4)},
+            [matrix([2, 0, -1], [0, 3, -8])],
+            oracle=False,
+        ),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "scale": factors},
+            [matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])],
+            oracle=False,
+        ),
+        Case("after", (moves,), {"scale": 2}, doubled, oracle=False),
+        Case("before", (moves,), {"scale": (2, 3), "reverse_order": True}, oracle=False),
+        Case("sequence", (frames,), {"scale": 2.5, "center": 1.5}, oracle=False),
+        Case("empty", (), {"scale": (1, 2), "batch_size": 0}, [], oracle=False),
+        Case(
+            "ndim that differs",
+            (),
+            {"scale": (1, 2), "ndim": 3},
+            raises=OperatorValueError,
+            match="`ndim`",
+        ),
+        Case("no axes", (), {"scale": 2, "ndim": 0}, raises=OperatorValueError, match="`ndim`"),
+        Case(
+            "wrong centre",
+            (),
+            {"scale": (1, 2), "center": (1, 2, 3)},
+            raises=OperatorValueError,
+            match="`center`",
+        ),
+        Case("no matrix", (wrong,), {"scale": 2}, raises=OperatorValueError, match="n + 1"),
+        Case("text", (), {"scale": "big"}, raises=OperatorTypeError, match="`scale`"),
+    ]
