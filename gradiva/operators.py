@@ -6,6 +6,7 @@ from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
 from gradiva.ops.generic.python_function import python_function as python_function
 from gradiva.ops.generic.shapes import shapes as shapes
+from gradiva.ops.generic.slice import slice as slice
 from gradiva.ops.generic.transpose import transpose as transpose
 from gradiva.ops.image.brightness import brightness as brightness
 from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
