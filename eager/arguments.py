@@ -38,6 +38,8 @@ __all__ = [
     "Ints",
     "IntsArg",
     "OnError",
+    "RaggedFloatsArg",
+    "RaggedIntsArg",
     "Strings",
     "bytes_hint",
     "is_edge",
@@ -50,6 +52,8 @@ IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np
 FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
+RaggedIntsArg: TypeAlias = "IntsArg"
+RaggedFloatsArg: TypeAlias = "FloatsArg"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -144,13 +148,15 @@ class Kind:
     """How one kind of argument is written, checked and stored.
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values.
+    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
+    ragged: how many may differ between samples: kernels see a list with a 1-D array per sample.
     """
 
     expected: str
     convert: Callable[[Any], Any]
     element: type | None = None
     vector: bool = False
+    ragged: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -170,6 +176,8 @@ KINDS: dict[str, Kind] = {
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "RaggedIntsArg": Kind("integers, or some per sample", _vector(_integer), np.int64, True, True),
+    "RaggedFloatsArg": Kind("numbers, or some per sample", _vector(_real), np.float32, True, True),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
@@ -206,9 +214,11 @@ class Argument:
                 argument=self.name, expected=self.kind.expected, got=describe(value)
             ) from None
 
-    def rows(self, value: Any, count: int) -> np.ndarray[Any, Any]:
+    def rows(self, value: Any, count: int) -> Any:
         """One row per sample for a value that holds for all samples."""
         element = self.kind.element
+        if self.kind.ragged:
+            return [np.array(value, element)] * count
         if not self.kind.vector:
             return np.full(count, value, element)
         result = np.empty((count, len(value)), element)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
-from .batch import Batch
+from .batch import Batch, batch
 from .device import device, require_cpu
 from .errors import (
     GradivaError,
@@ -21,6 +21,7 @@ from .errors import (
 )
 from .geometry import Geometry
 from .operator import OperatorBase, set_eager
+from .ragged import ragged_rows
 from .rng import RNG, RandomKey, current_step, get_default_rng
 from .run import execute
 from .tensor import Tensor, as_tensor, to_array
@@ -66,7 +67,7 @@ class Eager:
             key, positions = random_key(common), positions_of(batches, size, single)
         outputs = execute(operator, batches, given, size, default_pool(), key, positions)
         if single:
-            tensors = tuple(batch.tensors[0] for batch in outputs)
+            tensors = tuple(output.tensors[0] for output in outputs)
             return tensors[0] if len(tensors) == 1 else tensors
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -229,6 +230,8 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
             argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
         )
     if is_edge(argument, value):
+        if argument.kind.ragged and not isinstance(value, np.ndarray):
+            return batch(ragged_rows(argument, value))
         try:
             return to_array(value)
         except GradivaError as error:

@@ -4,6 +4,7 @@ from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
+from gradiva.ops.generic.pad import pad as pad
 from gradiva.ops.generic.python_function import python_function as python_function
 from gradiva.ops.generic.shapes import shapes as shapes
 from gradiva.ops.generic.slice import slice as slice
@@ -17,10 +18,12 @@ from gradiva.ops.image.color_twist import color_twist as color_twist
 from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
+from gradiva.ops.image.erase import erase as erase
 from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
+from gradiva.ops.image.paste import paste as paste
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation

@@ -101,7 +101,9 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
     """Recorded into a graph and run by a pipeline, a call gives the bits of the eager one."""
     batches = [value for value in case.inputs if isinstance(value, Batch)]
     arguments = {
-        name: gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
+        name: value
+        if isinstance(value, Batch)
+        else gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
         for name, value in case.arguments.items()
         if _per_sample(operator, name, value)
     }
@@ -159,9 +161,11 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
     if not all(isinstance(value, Batch) for value in case.inputs):
         return
     static = {
-        name: operator.arguments[name].static(value)
+        name: gradiva.eager.value.SampleType()
+        if _per_sample(operator, name, value)
+        else operator.arguments[name].static(value)
         for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
+        if name in operator.arguments
     }
     inferred = outputs_of(operator.infer(*[value.type for value in case.inputs], **static))
     for type, output in zip(inferred, call(operator, case), strict=True):
@@ -174,9 +178,11 @@ def test_types_are_inferred_early(operator: OperatorBase, case: Case) -> None:
 def test_unknown_types_pass(operator: OperatorBase, case: Case) -> None:
     """A type rule lets types pass that are not known yet."""
     static = {
-        name: operator.arguments[name].static(value)
+        name: gradiva.eager.value.SampleType()
+        if _per_sample(operator, name, value)
+        else operator.arguments[name].static(value)
         for name, value in case.arguments.items()
-        if name in operator.arguments and not _per_sample(operator, name, value)
+        if name in operator.arguments
     }
     unknown = [gradiva.eager.value.SampleType() for _ in case.inputs]
     assert outputs_of(operator.infer(*unknown, **static))
