@@ -14,7 +14,8 @@ from gradiva.eager.operator import OperatorBase, operators
 from .reference import assert_close, reference
 
 # Sums of many products are close, not equal; all other operators are exact.
-CLOSE = ("resize", "gaussian_blur")
+RESAMPLED = ("resize", "resize_crop_mirror", "tensor_resize")
+CLOSE = (*RESAMPLED, "gaussian_blur")
 
 
 def _samples(case: Case) -> int:
@@ -39,5 +40,5 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     expected = reference(target, list(case.inputs), outputs=len(results), **case.arguments)
     expected = expected if isinstance(expected, tuple) else (expected,)
     for result, theirs in zip(results, expected, strict=True):
-        near = 1e-4 if operator.name == "resize" else 1e-6
+        near = 1e-4 if operator.name in RESAMPLED else 1e-6
         assert_close(result, theirs, exact=operator.name not in CLOSE, float_range=near)
