@@ -29,4 +29,5 @@ from gradiva.ops.image.random_resized_crop import random_resized_crop as random_
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
 from gradiva.ops.image.saturation import saturation as saturation
+from gradiva.ops.image.tensor_resize import tensor_resize as tensor_resize
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
