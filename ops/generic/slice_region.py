@@ -49,7 +49,7 @@ def slice_region(
 
     shapes: of the samples, (N, ndim), with axes that `layout` names ("" if they have no names);
     default: the axes that the numbers are about if neither `axes` nor `axis_names` was given.
-    Ends are computed in float64 and rounded half away from zero. Raises OperatorValueError, also
+    Ends are rounded half away from zero. Raises OperatorValueError, also
     for an end before its start.
     """
     axes = named_axes(call, shapes.shape[1], layout, default)
@@ -150,6 +150,9 @@ def _argument(call: Call, name: str, along: Int64Array) -> Array | None:
                 expected=f"1 or {along.shape[1]} numbers",
                 got=str(rows.shape[1]),
             )
-        wide = np.broadcast_to(rows, along.shape).astype(np.float64)
-        return wide if scale is None else wide * scale
+        wide = np.broadcast_to(rows, along.shape)
+        if scale is not None:
+            # In float32 here, unlike the fractions of inputs: so it is in the reference.
+            wide = wide.astype(np.float32) * scale.astype(np.float32)
+        return wide.astype(np.float64)
     return None
