@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
-from .batch import Batch, batch
+from .batch import Batch
+from .batch import batch as make_batch
 from .device import device, require_cpu
 from .errors import (
     GradivaError,
@@ -67,7 +68,7 @@ class Eager:
             key, positions = random_key(common), positions_of(batches, size, single)
         outputs = execute(operator, batches, given, size, default_pool(), key, positions)
         if single:
-            tensors = tuple(output.tensors[0] for output in outputs)
+            tensors = tuple(batch.tensors[0] for batch in outputs)
             return tensors[0] if len(tensors) == 1 else tensors
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -231,7 +232,7 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
         )
     if is_edge(argument, value):
         if argument.kind.ragged and not isinstance(value, np.ndarray):
-            return batch(ragged_rows(argument, value))
+            return make_batch(ragged_rows(argument, value))
         try:
             return to_array(value)
         except GradivaError as error:

@@ -127,6 +127,7 @@ def window_view(call: Call) -> View | None:
 
 crop.stage = Reindex(window_view)
 
+
 @crop.cpu
 def _cpu(call: Call) -> None:
     fill, channel = channel_fill(call, call.types[0].layout or "")

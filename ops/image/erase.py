@@ -122,10 +122,9 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
             )
         regions = len(sizes) // max(count, 1)
         extents = shapes[sample, axes].astype(np.float32)
-        begin, size = (
-            rows.reshape(regions, count) * (extents if scaled else np.float32(1))
-            for rows, scaled in zip((low, sizes), relative, strict=True)
-        )
+        begin, size = low.reshape(regions, count), sizes.reshape(regions, count)
+        begin = begin * extents if relative[0] else begin
+        size = size * extents if relative[1] else size
         if call["centered_anchor"]:
             begin = begin - size * np.float32(0.5)
         ends = np.stack([begin, begin + size], axis=1)
@@ -223,10 +222,8 @@ def _cases() -> list[Case]:
         return result
 
     one = np.s_[1:3, 2:4]
-    numbers = [
-        batch([np.array(row, np.float32) for row in rows])
-        for rows in (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
-    ]
+    lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
+    numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
         Case("one region", (images,), {"anchor": (1, 2), "shape": (2, 2)}, erased(images, *[[one]] * 3)),
         Case("two regions, colour", (images,),

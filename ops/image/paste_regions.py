@@ -71,9 +71,9 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
     place = _numbers(call, "out_anchors", starts, around, np.floor)
     place = np.zeros_like(within) if place is None else place
     for what, begin, whole in (("its sample", low, within), ("the output", place, around)):
-        bad = ((begin < 0) | (shape < 0) | (begin + shape > whole)).any(axis=1)
-        if bad.any():
-            first = int(np.argmax(bad))
+        left = ((begin < 0) | (shape < 0) | (begin + shape > whole)).any(axis=1)
+        if left.any():
+            first = int(np.argmax(left))
             raise OperatorValueError(
                 f"a pasted region leaves {what}",
                 expected=f"a region within {tuple(whole[first].tolist())}",

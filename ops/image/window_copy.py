@@ -117,7 +117,9 @@ def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
     Raises OperatorValueError if the numbers of values and of channels of the output differ.
     """
     dtype = call.outputs[0].dtype
-    fill = fill_array(call["fill_values"], np.dtype(np.float32) if dtype is float16 else dtype.numpy)
+    fill = fill_array(
+        call["fill_values"], np.dtype(np.float32) if dtype is float16 else dtype.numpy
+    )
     if call["out_of_bounds_policy"] != "pad":
         fill = fill[:1]
     channel = None

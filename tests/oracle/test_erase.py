@@ -74,8 +74,8 @@ def test_beyond_the_reference() -> None:
     samples = [ramp(4, 6, 3, dtype=np.float64), ramp(5, 5, 3, dtype=np.float64)]
     anchors = batch([np.array([1.0, 2.0], np.float32), np.zeros(4, np.float32)])
     shapes = batch([np.array([1.0, 2.0], np.float32), np.array([1, 1, 2, 1], np.float32)])
-    for given_axes in ({}, {"axes": (-3, -2)}):
-        ours = gradiva.erase(batch(samples), anchor=anchors, shape=shapes, **given_axes)
+    for axes in (None, (-3, -2)):
+        ours = gradiva.erase(batch(samples), anchor=anchors, shape=shapes, axes=axes)
         expected = [sample.copy() for sample in samples]
         expected[0][1:2, 2:4] = 0
         expected[1][:2, :1] = 0

@@ -64,7 +64,9 @@ def test_dtypes(name: str) -> None:
         ours = gradiva.pad(batch(samples, layout="HW"), fill_value=fill)
         for index, sample in enumerate(samples):
             wide = [(0, to - n) for n, to in zip(sample.shape, (5, 6), strict=True)]
-            np.testing.assert_array_equal(ours.at(index), np.pad(sample, wide, constant_values=fill))
+            np.testing.assert_array_equal(
+                ours.at(index), np.pad(sample, wide, constant_values=fill)
+            )
 
 
 @settings(max_examples=25, derandomize=True, deadline=None)

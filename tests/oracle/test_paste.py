@@ -98,7 +98,7 @@ MULTI: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("layout", ["HWC", ""])
-@pytest.mark.parametrize("arguments", MULTI, ids=lambda given: ", ".join(given))
+@pytest.mark.parametrize("arguments", MULTI, ids=", ".join)
 def test_multi_paste(arguments: dict[str, Any], layout: str) -> None:
     samples = [ramp(5, 7, 3), ramp(4, 3, 3)]
     check("multi_paste", samples, layout=layout, both_may_refuse=True, **arguments)
@@ -116,13 +116,12 @@ def test_sequences() -> None:
             np.testing.assert_array_equal(ours.at(index)[number], expected)
 
 
-@pytest.mark.parametrize("arguments", MULTI, ids=lambda given: ", ".join(given))
+@pytest.mark.parametrize("arguments", MULTI, ids=", ".join)
 def test_two_inputs(arguments: dict[str, Any]) -> None:
     inputs = [batch([ramp(5, 7, 3), ramp(4, 3, 3)], layout="HWC")] * 2
     doubled = dict(arguments)
-    for name in arguments:
+    for name, table in arguments.items():
         if name.startswith(("in_a", "out_a", "shapes")):
-            table = arguments[name]
             doubled[name] = batch([np.repeat(table.at(i), 2, axis=0) for i in range(2)])
     agree(
         lambda: gradiva.multi_paste(*inputs, **doubled),

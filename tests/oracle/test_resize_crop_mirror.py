@@ -46,7 +46,8 @@ def images(dtype: Any = np.uint8) -> list[Array]:
 
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=str)
 def test_arguments(arguments: dict[str, Any]) -> None:
-    for filters in ({}, {"interp_type": InterpType.INTERP_CUBIC}):
+    for interp in (InterpType.INTERP_LINEAR, InterpType.INTERP_CUBIC):
+        filters: dict[str, Any] = {"interp_type": interp}
         check(
             "resize_crop_mirror", images(), layout="HWC", both_may_refuse=True, **NEAR,
             **filters, **arguments,
@@ -56,7 +57,8 @@ def test_arguments(arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["uint8", "int16", "uint16", "float32"])
 def test_dtypes(name: str) -> None:
     given_samples = images(DTYPES[name].numpy)
-    for more in ({}, {"dtype": DTYPES["float32"]}):
+    for dtype in (name, "float32"):
+        more: dict[str, Any] = {"dtype": DTYPES[dtype]}
         check(
             "resize_crop_mirror", given_samples, layout="HWC", size=(23, 17), crop=(9, 11),
             mirror=1, **NEAR, **more,
