@@ -225,11 +225,13 @@ def _cases() -> list[Case]:
     lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
     numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
-        Case("one region", (images,), {"anchor": (1, 2), "shape": (2, 2)}, erased(images, *[[one]] * 3)),
+        Case("one region", (images,), {"anchor": (1, 2), "shape": (2, 2)},
+             erased(images, *[[one]] * 3)),
         Case("two regions, colour", (images,),
              {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1), "fill_value": (9, 8.7, 7)},
              erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
-        Case("fractions", (images,), {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
+        Case("fractions", (images,),
+             {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
              erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])),
         Case("middle", (planes,), {"anchor": (2, 3), "shape": (2, 2), "centered_anchor": True,
              "axis_names": "HW", "fill_value": -1.5},

@@ -77,7 +77,7 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
             raise OperatorValueError(
                 f"a pasted region leaves {what}",
                 expected=f"a region within {tuple(whole[first].tolist())}",
-                got=f"one at {tuple(begin[first].tolist())} of shape {tuple(shape[first].tolist())}",
+                got=f"one at {begin[first].tolist()} of shape {shape[first].tolist()}",
                 sample=int(np.searchsorted(starts, first, "right")) - 1,
             )
     return Regions(starts, sources, inputs, low, shape, place, sizes)
