@@ -152,7 +152,10 @@ def _argument(call: Call, name: str, along: Int64Array) -> Array | None:
             )
         wide = np.broadcast_to(rows, along.shape)
         if scale is not None:
-            # In float32 here, unlike the fractions of inputs: so it is in the reference.
-            wide = wide.astype(np.float32) * scale.astype(np.float32)
+            # As in the reference: a start and a shape are multiplied in float64, like inputs; in
+            # all other combinations the products are float32.
+            pair = call["rel_start"] is not None and call["rel_shape"] is not None
+            precision = np.float64 if pair else np.float32
+            wide = wide.astype(precision) * scale.astype(precision)
         return wide.astype(np.float64)
     return None

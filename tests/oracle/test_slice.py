@@ -121,6 +121,11 @@ def test_ties(name: str) -> None:
     rows = [np.arange(extent, dtype=np.int32) for extent in extents]
     given_rows: dict[str, Any] = {name: at.astype(np.float32).reshape(-1, 1)}
     check("slice", rows, axes=0, **given_rows)
+    start = generator.uniform(0, 0.5, (300, 1)).astype(np.float32)
+    first = np.floor(start[:, 0] * extents) + 1 + generator.integers(0, 5, 300)
+    shape = ((first + 0.5) / extents - start[:, 0]).astype(np.float32).reshape(-1, 1)
+    for pair in ({"rel_shape": shape}, {"rel_end": start + shape}):
+        check("slice", rows, axes=0, rel_start=start, out_of_bounds_policy="trim_to_shape", **pair)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bool"])

@@ -3,5 +3,6 @@
 from gradiva.fn.experimental import decoders
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape
 from gradiva.ops.image.resize import resize
+from gradiva.ops.image.tensor_resize import tensor_resize
 
-__all__ = ["decoders", "peek_image_shape", "resize"]
+__all__ = ["decoders", "peek_image_shape", "resize", "tensor_resize"]
