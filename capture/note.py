@@ -106,6 +106,8 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
     if isinstance(value, Tensor) and home.is_constant(value, CONSTANT + 1):
         return Ref(_from_outside(home, value, as_input(value, size, 0)), 0, argument.name)
     rows = as_argument(argument, value, size)
+    if isinstance(rows, Batch):  # ragged
+        return Ref(leaf_of(rows), 0, argument.name)
     if not isinstance(rows, np.ndarray):
         rows = np.asarray(rows)
     # One row per sample: a batch whose samples are the rows.

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .rng import RNG
 
 __all__ = [
-    "ABSENT",
     "Argument",
     "Common",
     "DTypeLike",
@@ -41,6 +40,7 @@ __all__ = [
     "IntsArg",
     "MatrixArg",
     "OnError",
+    "RaggedFloatsArg",
     "RaggedIntsArg",
     "Strings",
     "bytes_hint",
@@ -54,8 +54,9 @@ IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np
 FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
-RaggedIntsArg: TypeAlias = IntsArg
 MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
+RaggedIntsArg: TypeAlias = "IntsArg"
+RaggedFloatsArg: TypeAlias = "FloatsArg"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -151,7 +152,7 @@ class Kind:
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
     element: dtype of the rows if it may be given per sample; vector: a row holds several values;
-    ragged: rows may have different lengths, and are filled up with `ABSENT`;
+    ragged: how many may differ between samples: kernels see a list with a 1-D array per sample;
     matrix: a row may have two axes, and an array of two axes is one matrix for all samples.
     """
 
@@ -162,8 +163,6 @@ class Kind:
     ragged: bool = False
     matrix: bool = False
 
-
-ABSENT = np.iinfo(np.int64).min
 
 KINDS: dict[str, Kind] = {
     "Any": Kind("a value", lambda value: value),
@@ -181,9 +180,6 @@ KINDS: dict[str, Kind] = {
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "RaggedIntsArg": Kind(
-        "integers, or a vector per sample", _vector(_integer), np.int64, True, ragged=True
-    ),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
     "MatrixArg": Kind(
         "a matrix as numbers row by row, or one per sample",
@@ -193,6 +189,12 @@ KINDS: dict[str, Kind] = {
         matrix=True,
     ),
     "InterpType": Kind("an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)),
+    "RaggedIntsArg": Kind(
+        "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
+    ),
+    "RaggedFloatsArg": Kind(
+        "numbers, or some per sample", _vector(_real), np.float32, True, ragged=True
+    ),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
@@ -229,9 +231,11 @@ class Argument:
                 argument=self.name, expected=self.kind.expected, got=describe(value)
             ) from None
 
-    def rows(self, value: Any, count: int) -> np.ndarray[Any, Any]:
+    def rows(self, value: Any, count: int) -> Any:
         """One row per sample for a value that holds for all samples."""
         element = self.kind.element
+        if self.kind.ragged:
+            return [np.array(value, element)] * count
         if not self.kind.vector:
             return np.full(count, value, element)
         result = np.empty((count, len(value)), element)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
 from .batch import Batch
+from .batch import batch as make_batch
 from .device import device, require_cpu
 from .errors import (
     GradivaError,
@@ -21,6 +22,7 @@ from .errors import (
 )
 from .geometry import Geometry
 from .operator import OperatorBase, set_eager
+from .ragged import ragged_rows
 from .rng import RNG, RandomKey, current_step, get_default_rng
 from .run import execute
 from .tensor import Tensor, as_tensor, to_array
@@ -229,6 +231,8 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
             argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
         )
     if is_edge(argument, value):
+        if argument.kind.ragged and not isinstance(value, np.ndarray):
+            return make_batch(ragged_rows(argument, value))
         try:
             array = to_array(value)
         except GradivaError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import ABSENT, Argument
+from .arguments import Argument
 from .batch import Batch
 from .errors import (
     GradivaError,
@@ -23,6 +23,7 @@ from .errors import (
 from .geometry import Geometry
 from .operator import OperatorBase
 from .provenance import Provenance
+from .ragged import ragged_rows
 from .rng import RandomKey
 from .threads import WorkerPool
 from .tolerance import forgives, settle
@@ -164,10 +165,14 @@ def prepare(
         argument = operator.arguments[name]
         if isinstance(value, Batch):
             static[name] = value.type
-            rows[name] = argument.given_rows(_parameter_rows(argument, value), size)
+            if argument.kind.ragged:
+                rows[name] = ragged_rows(argument, [value.array(i) for i in range(size)])
+            else:
+                rows[name] = argument.given_rows(_parameter_rows(argument, value), size)
         elif isinstance(value, np.ndarray):
             static[name] = SampleType(None, value.ndim - 1, "")
-            rows[name] = argument.given_rows(value, size)
+            checked = argument.given_rows(value, size)
+            rows[name] = list(checked) if argument.kind.ragged else checked
         elif argument.per_sample:
             static[name] = value
             rows[name] = argument.rows(value, size)
@@ -246,11 +251,6 @@ def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None
 
 def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
     if not value.geometry.uniform:
-        if argument.kind.ragged and value.ndim == 1 and value.dtype.is_integer:
-            rows = np.full((len(value), int(value.geometry.volumes.max())), ABSENT)
-            for row, sample in zip(rows, value.arrays(), strict=True):
-                row[: sample.size] = sample
-            return rows
         raise OperatorValueError(
             argument=argument.name,
             expected="values of one shape for all samples",

@@ -45,9 +45,13 @@ class Images(NamedTuple):
 
 
 class Reindex(NamedTuple):
-    """Moves whole pixels: crop, flip. `view` returns None for calls that do more than that."""
+    """Moves whole pixels: crop, flip. `view` returns None for calls that do more than that.
+
+    moves: whether it may change places with what works pixel by pixel: channels stay together.
+    """
 
     view: Callable[[Call], View | None]
+    moves: bool = True
 
 
 class Rows(NamedTuple):

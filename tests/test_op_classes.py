@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,25 @@ def same(left: Batch, right: Batch) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+def groups(module: ModuleType) -> list[ModuleType]:
+    """The modules of operators in a module, at any depth."""
+    inside = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
+    ]
+    return [*inside, *(deeper for one in inside for deeper in groups(one))]
+
+
 def test_each_operator_has_its_class() -> None:
     """Every function in `gradiva.fn` and its modules, and nothing else."""
     found = set()
-    for module in (fn, fn.decoders, fn.random, fn.readers, fn.experimental):
+    for module in [fn, *groups(fn)]:
         place = module.__name__.removeprefix("gradiva.fn").removeprefix(".")
         for name, value in vars(module).items():
-            if isinstance(getattr(value, "__wrapped__", None), OperatorBase) or isinstance(
-                value, OperatorBase
-            ):
-                words = "".join(word.capitalize() for word in name.split("_"))
-                found.add(f"{place}.{words}" if place else words)
-    found |= {name for name in classes if name.startswith("experimental.decoders.")}
-    assert set(classes) == found | {"Compose"}
+            if isinstance(getattr(value, "__wrapped__", value), OperatorBase):
+                found.add(f"{place}.{name}".lstrip(".").replace("_", "").lower())
+    assert {name.lower() for name in classes} == found | {"compose"}
     known = {"Resize", "decoders.Image", "random.CoinFlip", "readers.File", "PythonFunction"}
     assert known | {"ExternalSource", "ImageDecoder", "Uniform"} <= found
 

@@ -103,7 +103,9 @@ def test_captured(operator: OperatorBase, case: Case) -> None:
     """Recorded into a graph and run by a pipeline, a call gives the bits of the eager one."""
     batches = [value for value in case.inputs if isinstance(value, Batch)]
     arguments = {
-        name: gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
+        name: value
+        if isinstance(value, Batch)
+        else gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
         for name, value in case.arguments.items()
         if _per_sample(operator, name, value)
     }
@@ -159,7 +161,9 @@ def _as_types(operator: OperatorBase, case: Case) -> dict[str, Any]:
     """The arguments as type rules get them: of those that are given per sample, the types."""
     found: dict[str, Any] = {}
     for name, value in case.arguments.items():
-        if _per_sample(operator, name, value):
+        if _per_sample(operator, name, value) and operator.arguments[name].kind.ragged:
+            found[name] = gradiva.eager.value.SampleType()
+        elif _per_sample(operator, name, value):
             batch = gradiva.as_batch(np.asarray(value, _argument_dtype(value)))
             found[name] = batch.type
         elif name in operator.arguments:

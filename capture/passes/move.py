@@ -24,7 +24,8 @@ def move(graph: Graph) -> Graph:
 
 
 def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
-    if not isinstance(node.operator.stage, Reindex) or node in rewriter.graph.kept:
+    stage = node.operator.stage
+    if not isinstance(stage, Reindex) or not stage.moves or node in rewriter.graph.kept:
         return None
     inner = node.inputs[0].node
     if not isinstance(inner.operator.stage, Pixelwise) or not rewriter.used_once(inner):

@@ -81,10 +81,14 @@ _FORMERLY = {
 
 _EXPRESSIONS = {"shl": "lshift", "shr": "rshift"}
 
-_INTS = ("int", "Ints", "IntArg", "IntsArg", "ImageType", "InterpArg", "InterpType", "DTypeLike")
+_INTS = (
+    "int", "Ints", "IntArg", "IntsArg", "RaggedIntsArg", "ImageType", "InterpArg", "InterpType",
+    "DTypeLike",
+)  # fmt: skip
+_FLOATS = ("float", "Floats", "FloatArg", "FloatsArg", "RaggedFloatsArg", "MatrixArg")
 _ELEMENTS = {
     **{KINDS[name]: "int64" for name in _INTS},
-    **{KINDS[name]: "float" for name in ("float", "Floats", "FloatArg", "FloatsArg", "MatrixArg")},
+    **{KINDS[name]: "float" for name in _FLOATS},
     **{KINDS[name]: "string" for name in ("str", "Strings", "Layout")},
     KINDS["bool"]: "bool",
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import ABSENT, RaggedIntsArg
+from gradiva.eager.arguments import RaggedIntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
@@ -50,14 +50,17 @@ def sequence_rearrange(
 
 @sequence_rearrange.shapes
 def _shapes(call: Call) -> Int64Array:
-    order, source = call["new_order"], call.inputs[0]
-    asked = order != ABSENT
-    counts = asked.sum(axis=1)
+    orders: list[Int64Array] = call["new_order"]
+    source = call.inputs[0]
+    counts = np.array([order.size for order in orders], np.int64)
     if call.size and not counts.all():
         raise OperatorValueError(
             argument="new_order", expected="at least one frame", got="none",
             sample=int(np.flatnonzero(counts == 0)[0]),
         )  # fmt: skip
+    order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
+    asked = np.arange(order.shape[1]) < counts[:, None]
+    order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
     require_in_range(order, asked, source, "new_order")
     shapes = source.geometry.shapes.copy()
     shapes[:, 0] = counts
@@ -67,7 +70,7 @@ def _shapes(call: Call) -> Int64Array:
 @sequence_rearrange.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    order = call["new_order"].tolist()
+    order = [numbers.tolist() for numbers in call["new_order"]]
 
     def move(begin: int, end: int) -> None:
         for sample in range(begin, end):

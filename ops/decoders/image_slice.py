@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from gradiva.eager.geometry import Int64Array
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
+from gradiva.ops.generic.slice_region import check_region, slice_region
 
 from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
-from .slice_window import slice_windows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -88,41 +88,17 @@ def image_slice(
     OperatorValueError, naming the sample and its file, for a region that is empty or leaves the
     image; OperatorRuntimeError for data that cannot be decoded.
     """
-    named = [(start, rel_start, "start"), (end, rel_end, "end"), (shape, rel_shape, "shape")]
-    for plain, relative, name in named:
-        if plain is not None and relative is not None:
-            raise OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
-    ends = (end is not None or rel_end is not None, shape is not None or rel_shape is not None)
-    if all(ends):
-        raise OperatorValueError("an end and a shape exclude each other")
-    given = start is not None or rel_start is not None or any(ends)
-    if anchor is not None and extent is None:
-        raise OperatorTypeError("an anchor needs a shape: give both as inputs, or `start`, ...")
-    if (anchor is not None) == given:
-        other = "not both" if given else "none was given"
-        raise OperatorValueError(f"give the region by two inputs or by arguments; {other}")
-    if axes is not None and axis_names is not None:
-        raise OperatorValueError("`axes` and `axis_names` exclude each other")
-    for number, value in (("anchor", anchor), ("shape", extent)):
-        _check_numbers(number, value)
+    given = {"start": start, "end": end, "shape": shape}
+    relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}
+    check_region(anchor, extent, {**given, **relative}, axes, axis_names)
     return decoded_type(input, dtype)
-
-
-def _check_numbers(name: str, value: Any) -> None:
-    if value is None:
-        return
-    if value.dtype is not None and value.dtype.is_bool:
-        raise OperatorTypeError(f"the {name}", expected="integers or floats", got="bool")
-    if value.ndim not in (None, 0, 1):
-        raise OperatorTypeError(
-            f"the {name}", expected="1-D samples", got=f"{value.ndim}-D samples"
-        )
 
 
 @image_slice.shapes
 def _shapes(call: Call) -> Int64Array:
     shapes = decoded_shapes(call)
-    return place_windows(call, shapes, slice_windows(call, shapes[:, :2]))
+    region = slice_region(call, shapes[:, :2], "HW")
+    return place_windows(call, shapes, np.hstack(region))
 
 
 image_slice.stage = region

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg
 from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array, convert_sat, truncate
 from gradiva.eager.dtypes import DType, float16, float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Reindex, View
 from gradiva.eager.value import SampleType
 
-from .crop_window import LAYOUTS, apply_policy, crop_window, fill_array
+from .crop_window import LAYOUTS, apply_policy, crop_window
+from .window_copy import channel_fill, copy_windows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["crop", "output_dtype", "window_of"]
+__all__ = ["crop", "output_dtype", "window_of", "window_view"]
 
-Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 
@@ -107,12 +105,17 @@ def _shapes(call: Call) -> Int64s:
     return windows
 
 
-def _view(call: Call) -> View | None:
-    """The window as a view on the input, if it lies inside of it and nothing is converted."""
+def window_view(call: Call) -> View | None:
+    """The window as a view on the input, if it lies inside of it and nothing is converted.
+
+    Reads `call.notes["anchors"]`. None for samples without H and W, too.
+    """
     layout = call.types[0].layout or ""
     shapes, windows = call.inputs[0].geometry.shapes, call.geometries[0].shapes
     anchors = call.notes["anchors"]
     height, width = layout.find("H"), layout.find("W")
+    if height < 0 or width < 0:
+        return None
     others = [axis for axis in range(len(layout)) if axis not in (height, width)]
     outside = (anchors < 0) | (anchors + windows > shapes)
     moved = (windows[:, others] != shapes[:, others]).any()
@@ -122,125 +125,13 @@ def _view(call: Call) -> View | None:
     return View(anchors[:, height], anchors[:, width], nothing, nothing)
 
 
-crop.stage = Reindex(_view)
-
-AXES: Final = 5
-
-
-def canonical(layout: str, *tables: Int64s) -> tuple[tuple[Int64s, ...], int]:
-    """Tables of (N, ndim) as (N, 5), a trailing channel axis merged into the one before it.
-
-    Each of `tables` but the first is in elements along its axis: shapes first, then anchors and
-    windows. Returns them with the axis that holds the channels (4 when it was merged).
-    """
-    merged: list[Int64s] = []
-    channels_last = layout[-1] == "C"
-    for table in tables:
-        rows = table
-        if channels_last:
-            rows = table[:, :-1].copy()
-            rows[:, -1] *= tables[0][:, -1]
-        wide = np.zeros((len(rows), AXES), np.int64)
-        if table is not tables[1]:
-            wide[:] = 1  # absent axes have extent 1; anchors (tables[1]) start at 0
-        wide[:, AXES - rows.shape[1] :] = rows
-        merged.append(wide)
-    axis = AXES - 1 if channels_last else AXES - len(layout) + layout.index("C")
-    return tuple(merged), axis
-
-
-@jit
-def crop_kernel(
-    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
-    anchors: Int64s, windows: Int64s, fill: Array, channel_axis: int, begin: int, end: int,
-) -> None:  # fmt: skip
-    """Copy windows; tables come from `canonical`, `fill` has one value or one per channel.
-
-    Source and target may differ in dtype: floats are truncated (not rounded) and saturated then,
-    as the reference does in this operator. float16 is copied as uint16.
-    """
-    many = len(fill) > 1
-    for i in range(begin, end):
-        d = dst_offsets[i]
-        width = windows[i, 4]
-        low = min(max(-anchors[i, 4], 0), width)
-        high = max(min(shapes[i, 4] - anchors[i, 4], width), low)
-        for a in range(windows[i, 0]):
-            ya = a + anchors[i, 0]
-            for b in range(windows[i, 1]):
-                yb = b + anchors[i, 1]
-                for c in range(windows[i, 2]):
-                    yc = c + anchors[i, 2]
-                    for e in range(windows[i, 3]):
-                        ye = e + anchors[i, 3]
-                        inside = 0 <= ya < shapes[i, 0] and 0 <= yb < shapes[i, 1]
-                        inside = inside and 0 <= yc < shapes[i, 2] and 0 <= ye < shapes[i, 3]
-                        lo = low if inside else width
-                        hi = high if inside else width
-                        if many and channel_axis == 4:
-                            for k in range(lo):
-                                dst[d + k] = fill[k % len(fill)]
-                            for k in range(hi, width):
-                                dst[d + k] = fill[k % len(fill)]
-                        elif lo > 0 or hi < width:
-                            value = fill[0]
-                            if many:
-                                at = (a, b, c, e)
-                                value = fill[at[channel_axis]]
-                            for k in range(lo):
-                                dst[d + k] = value
-                            for k in range(hi, width):
-                                dst[d + k] = value
-                        if inside:
-                            row = (ya * shapes[i, 1] + yb) * shapes[i, 2] + yc
-                            row = (row * shapes[i, 3] + ye) * shapes[i, 4] + anchors[i, 4]
-                            s = src_offsets[i] + row
-                            for k in range(lo, hi):
-                                dst[d + k] = convert_sat(truncate(src[s + k], dst), dst)
-                        d += width
+crop.stage = Reindex(window_view)
 
 
 @crop.cpu
 def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    layout = target.layout
-    anchors = call.notes["anchors"]
-    tables, axis = canonical(layout, source.geometry.shapes, anchors, target.geometry.shapes)
-    fill = fill_array(call["fill_values"], target.dtype.numpy)
-    counts = target.geometry.shapes[:, layout.index("C")]
-    channels = int(counts[0])
-    unequal = len(fill) != 1 and bool((counts != len(fill)).any())
-    if call["out_of_bounds_policy"] != "pad":
-        fill = fill[:1]
-    elif unequal:
-        channels = int(counts[counts != len(fill)][0])
-        raise OperatorValueError(
-            argument="fill_values",
-            expected=f"1 value, or one for each of {channels} channels",
-            got=str(len(fill)),
-        )
-    data, result = source.data, target.data
-    if source.dtype is target.dtype:
-        # Bytes move whatever they mean: one compiled kernel per element size.
-        unsigned = f"u{source.dtype.itemsize}"
-        data, result, fill = data.view(unsigned), result.view(unsigned), fill.view(unsigned)
-    elif float16 in (source.dtype, target.dtype):
-        _through_float32(call, tables, axis)
-        return
-    arguments = (data, source.geometry.offsets, result, target.geometry.offsets)
-    call.for_samples(crop_kernel, *arguments, *tables, fill, axis)
-
-
-def _through_float32(call: Call, tables: tuple[Int64s, ...], axis: int) -> None:
-    """float16 to or from another dtype: Numba has no float16 on the CPU."""
-    source, target = call.inputs[0], call.outputs[0]
-    fill = fill_array(call["fill_values"], np.dtype(np.float32))
-    wide = target.data.dtype if target.dtype is not float16 else np.dtype(np.float32)
-    result = np.zeros(target.data.shape, wide)
-    data = convert_array(source.data, np.dtype(np.float32))
-    arguments = (data, source.geometry.offsets, result, target.geometry.offsets)
-    call.for_samples(crop_kernel, *arguments, *tables, fill.astype(wide), axis)
-    target.data[:] = convert_array(result, target.data.dtype)
+    fill, channel = channel_fill(call, call.types[0].layout or "")
+    copy_windows(call, call.notes["anchors"], fill, channel)
 
 
 @crop.cases

@@ -116,12 +116,15 @@ def apply_policy(
     return anchors, windows
 
 
-def fill_array(fill_values: float | Sequence[float], dtype: np.dtype[Any]) -> NDArray[Any]:
+def fill_array(
+    fill_values: float | Sequence[float] | NDArray[Any], dtype: np.dtype[Any]
+) -> NDArray[Any]:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
     values = np.atleast_1d(np.asarray(fill_values, np.float32))
     if dtype.kind == "f":
         return values.astype(dtype)
-    return values.astype(np.int64).astype(dtype)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isnan(values), 0, values).astype(np.int64).astype(dtype)
 
 
 def _sizes(

@@ -15,10 +15,10 @@ from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Rows
-from gradiva.eager.strips import TARGET, TARGET_FRAME, TARGET_ROW, Chain, table
 from gradiva.eager.value import SampleType
 
 from .resample import Tables, bind_resample, rounding, run_resample
+from .resample_run import resample_samples
 from .resize_shapes import resize_geometry
 
 if TYPE_CHECKING:
@@ -26,14 +26,25 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["DTYPES", "check_dtype", "filters_of", "resize", "run_plan"]
+__all__ = [
+    "ASSUMED",
+    "DTYPES",
+    "LAYOUTS",
+    "check_dtype",
+    "filters_of",
+    "per_axis",
+    "resample_tables",
+    "resize",
+    "run_plan",
+    "sizes_of",
+]
 
 DTYPES = (uint8, int8, uint16, int16, float32)
-_LAYOUTS = (
+LAYOUTS = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW",
     "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
-_ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
+ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 _AXES = ("size", "max_size", "roi_start", "roi_end")
 _NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
 
@@ -92,7 +103,7 @@ def resize(
     OperatorValueError for sizes that contradict each other.
     """
     require_dtype(input, DTYPES)
-    layout = require_layout(input, _LAYOUTS, _ASSUMED)
+    layout = require_layout(input, LAYOUTS, ASSUMED)
     check_dtype(input, dtype)
     result = with_layout(input, layout)
     if dtype is not None:
@@ -116,14 +127,7 @@ def _shapes(call: Call) -> Any:
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     inputs = source.shapes[:, axes]
-    sizes, low, high = resize_geometry(
-        inputs,
-        **{name: _per_axis(call, name, len(axes)) for name in _AXES},
-        **{name: _wide(call[name]) for name in _NUMBERS},
-        mode=call["mode"],
-        subpixel_scale=call["subpixel_scale"],
-        roi_relative=call["roi_relative"],
-    )
+    sizes, low, high = sizes_of(call, inputs)
     call.notes["plan"] = (inputs, sizes, low, high, filters_of(call, sizes, low, high))
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
@@ -132,11 +136,23 @@ def _shapes(call: Call) -> Any:
     return shapes, np.full((call.size, 1), len(axes), np.int64)
 
 
+def sizes_of(call: Call, inputs: Int64Array) -> tuple[Int64Array, Any, Any]:
+    """What the arguments of a call make of the extents (N, axes): see `resize_geometry`."""
+    return resize_geometry(
+        inputs,
+        **{name: per_axis(call, name, inputs.shape[1]) for name in _AXES},
+        **{name: _wide(call[name]) for name in _NUMBERS},
+        mode=call["mode"],
+        subpixel_scale=call["subpixel_scale"],
+        roi_relative=call["roi_relative"],
+    )
+
+
 def _wide(rows: Any) -> Any:
     return None if rows is None else rows.astype(np.float64)
 
 
-def _per_axis(call: Call, name: str, count: int) -> Any:
+def per_axis(call: Call, name: str, count: int) -> Any:
     """(N, axes) float64; one number stands for all axes."""
     rows = call[name]
     if rows is None:
@@ -203,17 +219,9 @@ resize.stage = Rows(resample_tables, run_resample, bind_resample, rounding)
 def run_plan(call: Call) -> None:
     """The kernel: reads `call.notes["plan"]`, which is the sizes (N, axes) of the inputs and of the
     outputs, both ends of the source regions, and the filters."""
-    source, target = call.inputs[0], call.outputs[0]
-    tables = resample_tables(call, source.geometry, target.layout)
-    sizes, item = tables.sizes, target.data.itemsize
-    values = sizes[:, 7] * sizes[:, 1]
-    samples = table(call.size)
-    samples[:, TARGET] = target.geometry.offsets * item
-    samples[:, TARGET_ROW] = values * item
-    samples[:, TARGET_FRAME] = sizes[:, 5] * sizes[:, 6] * values * item
-    steps = rounding(target.dtype.numpy, call.size)
-    chain = Chain(steps, np.dtype(np.float32), 1, int(values.max()))
-    call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
+    source = call.inputs[0].geometry
+    layout = call.outputs[0].layout
+    resample_samples(call, resample_tables(call, source, layout))
     if len(call.outputs) > 1:
         call.outputs[1].as_array()[:] = call.notes["plan"][0]
 

@@ -146,16 +146,18 @@ def resize_geometry(
     roi_start: F64 | None = None,
     roi_end: F64 | None = None,
     roi_relative: bool = False,
+    size_rounding: str = "round",
+    alignment: F64 | None = None,
 ) -> tuple[I64, F64, F64]:
     """Output sizes `(N, D)` int64 and the source region's lo, hi `(N, D)` float64.
 
     `in_sizes` is `(N, D)`; `size`, `max_size`, `roi_start`, `roi_end` are `(N, D)` and the other
     numbers `(N,)`, all float64, or None when not given; `mode` is a str, or None when not given.
-    lo > hi says that the axis is mirrored. An axis of no elements stays at 0.
+    lo > hi says that the axis is mirrored. An axis of no elements stays at 0. There are 2 or 3 axes
+    where they have names, any number with `size`. `alignment` (N, D), from 0 to 1: the place of the
+    region that does not move when it is adjusted; its middle by default.
     """
     n, d = in_sizes.shape
-    if d not in (2, 3):
-        raise OperatorValueError(f"expected 2 or 3 spatial axes, got {d}")
     wanted = _requested(
         (n, d),
         {
@@ -196,15 +198,27 @@ def resize_geometry(
     # An axis left open ignores a mirrored region in these modes, and everywhere if all are open.
     flip &= given if chosen in ("default", "stretch") else asked
     least = np.where(empty.any(axis=1, keepdims=True), 0.0, 1.0)
-    out = np.maximum(np.floor(exact.astype(np.float64) + 0.5), least)
+    rounded = {"round": np.floor(exact.astype(np.float64) + 0.5), "truncate": np.trunc(exact),
+               "ceil": np.ceil(exact)}  # fmt: skip
+    if size_rounding not in rounded:
+        raise OperatorValueError(
+            argument="size_rounding",
+            expected=f"one of {', '.join(rounded)}",
+            got=repr(size_rounding),
+        )
+    out = np.maximum(rounded[size_rounding], least)
     out = np.where(empty, 0.0, out)
     lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)
     if subpixel_scale:
         # Keep the scale that was asked for: the region grows or shrinks with the rounding.
         change = out / exact.astype(np.float64)
-        middle, half = (lo + hi) / 2.0, (hi - lo) / 2.0
-        lo = np.where(change == 1.0, lo, middle - half * change)
-        hi = np.where(change == 1.0, hi, middle + half * change)
+        if alignment is None:
+            middle, half = (lo + hi) / 2.0, (hi - lo) / 2.0
+            low, high = middle - half * change, middle + half * change
+        else:
+            low = lo + (hi - lo) * alignment * (1.0 - change)
+            high = low + (hi - lo) * change
+        lo, hi = np.where(change == 1.0, lo, low), np.where(change == 1.0, hi, high)
         # The kernels start from float32 ends; without this, nearest neighbour would differ.
         lo, hi = lo.astype(np.float32).astype(np.float64), hi.astype(np.float32).astype(np.float64)
     return out.astype(np.int64), np.where(flip, hi, lo), np.where(flip, lo, hi)

@@ -14,7 +14,8 @@ from gradiva.eager.operator import OperatorBase, operators
 from .reference import assert_close, reference
 
 # Sums of many products are close, not equal; all other operators are exact.
-CLOSE = ("resize", "gaussian_blur")
+RESAMPLED = ("resize", "resize_crop_mirror", "tensor_resize")
+CLOSE = (*RESAMPLED, "gaussian_blur")
 
 
 def _samples(case: Case) -> int:
@@ -32,7 +33,7 @@ CASES = [
 
 def tolerances(operator: OperatorBase) -> dict[str, Any]:
     """How close an operator must come, for `assert_close`."""
-    near = 1e-4 if operator.name == "resize" else 1e-6
+    near = 1e-4 if operator.name in RESAMPLED else 1e-6
     return {"exact": operator.name not in CLOSE, "float_range": near}
 
 

@@ -1,0 +1,161 @@
+"""Where `slice` and `decoders.image_slice` cut: from inputs and arguments to whole elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.convert import round_half_away
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.run import Call
+
+__all__ = ["check_region", "named_axes", "slice_region"]
+
+Array = np.ndarray[Any, Any]
+
+
+def check_region(
+    anchor: Any, extent: Any, given: dict[str, Any], axes: Any, axis_names: str | None
+) -> None:
+    """Refuse inputs and arguments that exclude each other, and inputs that hold no numbers.
+
+    given: the arguments start, rel_start, end, rel_end, shape, rel_shape; None if not given.
+    """
+    for name in ("start", "end", "shape"):
+        if given[name] is not None and given[f"rel_{name}"] is not None:
+            raise OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
+    named = {name.removeprefix("rel_") for name, value in given.items() if value is not None}
+    if {"end", "shape"} <= named:
+        raise OperatorValueError("an end and a shape exclude each other")
+    if anchor is not None and extent is None:
+        raise OperatorTypeError("an anchor needs a shape: give both as inputs, or `start`, ...")
+    if (anchor is not None) == bool(named):
+        other = "not both" if named else "none was given"
+        raise OperatorValueError(f"give the region by two inputs or by arguments; {other}")
+    if axes is not None and axis_names is not None:
+        raise OperatorValueError("`axes` and `axis_names` exclude each other")
+    for what, value in (("anchor", anchor), ("shape", extent)):
+        if value is not None and value.dtype is not None and value.dtype.is_bool:
+            raise OperatorTypeError(f"the {what}", expected="integers or floats", got="bool")
+
+
+def slice_region(
+    call: Call, shapes: Int64Array, layout: str, default: str = "WH"
+) -> tuple[Int64Array, Int64Array]:
+    """Anchors and shapes of the regions, (N, ndim) both, that a call describes.
+
+    shapes: of the samples, (N, ndim), with axes that `layout` names ("" if they have no names);
+    default: the axes that the numbers are about if neither `axes` nor `axis_names` was given.
+    Ends are rounded half away from zero. Raises OperatorValueError, also
+    for an end before its start.
+    """
+    axes = named_axes(call, shapes.shape[1], layout, default)
+    along = np.take_along_axis(shapes, axes, axis=1)
+    if len(call.inputs) == 3:
+        low = _input(call, 1, along, call["normalized_anchor"])
+        high = low + _input(call, 2, along, call["normalized_shape"])
+    else:
+        start = _argument(call, "start", along)
+        low = np.zeros(along.shape) if start is None else start
+        end, shape = _argument(call, "end", along), _argument(call, "shape", along)
+        high = along.astype(np.float64)
+        if end is not None:
+            high = end
+        elif shape is not None:
+            high = low + shape
+    if (high < low).any():
+        sample, axis = np.argwhere(high < low)[0].tolist()
+        raise OperatorValueError(
+            "the region ends before it starts",
+            got=f"from {low[sample, axis]:g} to {high[sample, axis]:g}",
+            sample=sample,
+        )
+    anchors, windows = np.zeros_like(shapes), shapes.copy()
+    first, last = _rounded(low), _rounded(high)
+    np.put_along_axis(anchors, axes, first, axis=1)
+    np.put_along_axis(windows, axes, last - first, axis=1)
+    return anchors, windows
+
+
+def _rounded(values: Array) -> Int64Array:
+    bad = ~(np.abs(values) < 1 << 31)
+    if bad.any():
+        raise OperatorValueError(
+            "the region has ends that are no pixels",
+            got=str(values[bad][0]),
+            sample=int(np.argwhere(bad)[0][0]),
+        )
+    return round_half_away(values).astype(np.int64)
+
+
+def named_axes(call: Call, ndim: int, layout: str, default: str) -> Int64Array:
+    """(N, k): the axes that the arguments `axes` or `axis_names` name, all if they name none.
+
+    Raises OperatorValueError for axes that are not there, or named twice.
+    """
+    names, axes = call["axis_names"], call["axes"]
+    if axes is None:
+        names = default if names is None else names
+        if len(set(names)) < len(names) or not set(names) <= set(layout):
+            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
+            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+        found = [layout.index(letter) for letter in names] or list(range(ndim))
+        return np.tile(np.array(found, np.int64), (call.size, 1))
+    if not axes.shape[1]:
+        return np.tile(np.arange(ndim), (call.size, 1))
+    wrapped: Int64Array = np.where(axes < 0, axes + ndim, axes)
+    ordered = np.sort(wrapped, axis=1)
+    bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
+    bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if bad.any():
+        sample = int(np.argmax(bad))
+        raise OperatorValueError(
+            argument="axes",
+            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
+            got=str(axes[sample].tolist()),
+            sample=sample,
+        )
+    return wrapped
+
+
+def _input(call: Call, number: int, along: Int64Array, normalized: bool) -> Array:
+    given: Batch = call.inputs[number]
+    lengths = given.geometry.volumes
+    bad = lengths != along.shape[1]
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            f"the {'anchor' if number == 1 else 'shape'} has a number for each axis",
+            expected=str(along.shape[1]),
+            got=str(lengths[sample]),
+            sample=sample,
+        )
+    rows = np.array([given.array(i).reshape(-1) for i in range(call.size)], np.float64)
+    rows = rows.reshape(along.shape)
+    return rows * along if normalized and given.data.dtype.kind == "f" else rows
+
+
+def _argument(call: Call, name: str, along: Int64Array) -> Array | None:
+    """`name` in elements, or `rel_<name>` made elements; None if neither was given."""
+    for title, scale in ((name, None), (f"rel_{name}", along)):
+        rows = call[title]
+        if rows is None:
+            continue
+        if rows.shape[1] not in (1, along.shape[1]):
+            raise OperatorValueError(
+                argument=title,
+                expected=f"1 or {along.shape[1]} numbers",
+                got=str(rows.shape[1]),
+            )
+        wide = np.broadcast_to(rows, along.shape)
+        if scale is not None:
+            # As in the reference: a start and a shape are multiplied in float64, like inputs; in
+            # all other combinations the products are float32.
+            pair = call["rel_start"] is not None and call["rel_shape"] is not None
+            precision = np.float64 if pair else np.float32
+            wide = wide.astype(precision) * scale.astype(precision)
+        return wide.astype(np.float64)
+    return None

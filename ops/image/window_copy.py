@@ -1,0 +1,161 @@
+"""Copying windows of samples: what `crop`, `slice`, `pad`, `paste` do once they know where."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.convert import convert_array, convert_sat, truncate
+from gradiva.eager.dtypes import float16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.run import Call
+
+from .crop_window import fill_array
+
+__all__ = ["AXES", "channel_fill", "copy_windows", "merge_axes"]
+
+Array = NDArray[Any]
+Int64s = NDArray[np.int64]
+
+AXES: Final = 5
+
+
+def merge_axes(
+    shapes: Int64s, anchors: Int64s, windows: Int64s, channel: int | None
+) -> tuple[tuple[Int64s, Int64s, Int64s], int]:
+    """The tables, of (N, ndim), as (N, 5): fewer and longer rows make faster copies.
+
+    An axis that is copied whole in every sample is merged into the one before it; absent axes have
+    extent 1. channel: the axis whose elements have fill values of their own, None if all have one.
+    Returns the tables with the place of that axis among the five; 4 also if it is the last one and
+    was merged, for then its elements still follow each other. Raises OperatorTypeError for more
+    than five axes that cannot be merged.
+    """
+    ndim = shapes.shape[1]
+    whole = ((anchors == 0) & (windows == shapes)).all(axis=0)
+    groups: list[list[int]] = []
+    for axis in reversed(range(ndim)):
+        last = groups[-1] if groups else []
+        kept = channel is not None and channel != ndim - 1 and (axis == channel or channel in last)
+        if last and whole[last].all() and not kept:
+            last.insert(0, axis)
+        else:
+            groups.append([axis])
+    if len(groups) > AXES:
+        raise OperatorTypeError(
+            "too many axes are cut", expected=f"at most {AXES}", got=str(len(groups))
+        )
+    wide = tuple(np.ones((len(shapes), AXES), np.int64) for _ in range(3))
+    wide[1][:] = 0
+    for number, group in enumerate(groups):
+        size = shapes[:, group[1:]].prod(axis=1)
+        for table, rows in zip(wide, (shapes, anchors, windows), strict=True):
+            table[:, AXES - 1 - number] = rows[:, group[0]] * size
+    place = next((AXES - 1 - k for k, group in enumerate(groups) if channel in group), AXES - 1)
+    return (wide[0], wide[1], wide[2]), place
+
+
+@jit
+def copy_kernel(
+    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
+    anchors: Int64s, windows: Int64s, fill: Array, channel_axis: int, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Copy windows; tables come from `merge_axes`, `fill` is (N, 1) or (N, channels).
+
+    Source and target may differ in dtype: floats are truncated (not rounded) and saturated then,
+    as the reference does in these operators. float16 is copied as uint16.
+    """
+    many = fill.shape[1] > 1
+    for i in range(begin, end):
+        d = dst_offsets[i]
+        width = windows[i, 4]
+        low = min(max(-anchors[i, 4], 0), width)
+        high = max(min(shapes[i, 4] - anchors[i, 4], width), low)
+        for a in range(windows[i, 0]):
+            ya = a + anchors[i, 0]
+            for b in range(windows[i, 1]):
+                yb = b + anchors[i, 1]
+                for c in range(windows[i, 2]):
+                    yc = c + anchors[i, 2]
+                    for e in range(windows[i, 3]):
+                        ye = e + anchors[i, 3]
+                        inside = 0 <= ya < shapes[i, 0] and 0 <= yb < shapes[i, 1]
+                        inside = inside and 0 <= yc < shapes[i, 2] and 0 <= ye < shapes[i, 3]
+                        lo = low if inside else width
+                        hi = high if inside else width
+                        if many and channel_axis == 4:
+                            for k in range(lo):
+                                dst[d + k] = fill[i, k % fill.shape[1]]
+                            for k in range(hi, width):
+                                dst[d + k] = fill[i, k % fill.shape[1]]
+                        elif lo > 0 or hi < width:
+                            value = fill[i, 0]
+                            if many:
+                                at = (a, b, c, e)
+                                value = fill[i, at[channel_axis]]
+                            dst[d : d + lo] = value
+                            dst[d + hi : d + width] = value
+                        if inside:
+                            row = (ya * shapes[i, 1] + yb) * shapes[i, 2] + yc
+                            row = (row * shapes[i, 3] + ye) * shapes[i, 4] + anchors[i, 4]
+                            s = src_offsets[i] + row
+                            # Slices, not offsets: an index that cannot be negative vectorises.
+                            source = src[s + lo : s + hi]
+                            target = dst[d + lo : d + hi]
+                            for k in range(hi - lo):
+                                target[k] = convert_sat(truncate(source[k], dst), dst)
+                        d += width
+
+
+def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
+    """The argument `fill_values` as (N, 1) or (N, channels), cast as in C to the output's dtype
+    (float32 for float16); and the axis of the channels if they differ.
+
+    Raises OperatorValueError if the numbers of values and of channels of the output differ.
+    """
+    dtype = call.outputs[0].dtype
+    fill = fill_array(
+        call["fill_values"], np.dtype(np.float32) if dtype is float16 else dtype.numpy
+    )
+    if call["out_of_bounds_policy"] != "pad":
+        fill = fill[:1]
+    channel = None
+    if len(fill) != 1:
+        channel = layout.find("C")
+        counts = call.geometries[0].shapes[:, channel]
+        if channel < 0 or (counts != len(fill)).any():
+            many = "; there is no channel axis"
+            if channel >= 0:
+                many = f", or one for each of {counts[counts != len(fill)][0]} channels"
+            raise OperatorValueError(
+                argument="fill_values", expected=f"1 value{many}", got=str(len(fill))
+            )
+    return np.tile(fill, (call.size, 1)), channel
+
+
+def copy_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) -> None:
+    """Fill the output of `call` with the windows of its first input that begin at `anchors`, and
+    with `fill` outside of it: (N, 1) or (N, channels), of the output's dtype."""
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, windows = source.geometry.shapes, target.geometry.shapes
+    tables, axis = merge_axes(shapes, anchors, windows, channel)
+    data, result = source.data, target.data
+    single = np.dtype(np.float32)
+    if source.dtype is target.dtype:
+        # Bytes move whatever they mean: one compiled kernel per element size.
+        unsigned = f"u{source.dtype.itemsize}"
+        fill = np.ascontiguousarray(fill.astype(target.dtype.numpy, copy=False))
+        data, result, fill = data.view(unsigned), result.view(unsigned), fill.view(unsigned)
+    elif float16 in (source.dtype, target.dtype):
+        # Numba has no float16 on the CPU: by way of float32.
+        wide = single if target.dtype is float16 else result.dtype
+        data, result = convert_array(data, single), np.zeros(result.shape, wide)
+    offsets = (source.geometry.offsets, target.geometry.offsets)
+    call.for_samples(copy_kernel, data, offsets[0], result, offsets[1], *tables, fill, axis)
+    if target.dtype is float16 and result.dtype == single:
+        target.data[:] = convert_array(result, target.data.dtype)
+    elif source.dtype is float16 and target.dtype is not float16:
+        target.data[:] = result
