@@ -30,6 +30,7 @@ __all__ = [
     "Common",
     "DTypeLike",
     "FloatArg",
+    "FloatArrayArg",
     "Floats",
     "FloatsArg",
     "ImageType",
@@ -50,6 +51,7 @@ IntsArg: TypeAlias = "int | Value | Sequence[int] | Sequence[Sequence[int]] | np
 FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
+FloatArrayArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -144,13 +146,15 @@ class Kind:
     """How one kind of argument is written, checked and stored.
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values.
+    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
+    shaped: per sample it is an array of any shape, and kernels see the batch of these.
     """
 
     expected: str
     convert: Callable[[Any], Any]
     element: type | None = None
     vector: bool = False
+    shaped: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -168,6 +172,7 @@ KINDS: dict[str, Kind] = {
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
+    "FloatArrayArg": Kind("a number, or an array per sample", _real, np.float32, shaped=True),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
     "InterpArg": Kind(
@@ -228,6 +233,8 @@ class Argument:
                 expected=f"one value per sample, {count} in all",
                 got=f"{len(value)}",
             )
+        if kind.shaped:
+            return np.ascontiguousarray(value, kind.element)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
             value = value.reshape(count, -1) if kind.vector else value.reshape(count)

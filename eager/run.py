@@ -169,6 +169,9 @@ def prepare(
         argument = operator.arguments[name]
         if isinstance(value, Batch):
             static[name] = value.type
+            if argument.kind.shaped:
+                rows[name] = value
+                continue
             rows[name] = argument.given_rows(_parameter_rows(argument, value), size)
         elif isinstance(value, np.ndarray):
             static[name] = SampleType(None, value.ndim - 1, "")

@@ -20,6 +20,7 @@ from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
+from gradiva.ops.image.normalize import normalize as normalize
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation
