@@ -4,11 +4,13 @@ from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
+from gradiva.ops.generic.lookup_table import lookup_table as lookup_table
 from gradiva.ops.generic.python_function import python_function as python_function
 from gradiva.ops.generic.shapes import shapes as shapes
 from gradiva.ops.generic.transpose import transpose as transpose
 from gradiva.ops.image.brightness import brightness as brightness
 from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.clahe import clahe as clahe
 from gradiva.ops.image.color_space_conversion import (
     color_space_conversion as color_space_conversion,
 )
@@ -16,6 +18,8 @@ from gradiva.ops.image.color_twist import color_twist as color_twist
 from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
+from gradiva.ops.image.debayer import debayer as debayer
+from gradiva.ops.image.equalize import equalize as equalize
 from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.hsv import hsv as hsv

@@ -65,7 +65,9 @@ def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     steps = np.zeros((call.size, 2), np.int64)
     shapes = _shapes_of(value)
     if isinstance(value, Batch):
-        numbers, offsets = value.data.astype(np.float64), value.geometry.offsets
+        with np.errstate(invalid="ignore"):  # between samples lies what was there
+            numbers = value.data.astype(np.float64)
+        offsets = value.geometry.offsets
     else:
         numbers = value.astype(np.float64).reshape(-1)
         offsets = np.arange(call.size) * (numbers.size // max(1, call.size))

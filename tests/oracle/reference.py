@@ -25,7 +25,7 @@ with warnings.catch_warnings():
 Array = np.ndarray[Any, Any]
 Target = str | Callable[..., Any]
 
-REFUSALS = (RuntimeError, ValueError, TypeError, KeyError)
+REFUSALS = (RuntimeError, ValueError, TypeError, KeyError, IndexError)
 """What the reference raises for calls it does not take."""
 
 DTYPES = {dtype.name: dtype for dtype in dtypes}
