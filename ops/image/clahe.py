@@ -85,13 +85,15 @@ def _shapes(call: Call) -> Geometry:
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     tiles = (call["tiles_x"], call["tiles_y"])
+    # Numbers that are no more than 0 as float32 are no limit, as in the reference.
+    limit = float(np.float32(call["clip_limit"]))
 
     def equalise(sample: int) -> None:
         image, out = source.array(sample), target.array(sample)
         if not image.size:
             return
         # One for each sample: it holds memory of its own.
-        worker = cv2.createCLAHE(call["clip_limit"], tiles)
+        worker = cv2.createCLAHE(limit, tiles)
         if image.ndim == 2 or image.shape[2] == 1:
             out[...] = worker.apply(image.reshape(image.shape[:2])).reshape(out.shape)
         elif call["luma_only"]:

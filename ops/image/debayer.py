@@ -27,7 +27,7 @@ else:
 
 __all__ = ["debayer"]
 
-_TILES: Final = {(0, 0): "BGGR", (0, 1): "GBRG", (1, 0): "GRBG", (1, 1): "RGGB"}
+_TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _CODES: Final = {
     "bilinear_ocv": "RGB",
     "edgeaware_ocv": "RGB_EA",
@@ -49,7 +49,8 @@ def debayer(
 
     input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel. Without a
         layout HW or HWC by rank. H and W must be even.
-    blue_position: (y, x) of the blue pixel in the upper left 2x2 pixels, 0 or 1 each.
+    blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row and
+        column, 0 or 1 each; by this tile OpenCV names its patterns.
     algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which gives
         gray images.
 
