@@ -77,20 +77,26 @@ def _shapes(call: Call) -> Geometry:
 def lookup_row(source: Any, target: Any, table: Any) -> None:
     """One strip of numbers; the last place of the table is for all that are beyond it."""
     size = np.int64(table.size - 1)
+    if table.size <= source.size:
+        # Each value of the table is converted once, not each time that it is met.
+        ready = np.empty(table.size, target.dtype)
+        for place in range(table.size):
+            ready[place] = convert_sat(table[place], target)
+        for k in range(source.size):
+            at = np.int64(source[k])
+            target[k] = ready[size if at < 0 or at > size else at]
+        return
     for k in range(source.size):
         # Unsigned numbers of 64 bits come out negative if they are too large for the table.
         at = np.int64(source[k])
-        if at < 0 or at > size:
-            at = size
-        target[k] = convert_sat(table[at], target)
+        target[k] = convert_sat(table[size if at < 0 or at > size else at], target)
 
 
 @pixelwise(lookup_table, lookup_row)
 def _table(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, 1, P): the table, and the default at its end."""
     keys = call["keys"]
-    # A byte never leaves a table of 256: the compiler need not know.
-    size = max(256, max(keys, default=0) + 1)
+    size = max(keys, default=0) + 1
     with np.errstate(over="ignore"):
         row = np.full(size + 1, call["default_value"], np.float32)
         for key, value in zip(keys, call["values"], strict=True):

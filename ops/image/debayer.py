@@ -116,7 +116,9 @@ def _cpu(call: Call) -> None:
             return
         frames = source.array(sample).reshape(-1, *out.shape[-3:-1])
         for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
-            image[...] = cv2.demosaicing(frame, code).reshape(image.shape)
+            made = cv2.demosaicing(frame, code, dst=image)
+            if not np.shares_memory(made, image):
+                image[...] = made.reshape(image.shape)
 
     call.each_sample(interpolate, source.geometry.volumes.tolist())
 

@@ -95,6 +95,12 @@ def _equalize_samples(
                     even[source[size - 1]] += 1
                 for value in range(256):
                     even[value] += odd[value]
+            elif channels == 3:
+                red, green, blue = counts[0], counts[1], counts[2]
+                for k in range(pixels):
+                    red[source[3 * k]] += 1
+                    green[source[3 * k + 1]] += 1
+                    blue[source[3 * k + 2]] += 1
             else:
                 for k in range(0, size, channels):
                     for c in range(channels):
@@ -105,6 +111,12 @@ def _equalize_samples(
                 table = tables[0]
                 for k in range(size):
                     target[k] = table[source[k]]
+            elif channels == 3:
+                one, two, three = tables[0], tables[1], tables[2]
+                for k in range(pixels):
+                    target[3 * k] = one[source[3 * k]]
+                    target[3 * k + 1] = two[source[3 * k + 1]]
+                    target[3 * k + 2] = three[source[3 * k + 2]]
             else:
                 for k in range(0, size, channels):
                     for c in range(channels):
