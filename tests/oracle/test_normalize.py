@@ -54,7 +54,7 @@ def arrays(input: Any, given: dict[str, list[Array]], **arguments: Any) -> None:
 
 # The reference adds up in float32: the last digits of its means are lost, and values near the mean
 # show it. `test_nearer_to_float64` says who is right, docs/differences.md lists it.
-LOOSE = 5e-6
+LOOSE = 2e-5
 
 
 @pytest.mark.parametrize("axes", [None, [0], [0, 1], [2], [0, 2], [1], [1, 0, 2]])
@@ -153,7 +153,7 @@ def test_nearer_to_float64(axes: tuple[int, ...]) -> None:
         span = max(1.0, float(np.ptp(wanted)))
         errors.append([float(np.abs(np.asarray(x) - wanted).max()) / span for x in (result, other)])
     worst = np.max(errors, axis=0)
-    assert worst[0] < 2e-7
+    assert worst[0] < 2e-6  # the mean is rounded to float32
     assert worst[0] <= worst[1]
 
 
@@ -174,6 +174,6 @@ def test_random_axes(data: st.DataObject) -> None:
     shapes = data.draw(st.lists(st.tuples(*[st.integers(1, 7)] * ndim), min_size=1, max_size=3))
     axes = data.draw(st.lists(st.integers(0, ndim - 1), unique=True, min_size=1))
     input = batch(noise("uint8", *shapes))
-    check("normalize", input, exact=False, both_may_refuse=True, axes=sorted(axes),
-          batch=data.draw(st.booleans()), ddof=data.draw(st.integers(0, 2)),
+    check("normalize", input, exact=False, float_range=LOOSE, both_may_refuse=True,
+          axes=sorted(axes), batch=data.draw(st.booleans()), ddof=data.draw(st.integers(0, 2)),
           epsilon=data.draw(st.sampled_from([0.0, 1.0])))  # fmt: skip

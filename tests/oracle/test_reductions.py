@@ -199,7 +199,10 @@ def test_dtypes_that_are_ours_alone(name: str, source: str) -> None:
 
 
 def test_sums_saturate() -> None:
-    """The reference lets sums in the input's dtype wrap around."""
+    """The reference lets sums in the input's dtype wrap around, those of squares too."""
+    sevens = np.full(12, 7, np.uint8)
+    assert reference("reductions.rms", [[sevens]], dtype=DTYPES["uint8"])[0] != 7
+    assert gradiva.reductions.rms(batch([sevens]), dtype="uint8").at(0) == 7
     sample = np.full(300, 200, np.uint8)
     theirs = reference("reductions.sum", [[sample]], dtype=DTYPES["uint8"])
     assert theirs[0] == 60000 % 256
