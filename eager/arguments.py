@@ -30,6 +30,7 @@ __all__ = [
     "Common",
     "DTypeLike",
     "FloatArg",
+    "FloatArrayArg",
     "Floats",
     "FloatsArg",
     "ImageType",
@@ -57,6 +58,7 @@ FloatsArg: TypeAlias = (
 MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 RaggedIntsArg: TypeAlias = "IntsArg"
 RaggedFloatsArg: TypeAlias = "FloatsArg"
+FloatArrayArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
@@ -153,7 +155,8 @@ class Kind:
     expected: for error messages; convert: from what the user wrote to a hashable value;
     element: dtype of the rows if it may be given per sample; vector: a row holds several values;
     ragged: how many may differ between samples: kernels see a list with a 1-D array per sample;
-    matrix: a row may have two axes, and an array of two axes is one matrix for all samples.
+    matrix: a row may have two axes, and an array of two axes is one matrix for all samples;
+    shaped: per sample it is an array of any shape, and kernels see the batch of these.
     """
 
     expected: str
@@ -162,6 +165,7 @@ class Kind:
     vector: bool = False
     ragged: bool = False
     matrix: bool = False
+    shaped: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -179,6 +183,7 @@ KINDS: dict[str, Kind] = {
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
     "FloatArg": Kind("a number, or one per sample", _real, np.float32),
+    "FloatArrayArg": Kind("a number, or an array per sample", _real, np.float32, shaped=True),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
     "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
     "MatrixArg": Kind(
@@ -255,7 +260,7 @@ class Argument:
                 expected=f"one value per sample, {count} in all",
                 got=f"{len(value)}",
             )
-        if kind.matrix and value.ndim == 3:
+        if kind.shaped or (kind.matrix and value.ndim == 3):
             return np.ascontiguousarray(value, kind.element)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):

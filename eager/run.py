@@ -96,9 +96,14 @@ class Call:
             self._given[name] = value
             return value
 
-    def for_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
-        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples."""
-        output = self.outputs[0]
+    def for_samples(
+        self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
+    ) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
+
+        work: the batch whose size tells how much work there is; the first output by default.
+        """
+        output = self.outputs[0] if work is None else work
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
             kernel(*arrays, 0, self.size)
             return
@@ -165,7 +170,9 @@ def prepare(
         argument = operator.arguments[name]
         if isinstance(value, Batch):
             static[name] = value.type
-            if argument.kind.ragged:
+            if argument.kind.shaped:
+                rows[name] = value
+            elif argument.kind.ragged:
                 rows[name] = ragged_rows(argument, [value.array(i) for i in range(size)])
             else:
                 rows[name] = argument.given_rows(_parameter_rows(argument, value), size)

@@ -25,6 +25,7 @@ from gradiva import plugin as plugin
 from gradiva import plugin_manager as plugin_manager
 from gradiva import random as random
 from gradiva import readers as readers
+from gradiva import reductions as reductions
 from gradiva import sysconfig as sysconfig
 from gradiva import tensors as tensors
 from gradiva import tfrecord as tfrecord

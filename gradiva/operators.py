@@ -27,6 +27,7 @@ from gradiva.ops.generic.coord_flip import coord_flip as coord_flip
 from gradiva.ops.generic.coord_transform import coord_transform as coord_transform
 from gradiva.ops.generic.dump_image import dump_image as dump_image
 from gradiva.ops.generic.get_property import get_property as get_property
+from gradiva.ops.generic.lookup_table import lookup_table as lookup_table
 from gradiva.ops.generic.pad import pad as pad
 from gradiva.ops.generic.python_function import python_function as python_function
 from gradiva.ops.generic.shapes import shapes as shapes
@@ -34,6 +35,7 @@ from gradiva.ops.generic.slice import slice as slice
 from gradiva.ops.generic.transpose import transpose as transpose
 from gradiva.ops.image.brightness import brightness as brightness
 from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.clahe import clahe as clahe
 from gradiva.ops.image.color_space_conversion import (
     color_space_conversion as color_space_conversion,
 )
@@ -41,6 +43,8 @@ from gradiva.ops.image.color_twist import color_twist as color_twist
 from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
+from gradiva.ops.image.debayer import debayer as debayer
+from gradiva.ops.image.equalize import equalize as equalize
 from gradiva.ops.image.erase import erase as erase
 from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
@@ -48,6 +52,7 @@ from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
 from gradiva.ops.image.jitter import jitter as jitter
 from gradiva.ops.image.multi_paste import multi_paste as multi_paste
+from gradiva.ops.image.normalize import normalize as normalize
 from gradiva.ops.image.paste import paste as paste
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize

@@ -1,0 +1,142 @@
+"""`clahe`: spread values evenly tile by tile, without raising contrast too much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    import cv2
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+
+__all__ = ["clahe"]
+
+_MOST: Final = 1024
+
+
+@operator("clahe")
+def clahe(
+    input: SampleType,
+    /,
+    *,
+    tiles_x: int,
+    tiles_y: int,
+    clip_limit: float,
+    bins: int = 256,
+    luma_only: bool = True,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Contrast-limited adaptive histogram equalisation, by OpenCV.
+
+    input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by rank,
+        and the output has that layout.
+    tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centres the
+        results are interpolated.
+    clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
+        spread over all values. 0: no limit.
+    bins: 256; other numbers have no effect on the CPU.
+    luma_only: equalise L of CIE Lab; if False, each channel by itself.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for other numbers of channels and arguments out of range.
+    """
+    require_dtype(input, (uint8,))
+    for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):
+        if not 1 <= tiles <= _MOST:
+            raise OperatorValueError(argument=name, expected=f"1 to {_MOST}", got=str(tiles))
+    if not 0 <= clip_limit < float("inf"):
+        raise OperatorValueError(argument="clip_limit", expected="0 or more", got=str(clip_limit))
+    if bins < 1:
+        raise OperatorValueError(argument="bins", expected="a positive number", got=str(bins))
+    return with_layout(input, require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
+
+
+@clahe.shapes
+def _shapes(call: Call) -> Geometry:
+    geometry = call.inputs[0].geometry
+    if geometry.ndim == 3:
+        wrong = np.flatnonzero(~np.isin(geometry.shapes[:, 2], (1, 3)))
+        if wrong.size:
+            raise OperatorValueError(
+                "the input has the wrong number of channels",
+                expected="1 or 3",
+                got=str(int(geometry.shapes[wrong[0], 2])),
+                sample=int(wrong[0]),
+            )
+    return geometry
+
+
+@clahe.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    tiles = (call["tiles_x"], call["tiles_y"])
+    # Numbers that are no more than 0 as float32 are no limit, as in the reference.
+    limit = float(np.float32(call["clip_limit"]))
+
+    def equalise(sample: int) -> None:
+        image, out = source.array(sample), target.array(sample)
+        if not image.size:
+            return
+        # One for each sample: it holds memory of its own.
+        worker = cv2.createCLAHE(limit, tiles)
+        if image.ndim == 2 or image.shape[2] == 1:
+            out[...] = worker.apply(image.reshape(image.shape[:2])).reshape(out.shape)
+        elif call["luma_only"]:
+            lab = cv2.cvtColor(image, cv2.COLOR_RGB2LAB)
+            lab[..., 0] = worker.apply(np.ascontiguousarray(lab[..., 0]))
+            out[...] = cv2.cvtColor(lab, cv2.COLOR_LAB2RGB)
+        else:
+            for c in range(3):
+                out[..., c] = worker.apply(np.ascontiguousarray(image[..., c]))
+
+    call.each_sample(equalise, source.geometry.volumes.tolist())
+
+
+@clahe.cases
+def _cases() -> list[Case]:
+    images = samples((24, 25, 3), (11, 17, 3), (6, 1, 3))
+    gray = samples((24, 25, 1), (11, 17, 1))
+    tiled: dict[str, Any] = {"tiles_x": 2, "tiles_y": 3, "clip_limit": 2.0}
+
+    def by_opencv(image: Any) -> Any:
+        return cv2.createCLAHE(2.0, (2, 3)).apply(np.ascontiguousarray(image))
+
+    channels = [
+        np.stack([by_opencv(np.asarray(one)[..., c]) for c in range(3)], -1) for one in images
+    ]
+    planes = [by_opencv(np.asarray(one)[..., 0])[..., None] for one in gray]
+    return [
+        Case("luma", (images,), tiled),
+        Case("channels", (images,), {**tiled, "luma_only": False}, channels),
+        Case("gray", (gray,), tiled, planes),
+        Case("plane", (samples((9, 8), layout="HW"),), tiled, oracle=False),
+        Case("no limit", (images,), {**tiled, "clip_limit": 0.0}),
+        Case("empty", (samples(),), tiled, []),
+        Case("no tiles", (images,), {**tiled, "tiles_x": 0}, raises=OperatorValueError,
+             match="`tiles_x`"),
+        Case("negative limit", (images,), {**tiled, "clip_limit": -1.0}, raises=OperatorValueError,
+             match="`clip_limit`"),
+        Case("two channels", (samples((4, 4, 2)),), tiled, raises=OperatorValueError,
+             match="channels"),
+        Case("wrong dtype", (samples((4, 4, 3), dtype=float32),), tiled, raises=OperatorTypeError,
+             match="float32"),
+        Case("planar", (samples((3, 4, 4), layout="CHW"),), tiled, raises=OperatorTypeError,
+             match="layout"),
+        Case("tiles are required", (images,), {"clip_limit": 1.0, "tiles_x": 2},
+             raises=OperatorTypeError, match="`tiles_y`"),
+    ]  # fmt: skip

@@ -1,0 +1,153 @@
+"""`debayer`: colour images from what a sensor behind a Bayer filter saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.arguments import Ints
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    import cv2
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+
+__all__ = ["debayer"]
+
+_TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_CODES: Final = {
+    "bilinear_ocv": "RGB",
+    "edgeaware_ocv": "RGB_EA",
+    "vng_ocv": "RGB_VNG",
+    "gray_ocv": "GRAY",
+}
+
+
+@operator("debayer")
+def debayer(
+    input: SampleType,
+    /,
+    *,
+    blue_position: Ints,
+    algorithm: str = "bilinear_ocv",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Interpolate the colours of each pixel from its neighbours', by OpenCV.
+
+    input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel. Without a
+        layout HW or HWC by rank. H and W must be even.
+    blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row and
+        column, 0 or 1 each; by this tile OpenCV names its patterns.
+    algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which gives
+        gray images.
+
+    Returns HWC or FHWC samples of the same dtype, RGB, with one channel if gray. Raises
+    OperatorTypeError for other dtypes and layouts, OperatorValueError for odd sizes, for more
+    channels and for other arguments.
+    """
+    require_dtype(input, (uint8, uint16))
+    assert not isinstance(blue_position, int)
+    if tuple(blue_position) not in _TILES:
+        raise OperatorValueError(
+            argument="blue_position",
+            expected="two numbers, 0 or 1 each: y and x",
+            got=str(tuple(blue_position)),
+        )
+    if algorithm not in _CODES:
+        raise OperatorValueError(
+            argument="algorithm", expected=f"one of {', '.join(_CODES)}", got=repr(algorithm)
+        )
+    if algorithm == "vng_ocv":
+        require_dtype(input, (uint8,))
+    layout = require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
+    if layout is None:
+        return input.with_(ndim=None, layout=None)
+    result = "FHWC" if layout[0] == "F" else "HWC"
+    return input.with_(ndim=len(result), layout=result)
+
+
+@debayer.shapes
+def _shapes(call: Call) -> Int64Array:
+    source = call.inputs[0]
+    shapes = source.geometry.shapes
+    layout = source.layout or ("HW" if shapes.shape[1] == 2 else "HWC")
+    height = layout.index("H")
+    if layout[-1] == "C":
+        _refuse(shapes[:, -1] != 1, "the input has several channels", "1", shapes[:, -1:])
+    sizes = shapes[:, height : height + 2]
+    _refuse((sizes % 2 != 0).any(axis=1), "the size is odd", "even numbers", sizes)
+    result = np.empty((len(shapes), height + 3), np.int64)
+    result[:, : height + 2] = shapes[:, : height + 2]
+    result[:, -1] = 1 if call["algorithm"] == "gray_ocv" else 3
+    return result
+
+
+def _refuse(wrong: Any, problem: str, expected: str, facts: Int64Array) -> None:
+    found = np.flatnonzero(wrong)
+    if found.size:
+        sample = int(found[0])
+        raise OperatorValueError(
+            problem, expected=expected, got=" x ".join(map(str, facts[sample])), sample=sample
+        )
+
+
+@debayer.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    tile, kind = _TILES[tuple(call["blue_position"])], _CODES[call["algorithm"]]
+    code = getattr(cv2, f"COLOR_Bayer{tile}2{kind}")
+
+    def interpolate(sample: int) -> None:
+        out = target.array(sample)
+        if not out.size:
+            return
+        frames = source.array(sample).reshape(-1, *out.shape[-3:-1])
+        for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
+            made = cv2.demosaicing(frame, code, dst=image)
+            if not np.shares_memory(made, image):
+                image[...] = made.reshape(image.shape)
+
+    call.each_sample(interpolate, source.geometry.volumes.tolist())
+
+
+@debayer.cases
+def _cases() -> list[Case]:
+    mosaics = samples((8, 10), (4, 2), (6, 12), layout="HW")
+    flat = samples((4, 6), low=90, high=90, layout="HW")
+    frames = samples((2, 4, 6, 1), layout="FHWC")
+    deep = samples((8, 10, 1), dtype=uint16)
+    corner = {"blue_position": [0, 0]}
+    return [
+        Case("one colour", (flat,), corner, [np.full((4, 6, 3), 90, np.uint8)]),
+        Case("red first", (mosaics,), {"blue_position": [1, 1]}),
+        Case("edges", (mosaics,), {"blue_position": [0, 1], "algorithm": "edgeaware_ocv"}),
+        Case("gradients", (mosaics,), {"blue_position": [1, 0], "algorithm": "vng_ocv"}),
+        Case("gray", (flat,), {**corner, "algorithm": "gray_ocv"},
+             [np.full((4, 6, 1), 90, np.uint8)]),
+        Case("sequence", (frames,), corner),
+        Case("uint16", (deep,), corner),
+        Case("empty", (samples(layout="HW"),), corner, []),
+        Case("odd size", (samples((5, 4), layout="HW"),), corner, raises=OperatorValueError,
+             match="odd"),
+        Case("three channels", (samples((4, 4, 3)),), corner, raises=OperatorValueError,
+             match="channels"),
+        Case("wrong dtype", (samples((4, 4), dtype=float32, layout="HW"),), corner,
+             raises=OperatorTypeError, match="float32"),
+        Case("no such place", (mosaics,), {"blue_position": [2, 0]}, raises=OperatorValueError,
+             match="`blue_position`"),
+        Case("no such algorithm", (mosaics,), {**corner, "algorithm": "best"},
+             raises=OperatorValueError, match="`algorithm`"),
+    ]  # fmt: skip

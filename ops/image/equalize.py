@@ -1,0 +1,171 @@
+"""`equalize`: spread the values of each channel evenly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8
+from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    import cv2
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+
+__all__ = ["equalize"]
+
+_LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
+
+
+@operator("equalize")
+def equalize(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
+    """Equalise the histogram of each channel of each image or frame.
+
+    input: uint8; layouts HW, HWC, CHW, FHW, FHWC, FCHW, CFHW. Without a layout HW, HWC or FHWC by
+        rank, and the output has that layout.
+
+    A value v becomes 255 * (below(v) - first) / (all - first), in float32, rounded, halves to even;
+    below(v): how many values are at most v, first: how many are equal to the least one, all: how
+    many there are. A channel of one value stays as it is. The formula is OpenCV's (`equalizeHist`).
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
+    """
+    require_dtype(input, (uint8,))
+    return with_layout(input, require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))
+
+
+@equalize.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _table(counts: Any, pixels: int, table: Any) -> None:
+    """The new value of each value, from how often it occurs."""
+    least = 0
+    while counts[least] == 0:
+        least += 1
+    if counts[least] == pixels:
+        table[:] = np.uint8(least)
+        return
+    scale = np.float32(255) / np.float32(pixels - counts[least])
+    table[: least + 1] = 0
+    below = 0
+    for value in range(least + 1, 256):
+        below += counts[value]
+        table[value] = np.uint8(min(np.float32(255), np.rint(np.float32(below) * scale)))
+
+
+@jit
+def _equalize_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, begin: int, end: int
+) -> None:
+    """extents: (frames, pixels, channels), interleaved, of each sample."""
+    for i in range(begin, end):
+        frames, pixels, channels = extents[i]
+        size = pixels * channels
+        if size == 0:
+            continue
+        counts = np.empty((channels, 256), np.int64)
+        tables = np.empty((channels, 256), np.uint8)
+        for frame in range(frames):
+            s, d = src_offsets[i] + frame * size, dst_offsets[i] + frame * size
+            source, target = src[s : s + size], dst[d : d + size]
+            counts[:] = 0
+            if channels == 1:
+                # Two counts in turns: equal neighbours need not wait for each other.
+                even, odd = counts[0], np.zeros(256, np.int64)
+                for k in range(0, size - 1, 2):
+                    even[source[k]] += 1
+                    odd[source[k + 1]] += 1
+                if size % 2:
+                    even[source[size - 1]] += 1
+                for value in range(256):
+                    even[value] += odd[value]
+            elif channels == 3:
+                red, green, blue = counts[0], counts[1], counts[2]
+                for k in range(pixels):
+                    red[source[3 * k]] += 1
+                    green[source[3 * k + 1]] += 1
+                    blue[source[3 * k + 2]] += 1
+            else:
+                for k in range(0, size, channels):
+                    for c in range(channels):
+                        counts[c, source[k + c]] += 1
+            for c in range(channels):
+                _table(counts[c], pixels, tables[c])
+            if channels == 1:
+                table = tables[0]
+                for k in range(size):
+                    target[k] = table[source[k]]
+            elif channels == 3:
+                one, two, three = tables[0], tables[1], tables[2]
+                for k in range(pixels):
+                    target[3 * k] = one[source[3 * k]]
+                    target[3 * k + 1] = two[source[3 * k + 1]]
+                    target[3 * k + 2] = three[source[3 * k + 2]]
+            else:
+                for k in range(0, size, channels):
+                    for c in range(channels):
+                        target[k + c] = tables[c, source[k + c]]
+
+
+@equalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, layout = source.geometry.shapes, target.layout
+    extents = np.ones((call.size, 3), np.int64)
+    height = layout.index("H")
+    extents[:, 0] = shapes[:, :height].prod(axis=1)
+    extents[:, 1] = shapes[:, height] * shapes[:, height + 1]
+    extents[:, 2] = shapes[:, height + 2 :].prod(axis=1)
+    call.for_samples(
+        _equalize_samples, source.data, source.geometry.offsets, target.data,
+        target.geometry.offsets, extents,
+    )  # fmt: skip
+
+
+@equalize.cases
+def _cases() -> list[Case]:
+    images = samples((14, 15, 3), (1, 7, 3), (6, 1, 3))
+    dark = samples((9, 8), (5, 5), low=3, high=40, layout="HW")
+    planes = samples((2, 9, 8), layout="CHW")
+    frames = samples((2, 5, 4, 3), layout="FHWC")
+    flat = samples((2, 3, 1), low=7, high=7)
+
+    def by_opencv(image: Any) -> Any:
+        return cv2.equalizeHist(np.ascontiguousarray(image)).reshape(image.shape)
+
+    def channels(batch: Any) -> list[Any]:
+        return [
+            np.stack([by_opencv(np.asarray(one)[..., c]) for c in range(3)], -1) for one in batch
+        ]
+
+    framed = [np.stack([channels([frame])[0] for frame in np.asarray(one)]) for one in frames]
+    return [
+        Case("default", (images,), expect=channels(images)),
+        Case("gray", (dark,), expect=[by_opencv(np.asarray(one)) for one in dark]),
+        Case("planes", (planes,), expect=[np.stack([by_opencv(p) for p in planes.at(0)])]),
+        Case("sequence", (frames,), expect=framed),
+        Case("one value", (flat,), expect=[flat.at(0)]),
+        Case("empty", (samples(),), expect=[]),
+        Case("no pixels", (samples((0, 4, 3)),), expect=[np.zeros((0, 4, 3), np.uint8)],
+             oracle=False),
+        Case("wrong dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError,
+             match="float32"),
+        Case("wrong layout", (samples((2, 2, 2), layout="WHC"),), raises=OperatorTypeError,
+             match="layout"),
+    ]  # fmt: skip

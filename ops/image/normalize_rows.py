@@ -1,0 +1,90 @@
+"""The kernel of `normalize`: subtract, multiply, add, where the numbers differ along some axes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.convert import convert_sat
+from gradiva.eager.jit import jit
+
+__all__ = ["normalize_samples"]
+
+_LANES: Final = 256
+_FEW: Final = 16
+
+
+@jit
+def _strip(source: Any, means: Any, scales: Any, shift: Any, target: Any) -> None:
+    for j in range(source.size):
+        apart = np.float32(source[j]) - means[j]
+        target[j] = convert_sat(apart * scales[j] + shift, target)
+
+
+@jit
+def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, target: Any) -> None:
+    for block in range(means.size):
+        for k in range(block * rows, (block + 1) * rows):
+            apart = np.float32(source[k]) - means[block]
+            target[k] = convert_sat(apart * scales[block] + shift, target)
+
+
+@jit
+def normalize_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, means: Any,
+    mean_steps: Any, scales: Any, scale_steps: Any, shift: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Normalise samples `begin` to `end`: (x - mean) * scale + shift in float32.
+
+    extents: of groups of axes, kept and reduced ones in turns (`reductions.axes.groups`); means,
+    scales: float32; steps: (N, 2): where those of a sample begin, and 1 if they differ along the
+    kept axes, 0 if there is one.
+    """
+    pairs = extents.shape[1] // 2
+    lane_means = np.empty(_LANES, np.float32)
+    lane_scales = np.empty(_LANES, np.float32)
+    for i in range(begin, end):
+        outer = 1
+        for group in range(2 * pairs - 1):
+            outer *= extents[i, group]
+        rows, columns = extents[i, 2 * pairs - 1], extents[i, 2 * pairs]
+        volume = rows * columns
+        m, m_step = mean_steps[i]
+        k, k_step = scale_steps[i]
+        if m_step == 0 and k_step == 0:
+            # One number for all: one block of one column.
+            volume *= outer
+            outer, rows, columns = 1, volume, 1
+        if pairs == 1 and columns == 1 and rows <= _FEW and m_step == 1 and k_step == 1:
+            s, d = src_offsets[i], dst_offsets[i]
+            _few_rows(
+                src[s : s + outer * rows], rows, means[m : m + outer], scales[k : k + outer],
+                shift, dst[d : d + outer * rows],
+            )  # fmt: skip
+            continue
+        for block in range(outer):
+            to, rest, pitch = 0, block, columns
+            for group in range(2 * pairs - 2, -1, -1):
+                if group % 2 == 0:
+                    to += rest % extents[i, group] * pitch
+                    pitch *= extents[i, group]
+                rest //= extents[i, group]
+            s = src_offsets[i] + block * volume
+            d = dst_offsets[i] + block * volume
+            for first in range(0, columns, _LANES):
+                count = min(_LANES, columns - first)
+                side = max(1, min(rows, _LANES // columns))
+                width = side * count
+                for j in range(width):
+                    at = to + first + j % count
+                    lane_means[j] = means[m + at * m_step]
+                    lane_scales[j] = scales[k + at * k_step]
+                # Whole rows lie one after the other; parts of rows come one by one.
+                step = side * columns
+                for at in range(first, volume, step):
+                    n = min(width, volume - at)
+                    _strip(
+                        src[s + at : s + at + n], lane_means, lane_scales, shift,
+                        dst[d + at : d + at + n],
+                    )  # fmt: skip

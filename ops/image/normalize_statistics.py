@@ -1,0 +1,154 @@
+"""Means and deviations for `normalize`, given or measured."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.run import Call
+from gradiva.ops.reductions.axes import reduced_shapes, resolve_axes
+from gradiva.ops.reductions.kernel import MEAN, PLAIN
+from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
+from gradiva.ops.reductions.reduce import reduce_batch
+
+__all__ = ["Numbers", "given", "measured_mean", "measured_variance", "normalized_axes"]
+
+
+class Numbers(NamedTuple):
+    """One number per sample, or one for each place along the axes that are not reduced.
+
+    values: float64; steps: int64 (N, 2): where those of a sample begin, and 0 if there is one only,
+    else 1; counts: int64 (N,).
+    """
+
+    values: np.ndarray[Any, np.dtype[np.float64]]
+    steps: Int64Array
+    counts: Int64Array
+
+
+def _shapes_of(value: Any) -> Int64Array | None:
+    """Shapes of the samples of an argument that was given as arrays, None for plain numbers."""
+    if value is None:
+        return None
+    if isinstance(value, Batch):
+        return value.geometry.shapes if value.geometry.ndim else None
+    if value.ndim == 1:
+        return None
+    return np.tile(np.array(value.shape[1:], np.int64), (len(value), 1))
+
+
+def normalized_axes(call: Call) -> tuple[int, ...]:
+    """The axes to reduce: those named; else those along which arrays that were given have an extent
+    of 1; else all. Raises OperatorValueError."""
+    source = call.inputs[0].geometry
+    axes, names = call["axes"], call["axis_names"]
+    if axes is None and names is None:
+        for name in ("mean", "stddev"):
+            shapes = _shapes_of(call[name])
+            if shapes is not None and shapes.shape[1] == source.ndim:
+                return tuple(np.flatnonzero((shapes == 1).all(axis=0)).tolist())
+    elif axes == () or names == "":
+        argument = "axes" if names is None else "axis_names"
+        raise OperatorValueError(argument=argument, expected="at least one axis", got="none")
+    return resolve_axes(source.ndim, call.inputs[0].layout, axes, names)
+
+
+def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
+    """`mean` or `stddev`, if it was given. Raises OperatorValueError for a wrong shape."""
+    value = call[name]
+    if value is None:
+        return None
+    steps = np.zeros((call.size, 2), np.int64)
+    shapes = _shapes_of(value)
+    if isinstance(value, Batch):
+        with np.errstate(invalid="ignore"):  # between samples lies what was there
+            numbers = value.data.astype(np.float64)
+        offsets = value.geometry.offsets
+    else:
+        numbers = value.astype(np.float64).reshape(-1)
+        offsets = np.arange(call.size) * (numbers.size // max(1, call.size))
+    steps[:, 0] = offsets
+    if shapes is None:
+        return Numbers(numbers, steps, np.ones(call.size, np.int64))
+    wanted = reduced_shapes(call.inputs[0].geometry.shapes, taken, True)
+    fits = (wanted == shapes).all(axis=1) if wanted.shape == shapes.shape else np.zeros(call.size)
+    if not fits.all():
+        sample = int(np.flatnonzero(fits == 0)[0])
+        raise OperatorValueError(
+            argument=name,
+            expected=f"a number, or an array of shape {tuple(wanted[sample].tolist())}: the one "
+            "of the sample, with 1 for the axes that are reduced",
+            got=f"the shape {tuple(shapes[sample].tolist())}",
+            sample=sample,
+        )
+    steps[:, 1] = 1
+    return Numbers(numbers, steps, wanted.prod(axis=1))
+
+
+def _places(call: Call, taken: tuple[int, ...]) -> Geometry:
+    """Where the statistics of each sample go."""
+    return Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
+
+
+def _spread(places: Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
+    steps = np.ones((len(places), 2), np.int64)
+    steps[:, 0] = 0 if shared else places.offsets
+    return Numbers(values, steps, places.volumes)
+
+
+def _counts(call: Call, places: Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """How many values stand behind each number of a sample."""
+    return call.inputs[0].geometry.volumes / np.maximum(places.volumes, 1)
+
+
+def _shared_places(call: Call, taken: tuple[int, ...]) -> Geometry:
+    """The same for statistics of the whole batch: samples must agree in the other axes."""
+    places = _places(call, taken)
+    if not places.uniform:
+        sample = int(np.flatnonzero((places.shapes != places.shapes[0]).any(axis=1))[0])
+        raise OperatorValueError(
+            "with `batch`, samples may differ along the axes that are reduced only",
+            expected=f"the extents {places.shape(0)} of sample 0, 1 standing for those axes",
+            got=str(places.shape(sample)),
+            sample=sample,
+        )
+    return places
+
+
+def measured_mean(call: Call, taken: tuple[int, ...]) -> Numbers:
+    """The mean of each sample, or of the batch."""
+    source = call.inputs[0]
+    if not call["batch"]:
+        places = _places(call, taken)
+        means = np.zeros(places.size)
+        reduce_batch(call, source, SUM, MEAN, taken, means, places)
+        return _spread(places, means, False)
+    places = _shared_places(call, taken)
+    sums = np.zeros(places.size)
+    reduce_batch(call, source, SUM, PLAIN, taken, sums, places)
+    with np.errstate(all="ignore"):
+        mean = sums.reshape(call.size, -1).sum(axis=0) / _counts(call, places).sum()
+    return _spread(places, mean, True)
+
+
+def measured_variance(call: Call, taken: tuple[int, ...], mean: Numbers, ddof: int) -> Numbers:
+    """The mean square of the distances from `mean`; 0 where no values are left to divide by."""
+    shared = bool(call["batch"])
+    places = _shared_places(call, taken) if shared else _places(call, taken)
+    centers = (mean.values, mean.steps[:, 0].copy(), mean.counts)
+    sums = np.zeros(places.size)
+    reduce_batch(call, call.inputs[0], DEVIATIONS, PLAIN, taken, sums, places, centers)
+    counts = _counts(call, places)
+    if shared:
+        total = sums.reshape(call.size, -1).sum(axis=0)
+        left = counts.sum() - ddof
+        return _spread(places, total / left if left > 0 else np.zeros_like(total), True)
+    for sample, count in enumerate(counts.tolist()):
+        offset = places.offsets[sample]
+        part = sums[offset : offset + places.volumes[sample]]
+        part *= 1 / (count - ddof) if count > ddof else 0
+    return _spread(places, sums, False)

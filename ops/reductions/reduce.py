@@ -1,0 +1,142 @@
+"""What all reductions share: from a call to the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import DType, float16, float32, float64, int64, uint64
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.run import Call
+
+from .axes import groups, reduced_shapes, resolve_axes
+from .kernel import PLAIN, reduce_samples
+from .lanes import DEVIATIONS, MAXIMUM, MINIMUM, SQUARES, SUM
+
+__all__ = ["axes_of", "call_reduction", "mean_dtype", "reduce_batch", "shapes_of", "sum_dtype"]
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Centers = tuple[Floats, Int64Array, Int64Array]
+"""Numbers, where those of each sample begin, and how many there are."""
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """Of a sum if none is asked for: the widest integer, float32, or float64 for float64."""
+    if dtype.is_float:
+        return mean_dtype(dtype)
+    return int64 if dtype.is_signed else uint64
+
+
+def mean_dtype(dtype: DType) -> DType:
+    """Of a mean if none is asked for."""
+    return float64 if dtype is float64 else float32
+
+
+def axes_of(call: Call) -> tuple[int, ...]:
+    """The axes that a call reduces."""
+    source = call.inputs[0]
+    return resolve_axes(source.geometry.ndim, source.layout, call["axes"], call["axis_names"])
+
+
+def shapes_of(call: Call) -> Int64Array:
+    """The shape rule of all reductions."""
+    return reduced_shapes(call.inputs[0].geometry.shapes, axes_of(call), call["keep_dims"])
+
+
+def _starts(kind: int, source: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
+    """What totals start with (and are, if nothing is reduced), and the dtype of lanes."""
+    if kind in (MINIMUM, MAXIMUM):
+        if source.kind == "f":
+            extreme = np.finfo(source).max if kind == MINIMUM else np.finfo(source).min
+            return np.array([np.nan, extreme], source), source
+        limits = np.iinfo(source)
+        extreme = limits.max if kind == MINIMUM else limits.min
+        return np.array([extreme, extreme], source), source
+    narrow = source.itemsize <= 2 and source.kind in "iu"
+    if source.kind == "f" or kind == DEVIATIONS:
+        return np.zeros(2), np.dtype(np.float64)
+    wide = np.dtype(np.int64 if source.kind == "i" else np.uint64)
+    return np.zeros(2, wide), np.dtype(f"{source.kind}4") if narrow else wide
+
+
+def reduce_batch(
+    call: Call,
+    source: Batch,
+    kind: int,
+    ending: int,
+    taken: tuple[int, ...],
+    result: np.ndarray[Any, Any],
+    places: Geometry,
+    centers: Centers | None = None,
+    ddof: int = 0,
+) -> None:
+    """Reduce the samples of `source` over the axes `taken`, into `result`.
+
+    kind, ending: of the kernel; places: where each sample's results are; centers: of DEVIATIONS.
+    """
+    data = source.data
+    if data.dtype.kind == "b":
+        data = data.view(np.uint8)
+    data = convert_array(data, np.dtype(np.float32)) if source.dtype is float16 else data
+    count = len(source)
+    wide = data.dtype.itemsize > (2 if kind == SUM else 1) or data.dtype.kind == "f"
+    if kind == SQUARES and wide:
+        # Squares are deviations from nothing; integers of 16 bits and more would not fit.
+        kind, centers = DEVIATIONS, None
+    if centers is None:
+        nowhere = np.zeros(count, np.int64)
+        centers = (np.zeros(1), nowhere, np.ones(count, np.int64))
+    start, lanes = _starts(kind, data.dtype)
+    if kind == SUM and wide and ending != PLAIN:
+        start, lanes = np.zeros(2), np.dtype(np.float64)
+    # One compiled kernel for each input dtype: results of other dtypes are converted afterwards.
+    natural = start.dtype if ending == PLAIN else np.dtype(np.float64)
+    out = result.view(np.uint8) if kind in (MINIMUM, MAXIMUM) and result.dtype == bool else result
+    if out.dtype != natural and not (out.dtype == np.float32 and natural.kind == "f"):
+        out = np.zeros(result.shape, natural)
+    call.for_samples(
+        reduce_samples, data, source.geometry.offsets, out, places.offsets,
+        groups(source.geometry.shapes, taken), *centers, kind, start, np.empty(0, lanes), ddof,
+        ending, work=source,
+    )  # fmt: skip
+    if not np.shares_memory(out, result):
+        result[:] = convert_array(out, result.dtype)
+
+
+def call_reduction(call: Call, kind: int, ending: int) -> None:
+    """The kernel of an operator with one input, or with means as its second one."""
+    target = call.outputs[0]
+    taken = axes_of(call)
+    centers = given_means(call) if kind == DEVIATIONS else None
+    ddof = call["ddof"] if kind == DEVIATIONS else 0
+    reduce_batch(
+        call, call.inputs[0], kind, ending, taken, target.data, target.geometry, centers, ddof
+    )
+
+
+def given_means(call: Call) -> Centers:
+    """The means of the second input: one for all, or one for each result."""
+    source, means = call.inputs[0], call.inputs[1]
+    shapes, volumes = means.geometry.shapes, means.geometry.volumes
+    taken = axes_of(call)
+    fits = volumes == 1
+    for keep_dims in (False, True):
+        wanted = reduced_shapes(source.geometry.shapes, taken, keep_dims)
+        if wanted.shape == shapes.shape:
+            fits |= (wanted == shapes).all(axis=1)
+    if not fits.all():
+        sample = int(np.flatnonzero(~fits)[0])
+        wanted = reduced_shapes(source.geometry.shapes, taken, call["keep_dims"])
+        raise OperatorValueError(
+            "the mean has the wrong shape",
+            expected=f"one number, or the shape {tuple(wanted[sample].tolist())}",
+            got=str(means.geometry.shape(sample)),
+            sample=sample,
+        )
+    with np.errstate(invalid="ignore"):  # between samples lies what was there
+        numbers = means.data.astype(np.float64)
+    return numbers, means.geometry.offsets, volumes

@@ -1,0 +1,106 @@
+"""`reductions.rms`: the root of the mean of the squares of values along some axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, Ints, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int16, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .axes import reduced_type
+from .kernel import ROOT
+from .lanes import SQUARES
+from .reduce import call_reduction, mean_dtype, shapes_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["rms"]
+
+
+@operator("reductions.rms")
+def rms(
+    input: SampleType,
+    /,
+    *,
+    axes: Ints | None = None,
+    axis_names: Layout | None = None,
+    dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The root of the mean of the squares of values along some axes.
+
+    input: any dtype, rank and layout.
+    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
+    axis_names: their letters in the input's layout, in place of `axes`.
+    dtype: of the output; by default float32 (float64 for float64).
+    keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
+    sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
+
+    Returns the other axes, with their letters: scalars if all axes are reduced.
+    Raises OperatorValueError for axes that are not there or come twice.
+    """
+    if dtype is None and input.dtype is not None:
+        dtype = mean_dtype(input.dtype)
+    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+
+
+@rms.shapes
+def _shapes(call: Call) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return shapes_of(call)
+
+
+@rms.cpu
+def _cpu(call: Call) -> None:
+    call_reduction(call, SQUARES, ROOT)
+
+
+@rms.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (2, 4, 6), dtype=int16, layout="CHW")
+    frames = samples((2, 3, 4, 5), dtype=float32, layout="FHWC")
+    scalars = samples((), (), dtype=int16, layout="")
+
+    def by_numpy(batch: Any, axes: Any, keepdims: bool = False) -> list[Any]:
+        return [
+            np.asarray(
+                np.sqrt(np.mean(np.asarray(sample, np.float64) ** 2, axes, keepdims=keepdims)),
+                np.float32,
+            )
+            for sample in batch
+        ]
+
+    return [
+        Case("default", (images,), expect=by_numpy(images, None)),
+        Case("height and width", (images,), {"axes": [0, 1]}, by_numpy(images, (0, 1))),
+        Case("channels", (images,), {"axis_names": "C"}, by_numpy(images, 2)),
+        Case("keep_dims", (planes,), {"axes": [0, -1], "keep_dims": True},
+             by_numpy(planes, (0, 2), True)),
+        Case("no axes", (images,), {"axes": []}, by_numpy(images, ())),
+        Case("frames and width", (frames,), {"axis_names": "WF"}, by_numpy(frames, (0, 2))),
+        Case("scalars", (scalars,), expect=by_numpy(scalars, None)),
+        Case("to uint8", (samples((2, 2, 3), low=7, high=7),), {"dtype": uint8},
+             [np.asarray(np.uint8(7))], oracle=False),
+        Case("empty batch", (samples(),), {"axes": [0]}, []),
+        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
+        Case("an axis twice", (images,), {"axes": [0, -3]}, raises=OperatorValueError,
+             match="each axis once"),
+        Case("no such letter", (images,), {"axis_names": "D"}, raises=OperatorValueError,
+             match="`axis_names`"),
+        Case("axes and names", (images,), {"axes": 0, "axis_names": "H"},
+             raises=OperatorValueError, match="exclude"),
+        Case("bad axes", (images,), {"axes": "H"}, raises=OperatorTypeError, match="`axes`"),
+    ]  # fmt: skip

@@ -1,0 +1,108 @@
+"""`reductions.sum`: the sum of values along some axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, Ints, Layout
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int16, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .axes import reduced_type
+from .kernel import PLAIN
+from .lanes import SUM
+from .reduce import call_reduction, shapes_of, sum_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["sum"]
+
+
+@operator("reductions.sum")
+def sum(
+    input: SampleType,
+    /,
+    *,
+    axes: Ints | None = None,
+    axis_names: Layout | None = None,
+    dtype: DTypeLike | None = None,
+    keep_dims: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The sum of values along some axes.
+
+    input: any dtype, rank and layout.
+    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
+    axis_names: their letters in the input's layout, in place of `axes`.
+    dtype: of the output; by default uint64 or int64 for integers, float32 for floats (float64 for
+        float64).
+    keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Integers are added exactly, in 64 bits; floats in float64, in an order that depends on the
+    sample's shape alone. The sum is then converted once, and saturates.
+
+    Returns the other axes, with their letters: scalars if all axes are reduced.
+    Raises OperatorValueError for axes that are not there or come twice.
+    """
+    if dtype is None and input.dtype is not None:
+        dtype = sum_dtype(input.dtype)
+    return reduced_type(input, axes, axis_names, keep_dims).with_(dtype=dtype)
+
+
+@sum.shapes
+def _shapes(call: Call) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return shapes_of(call)
+
+
+@sum.cpu
+def _cpu(call: Call) -> None:
+    call_reduction(call, SUM, PLAIN)
+
+
+@sum.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (2, 4, 6), dtype=int16, layout="CHW")
+    frames = samples((2, 3, 4, 5), dtype=float32, layout="FHWC")
+    scalars = samples((), (), dtype=int16, layout="")
+
+    def by_numpy(batch: Any, axes: Any, keepdims: bool = False) -> list[Any]:
+        return [
+            np.asarray(
+                np.sum(np.asarray(sample, np.float64), axes, keepdims=keepdims).astype(
+                    {"u": np.uint64, "i": np.int64, "f": np.float32}[np.asarray(sample).dtype.kind]
+                )
+            )
+            for sample in batch
+        ]
+
+    return [
+        Case("default", (images,), expect=by_numpy(images, None)),
+        Case("height and width", (images,), {"axes": [0, 1]}, by_numpy(images, (0, 1))),
+        Case("channels", (images,), {"axis_names": "C"}, by_numpy(images, 2)),
+        Case("keep_dims", (planes,), {"axes": [0, -1], "keep_dims": True},
+             by_numpy(planes, (0, 2), True)),
+        Case("no axes", (images,), {"axes": []}, by_numpy(images, ())),
+        Case("frames and width", (frames,), {"axis_names": "WF"}, by_numpy(frames, (0, 2))),
+        Case("scalars", (scalars,), expect=by_numpy(scalars, None)),
+        Case("saturates", (samples((9, 9, 3), low=200, high=200),), {"dtype": uint8},
+             [np.asarray(np.uint8(255))], oracle=False),
+        Case("empty batch", (samples(),), {"axes": [0]}, []),
+        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
+        Case("an axis twice", (images,), {"axes": [0, -3]}, raises=OperatorValueError,
+             match="each axis once"),
+        Case("no such letter", (images,), {"axis_names": "D"}, raises=OperatorValueError,
+             match="`axis_names`"),
+        Case("axes and names", (images,), {"axes": 0, "axis_names": "H"},
+             raises=OperatorValueError, match="exclude"),
+        Case("bad axes", (images,), {"axes": "H"}, raises=OperatorTypeError, match="`axes`"),
+    ]  # fmt: skip
