@@ -1,5 +1,10 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
+from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
+from gradiva.ops.boxes.bbox_paste import bbox_paste as bbox_paste
+from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
+from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
+from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.dump_image import dump_image as dump_image
@@ -22,5 +27,6 @@ from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
+from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
 from gradiva.ops.image.saturation import saturation as saturation
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
