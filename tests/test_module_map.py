@@ -89,9 +89,9 @@ NAMESPACES = {
 """Groups of operators none of which is there yet."""
 OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
-    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.random", "fn.readers",
-    "fn.segmentation", "math", "ops", "ops.decoders", "ops.experimental", "ops.io.file",
-    "ops.random", "ops.readers", "ops.segmentation", "pipeline",
+    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.random",
+    "fn.readers", "fn.segmentation", "math", "ops", "ops.decoders", "ops.experimental",
+    "ops.io.file", "ops.random", "ops.readers", "ops.segmentation", "pipeline",
     "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",
     "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
 ]  # fmt: skip

@@ -50,8 +50,8 @@ def bbox_rotate(
 ) -> SampleType | tuple[SampleType, SampleType]:
     """Keep boxes in place when their image is rotated about its centre (`rotate`).
 
-    boxes: float32, (n, 4); bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; fractions
-        of the image, or pixels with bbox_normalized=False. labels: int32, (n,) or (n, 1).
+    boxes: float32, (n, 4); bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; as
+        fractions of the image, or pixels with bbox_normalized=False. labels: int32, (n,) or (n, 1).
     angle: in degrees, counter-clockwise. input_shape: of the image, in the order `shape_layout`,
         which has an H and a W. Both may differ per sample.
     keep_size: the result has the size of the image; size: it has this one (height, width), which
@@ -222,7 +222,7 @@ def _cases() -> list[Case]:
         Case("as it is", (boxes,), {"angle": 0, **given}, [one, boxes.at(1)]),
         Case("a quarter", (boxes,), {"angle": 90, **given}, [left, boxes.at(1)]),
         Case("labels", (boxes, labels), {"angle": 90, **given, "keep_size": True}),
-        Case("pixels", (batch([one * np.float32([80, 40, 80, 40])] * 1),),
+        Case("pixels", (batch([one * np.array([80, 40, 80, 40], np.float32)]),),
              {"angle": 90, **given, "bbox_normalized": False}, [pixels]),
         Case("fixed", (boxes,), {"angle": [30, 40], "mode": "fixed", "input_shape": [[9, 30, 3],
              [5, 6, 3]], "shape_layout": "HWC"}, oracle=False),

@@ -12,7 +12,7 @@ from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-__all__ = ["require_boxes", "require_flat_boxes", "require_fours", "require_labels", "refuse"]
+__all__ = ["refuse", "require_boxes", "require_flat_boxes", "require_fours", "require_labels"]
 
 
 def require_flat_boxes(input: SampleType) -> None:

@@ -143,7 +143,8 @@ def _shapes(call: Call) -> tuple[Any, ...]:
             )  # fmt: skip
 
     step = max(1, call.size // (4 * call.pool.num_threads))
-    call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
+    if call.size:
+        call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
     if (states == 2).any():
         raise OperatorRuntimeError(
             "no window fits the boxes and the arguments"

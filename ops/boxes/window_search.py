@@ -20,7 +20,7 @@ MOST_ATTEMPTS = 1 << 20
 
 
 @jit
-def _whole(word: Any, count: Any) -> int:
+def _whole(word: Any, count: Any) -> Any:
     return np.int64(scaled(np.uint64(word) << np.uint64(32), np.uint64(count)))
 
 
@@ -129,7 +129,7 @@ def search(
             block += 2
             if crop.size:
                 for axis in range(ndim):
-                    free = np.int64(input_shape[axis] - crop[axis])
+                    free: Any = np.int64(input_shape[axis] - crop[axis])
                     start = _whole(second[axis], abs(free) + 1) + min(free, 0)
                     drawn[axis] = start / input_shape[axis]
                     drawn[ndim + axis] = crop[axis] / input_shape[axis]

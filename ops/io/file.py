@@ -66,6 +66,8 @@ def _shapes(call: Call) -> Geometry:
         paths.append(os.fsdecode(raw))
     where = call.inputs[0].provenance
     named = Provenance(np.arange(call.size) if where is None else where.positions, paths)
+    if not paths:
+        return Geometry.equal(0, (0,))
     contents = read_files(paths, named, call.pool)
     # Samples that had no place in a stream do not get one.
     call.notes["read"] = contents, None if where is None else named

@@ -154,7 +154,7 @@ def _sizes(call: Call) -> Int64Array:
     return np.ascontiguousarray(sizes)
 
 
-def _thresholds(call: Call, sizes: Int64Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _thresholds(call: Call, sizes: Int64Array) -> Any:
     """(N, elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all are
     alike. Raises OperatorValueError."""
     given = call["p"]
@@ -173,7 +173,7 @@ def _thresholds(call: Call, sizes: Int64Array) -> np.ndarray[Any, np.dtype[np.ui
             i = int(np.flatnonzero(bad)[0])
             text = got.format(length, sizes[i], given[i].tolist(), total[i])
             raise OperatorValueError(argument="p", expected=expected, got=text, sample=i)
-    thresholds = (sums / total[:, None] * 2.0**53).astype(np.uint64)
+    thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
     # Rounding leaves nothing to elements behind the last possible one.
     last = length - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
     thresholds[np.arange(length) >= last[:, None]] = np.uint64(1 << 53)

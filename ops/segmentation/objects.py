@@ -37,10 +37,10 @@ def _join(parents: Any, one: int, other: int) -> None:
 def _wanted(label: Any, classes: Any, background: Any) -> bool:
     if classes.size == 0:
         return bool(label != background)
+    found = False
     for k in range(classes.size):
-        if classes[k] == label:
-            return True
-    return False
+        found = found or classes[k] == label
+    return found
 
 
 @jit
@@ -79,7 +79,7 @@ def find_objects(mask: Any, shape: Any, classes: Any, background: Any) -> Any:
     for axis in range(ndim - 1):
         number *= shape[axis]
     rows = np.empty(number + 1, np.int64)
-    runs = np.empty((mask.size, 4), np.int32 if mask.size < 2147483647 else np.int64)
+    runs = np.empty((mask.size, 4), np.int64)
     count = _runs(mask, width, classes, background, runs, rows)
     parents = np.arange(count)
     stride = 1

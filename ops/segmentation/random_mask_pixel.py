@@ -78,7 +78,7 @@ def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
 
 
 @jit
-def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: int) -> int:
+def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) -> Any:
     """Where the foreground pixel of this number is."""
     for k in range(pixels.size):
         hit = pixels[k] == value if by_value else pixels[k] > threshold

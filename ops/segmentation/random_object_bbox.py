@@ -29,6 +29,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.random.scaled import scaled
 
+from .object_classes import class_rows, refuse_rows
 from .objects import find_objects
 
 if TYPE_CHECKING:
@@ -114,49 +115,8 @@ def _shapes(call: Call) -> tuple[Geometry, ...]:
     return (*made, Geometry.equal(call.size, ())) if call["output_class"] else made
 
 
-def _refuse(argument: str, bad: Any, expected: str, values: Any) -> None:
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
-            argument=argument, expected=expected, got=str(values[sample].tolist()), sample=sample
-        )
-
-
-def _classes(call: Call) -> tuple[Any, Any, Any]:
-    """Of each sample: the classes (N, C), their weights (N, C) or (N, 0), the background (N,)."""
-    classes, weights, given = call["classes"], call["class_weights"], call["background"]
-    background = np.zeros(call.size, np.int64) if given is None else given
-    if weights is not None:
-        bad = ~((weights >= 0) & np.isfinite(weights)).all(axis=1)
-        _refuse("class_weights", bad, "numbers from 0 on", weights)
-        if classes is None:
-            classes = np.tile(np.arange(1, weights.shape[1] + 1), (call.size, 1))
-            if given is not None:
-                classes += (background[:, None] > 0) & (classes >= background[:, None])
-        elif classes.shape != weights.shape:
-            raise OperatorValueError(
-                argument="class_weights",
-                expected=f"a weight for each of {classes.shape[1]} classes",
-                got=str(weights.shape[1]),
-            )
-    if classes is None:
-        return np.empty((call.size, 0), np.int64), np.empty((call.size, 0)), background
-    if classes.shape[1] == 0:
-        raise OperatorValueError(argument="classes", expected="one label or more", got="none")
-    if given is None:
-        background = background.copy()
-        for sample, labels in enumerate(classes.tolist()):
-            while background[sample] in labels:
-                background[sample] -= 1
-    else:
-        inside = (classes == background[:, None]).any(axis=1)
-        _refuse("classes", inside, "labels other than the background", classes)
-    spread = np.empty((call.size, 0)) if weights is None else weights.astype(np.float64)
-    return classes, spread, background
-
-
 @jit
-def _draw(words: Any, which: int, count: int) -> int:
+def _draw(words: Any, which: int, count: int) -> Any:
     word = (np.uint64(words[which]) << np.uint64(32)) | np.uint64(words[which + 1])
     return np.int64(scaled(word, np.uint64(count)))
 
@@ -188,7 +148,7 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
 def _chosen(
     labels: Any, boxes: Any, least: Any, classes: Any, weights: Any, ignore: bool, largest: int,
     first: Any, second: Any,
-) -> int:  # fmt: skip
+) -> Any:  # fmt: skip
     """The number of an object, -1 if there is none."""
     ndim = least.size
     volumes = np.ones(labels.size)
@@ -243,10 +203,10 @@ def _objects(
 def _cpu(call: Call) -> None:
     source = call.inputs[0]
     ndim = source.ndim
-    classes, weights, background = _classes(call)
+    classes, weights, background = class_rows(call)
     probability, least = call["foreground_prob"], call["threshold"]
     bad = ~((probability >= 0) & (probability <= 1))
-    _refuse("foreground_prob", bad, "a number from 0 to 1", probability)
+    refuse_rows("foreground_prob", bad, "a number from 0 to 1", probability)
     if least is None:
         least = np.zeros((call.size, ndim), np.int64)
     elif least.shape[1] == 1:
