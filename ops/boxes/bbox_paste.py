@@ -103,15 +103,14 @@ def _cases() -> list[Case]:
     centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
                np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
                         np.float32)]  # fmt: skip
-    corners = [np.array([[0.125, 1.0, 0.125, 0.8125]], np.float32),
+    corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
                np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
                         np.float32)]  # fmt: skip
     return [
         Case("centred", (boxes,), {"ratio": 2}, centred),
         Case("as large", (boxes,), {"ratio": 1, "paste_x": 0.3}, [boxes.at(0), boxes.at(1)]),
         Case("corners, per sample", (boxes,),
-             {"ratio": [2.0, 4.0], "paste_x": 0, "paste_y": 1, "ltrb": True},
-             [np.array([[0.125, 0.75, 0.125, 0.5625]], np.float32), corners[1]]),
+             {"ratio": 4, "paste_x": [0.0, 0.0], "paste_y": [1.0, 1.0], "ltrb": True}, corners),
         Case("flat", (batch([box.ravel() for box in map(np.asarray, boxes)]),), {"ratio": 2},
              [box.ravel() for box in centred]),
         Case("empty", (samples(dtype=float32, layout=""),), {"ratio": 2}, []),

@@ -27,7 +27,7 @@ def _whole(word: Any, count: Any) -> Any:
 @jit
 def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) -> bool:
     """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
-    number fixes a size; other ratios accept or reject."""
+    number leaves the longer side as it is and fixes the other; ratios else accept or reject."""
     ndim = sizes.size
     low, high = scaling[0], scaling[1]
     for axis in range(ndim):
@@ -35,9 +35,12 @@ def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) 
     for one in range(ndim - 1):
         for other in range(one + 1, ndim):
             pair = one + other - 1
-            if ratios[pair, 0] == ratios[pair, 1] and (one == 0 or ratios[1, 0] != ratios[1, 1]):
-                factor = input_shape[one] / input_shape[other]
-                sizes[other] = sizes[one] * factor / ratios[pair, 0]
+            if ratios[pair, 0] == ratios[pair, 1]:
+                ratio = ratios[pair, 0]
+                longest = max(sizes[one] * input_shape[one], sizes[other] * input_shape[other])
+                first = longest if ratio >= 1.0 else longest * ratio
+                sizes[one] = first / input_shape[one]
+                sizes[other] = (longest / ratio if ratio >= 1.0 else longest) / input_shape[other]
     for axis in range(ndim):
         if sizes[axis] < low - 1e-9 or sizes[axis] > high + 1e-9 or sizes[axis] <= 0.0:
             return False

@@ -50,8 +50,8 @@ def choice(
     batch_size, rng, seed: see `gradiva.random`.
 
     Returns samples of the dtype of `a`, of the drawn shape followed by the shape of an element;
-    with the layout of an element if neither `shape` nor `shape_like` is given. An element is found
-    from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar that
+    with the layout of `a` if one axis is drawn, and that of an element if none is. An element is
+    found from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar that
     is no integer, OperatorValueError for an `a` without elements, and for a `p` of another length,
     outside 0..1, or with a sum that is 1e-4 or more away from 1.
     """
@@ -68,8 +68,10 @@ def choice(
     else:
         ndim = drawn.ndim + max(source.ndim - 1, 0)
     layout: str | None = ""
-    if shape_like is None and shape is None:
-        layout = None if source.layout is None else source.layout[1:]
+    if source.layout is None or drawn.ndim is None:
+        layout = None
+    elif drawn.ndim < 2:
+        layout = source.layout[1 - drawn.ndim :]
     return SampleType(source.dtype, ndim, layout, source.device)
 
 

@@ -31,7 +31,7 @@ def class_rows(call: Call) -> tuple[Any, Any, Any]:
         if classes is None:
             classes = np.tile(np.arange(1, weights.shape[1] + 1), (call.size, 1))
             if given is not None:
-                classes += (background[:, None] > 0) & (classes >= background[:, None])
+                classes[classes == background[:, None]] = 0
         elif classes.shape != weights.shape:
             raise OperatorValueError(
                 argument="class_weights",

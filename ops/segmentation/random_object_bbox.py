@@ -66,8 +66,8 @@ def random_object_bbox(
     input: labels, of a boolean type or an integer type up to 32 bits; of 1 to 6 axes, any layout.
     background: a label that is no object's; 0, or if `classes` has it, the next of -1, -2, ...
     classes: the labels of objects; all but the background by default. class_weights: how likely
-        each class is, relative to the others; without `classes`, of the labels 1, 2, ..., of which
-        the background is left out and moves those from it on up by one. A class is drawn first, of
+        each class is, relative to the others; without `classes`, of the labels 1, 2, ..., with
+        0 in place of the background if it is one of these. A class is drawn first, of
         those that have an object in the mask, then one of its objects.
     ignore_class: draw from the objects of all labels alike, without `classes`, `class_weights` and
         `output_class`.
