@@ -13,7 +13,7 @@ import gradiva
 from gradiva import Batch, fn, ops, types
 from gradiva.eager.case import samples
 from gradiva.eager.operator import OperatorBase
-from gradiva.op_classes import OperatorClass
+from gradiva.op_classes import OperatorClass, _class_name
 from gradiva.ops.class_names import classes
 
 
@@ -31,13 +31,14 @@ def same(left: Batch, right: Batch) -> None:
 def test_each_operator_has_its_class() -> None:
     """Every function in `gradiva.fn` and its modules, and nothing else."""
     found = set()
-    for module in (fn, fn.decoders, fn.random, fn.readers, fn.experimental):
+    modules = (fn.decoders, fn.io.file, fn.random, fn.readers, fn.segmentation, fn.experimental)
+    for module in (fn, *modules):
         place = module.__name__.removeprefix("gradiva.fn").removeprefix(".")
         for name, value in vars(module).items():
             if isinstance(getattr(value, "__wrapped__", None), OperatorBase) or isinstance(
                 value, OperatorBase
             ):
-                words = "".join(word.capitalize() for word in name.split("_"))
+                words = _class_name(name)
                 found.add(f"{place}.{words}" if place else words)
     found |= {name for name in classes if name.startswith("experimental.decoders.")}
     assert set(classes) == found | {"Compose"}
@@ -55,7 +56,7 @@ def test_where_the_classes_are(name: str) -> None:
 
 
 def test_unknown_classes() -> None:
-    for module in (ops, ops.decoders, ops.random, ops.readers, ops.experimental):
+    for module in (ops, ops.decoders, ops.io.file, ops.random, ops.readers, ops.segmentation):
         with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute"):
             module.Nothing  # noqa: B018
         assert not hasattr(module, "nothing")

@@ -34,7 +34,7 @@ _LEAST = 0.01
 @operator("bbox_rotate", inputs=(1, 2))
 def bbox_rotate(
     boxes: SampleType,
-    labels: SampleType | None = None,
+    labels: Any = None,
     /,
     *,
     angle: FloatArg,

@@ -32,7 +32,7 @@ __all__ = ["box_encoder"]
 @operator("box_encoder", inputs=2)
 def box_encoder(
     boxes: SampleType,
-    labels: SampleType,
+    labels: Any,
     /,
     *,
     anchors: Floats,

@@ -32,7 +32,7 @@ __all__ = ["random_bbox_crop"]
 @operator("random_bbox_crop", inputs=(1, 2), random=True)
 def random_bbox_crop(
     boxes: SampleType,
-    labels: SampleType | None = None,
+    labels: Any = None,
     /,
     *,
     thresholds: Floats = (0.0,),

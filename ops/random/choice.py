@@ -31,7 +31,7 @@ __all__ = ["choice"]
 
 @maker("random.choice", inputs=(1, 2), random=True)
 def choice(
-    a: SampleType | Value,
+    a: Any,
     shape_like: SampleType | Value | None = None,
     /,
     *,
@@ -51,11 +51,11 @@ def choice(
 
     Returns samples of the dtype of `a`, of the drawn shape followed by the shape of an element;
     with the layout of `a` if one axis is drawn, and that of an element if none is. An element is
-    found from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar that
-    is no integer, OperatorValueError for an `a` without elements, and for a `p` of another length,
-    outside 0..1, or with a sum that is 1e-4 or more away from 1.
+    found from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar
+    that is no integer, OperatorValueError for an `a` without elements, and for a `p` of another
+    length, outside 0..1, or with a sum that is 1e-4 or more away from 1.
     """
-    source: Any = a
+    source = a
     drawn = drawn_type(shape_like, shape, source.dtype, float32)
     if source.ndim == 0 and source.dtype is not None and not source.dtype.is_integer:
         raise OperatorTypeError(

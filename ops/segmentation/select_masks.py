@@ -28,8 +28,8 @@ __all__ = ["select_masks"]
 @operator("segmentation.select_masks", inputs=3)
 def select_masks(
     mask_ids: SampleType,
-    polygons: SampleType,
-    vertices: SampleType,
+    polygons: Any,
+    vertices: Any,
     /,
     *,
     reindex_masks: bool = False,

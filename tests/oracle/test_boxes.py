@@ -92,7 +92,7 @@ def test_bbox_rotate(
         arguments["keep_size"] = True
     elif canvas:
         arguments["size"] = (30.0, 41.0)
-    ours = gradiva.bbox_rotate(given, labels(), **arguments)
+    ours: Any = gradiva.bbox_rotate(given, labels(), **arguments)
     expected = reference("bbox_rotate", [given, labels()], outputs=2, **arguments)
     for i in range(3):
         scale = 70.0 if pixels else 1.0
@@ -108,7 +108,7 @@ def test_box_encoder(seed: int, criteria: float, offset: bool) -> None:
     if offset:
         arguments |= {"means": [0.1, 0.2, 0.3, 0.4], "stds": [0.1, 0.1, 0.2, 0.2], "scale": 30.0}
     given = boxes(seed)
-    ours = gradiva.box_encoder(given, labels(), **arguments)
+    ours: Any = gradiva.box_encoder(given, labels(), **arguments)
     expected = reference("box_encoder", [given, labels()], outputs=2, **arguments)
     assert_close(ours[1], expected[1], layout=False)
     for i in range(3):
@@ -120,7 +120,7 @@ def test_box_encoder_ties() -> None:
     unit = [0.0, 0.0, 1.0, 1.0]
     anchors = [*unit, *unit, 0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.75, 1.0]
     given, names = batch([np.array([unit, unit], np.float32)]), batch([np.array([1, 2], np.int32)])
-    ours = gradiva.box_encoder(given, names, anchors=anchors)
+    ours: Any = gradiva.box_encoder(given, names, anchors=anchors)
     expected = reference("box_encoder", [given, names], outputs=2, anchors=anchors)
     np.testing.assert_array_equal(ours[1].at(0), expected[1][0])
     assert ours[1].at(0).tolist() == [2, 2, 0, 2]
@@ -139,9 +139,9 @@ WINDOWS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def drawn(given: Batch, arguments: dict[str, Any]) -> tuple[list[Array], list[Array]]:
+def drawn(given: Batch, arguments: dict[str, Any]) -> tuple[Array, Array]:
     """Starts and sizes, and numbers of boxes, of ours and of the reference."""
-    made = gradiva.random_bbox_crop(given, seed=3, **arguments)
+    made: Any = gradiva.random_bbox_crop(given, seed=3, **arguments)
     theirs = reference("random_bbox_crop", [given], outputs=3, **arguments)
     both = []
     for anchors, sizes, kept in (made, theirs):
@@ -186,10 +186,11 @@ def test_windows_keep_their_promises(
         "all_boxes_above_threshold": every, "scaling": [0.3, 1.0], "aspect_ratio": [0.5, 2.0],
         "allow_no_crop": False, "total_num_attempts": 20000, "quiet": True,
     }  # fmt: skip
-    starts, sizes, kept, kept_names, indices = gradiva.random_bbox_crop(
+    made: Any = gradiva.random_bbox_crop(
         given, names, output_bbox_indices=True, seed=seed, **arguments
     )
-    again = gradiva.random_bbox_crop(given, seed=seed, **arguments)
+    starts, sizes, kept, kept_names, indices = made
+    again: Any = gradiva.random_bbox_crop(given, seed=seed, **arguments)
     for i in range(3):
         start, size = starts.at(i).astype(np.float64), sizes.at(i).astype(np.float64)
         own = given.at(i).astype(np.float64).reshape(-1, 2, 2)

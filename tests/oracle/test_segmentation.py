@@ -110,7 +110,8 @@ def test_masks(renumber: bool, dtype: str) -> None:
     polygons = np.stack([generator.permutation(5), starts, ends], axis=1).astype(np.int32)
     points = (generator.random((ends[-1], 2)) * 100).astype(DTYPES[dtype].numpy)
     inputs = [batch([np.array([4, 0, 2], np.int32)]), batch([polygons]), batch([points])]
-    ours = gradiva.segmentation.select_masks(*inputs, reindex_masks=renumber)
+    select: Any = gradiva.segmentation.select_masks
+    ours = select(*inputs, reindex_masks=renumber)
     expected = reference("segmentation.select_masks", inputs, outputs=2, reindex_masks=renumber)
     for mine, other in zip(ours, expected, strict=True):
         assert_close(mine, other)
@@ -132,14 +133,12 @@ def test_regions(arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize("p", [None, [0.1, 0.2, 0.0, 0.3, 0.4]])
 @pytest.mark.parametrize("of", [5, [1.5, 2.5, 3.5, 4.5, 5.5]])
 def test_choice(of: Any, p: Any) -> None:
-    elements = np.array(of, np.int32 if of == 5 else np.float32)
+    elements: Any = np.array(of, np.int32 if of == 5 else np.float32)
     arguments = {} if p is None else {"p": p}
-    given = elements if of == 5 else feed
     (expected,) = run(
         lambda: fn.random.choice(5 if of == 5 else feed([elements] * MANY), **arguments), MANY
     )
     ours = gradiva.random.choice(elements, batch_size=MANY, seed=1, **arguments)
-    assert given is not None
     assert ours.dtype.numpy == expected[0].dtype
     alike(ours, expected)
 
@@ -200,7 +199,7 @@ def test_arrays_in_files(dtype: str, wanted: str | None) -> None:
     values = np.random.default_rng(1).uniform(-9, 300, (3, 4))
     files = batch([npy(values.astype(np.int64).astype(DTYPES[dtype].numpy)), npy(
         np.arange(6).reshape(2, 3).astype(DTYPES[dtype].numpy))])  # fmt: skip
-    named = {} if wanted is None else {"dtype": DTYPES[wanted]}
+    named: dict[str, Any] = {} if wanted is None else {"dtype": DTYPES[wanted]}
     assert_close(
         gradiva.decoders.numpy(files, **named), reference("decoders.numpy", [files], **named)
     )
