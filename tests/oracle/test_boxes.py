@@ -79,6 +79,9 @@ def test_bbox_paste(seed: int, ltrb: bool, ratio: float, place: float) -> None:
 def test_bbox_rotate(
     seed: int, angles: list[float], mode: str, layout: str, canvas: str, pixels: bool, least: float
 ) -> None:
+    if mode != "expand":
+        # Whether sides are exchanged at 45 degrees is decided there by the last digit.
+        angles = [angle if abs(abs(angle) % 90 - 45) > 1e-3 else 44.0 for angle in angles]
     shapes = np.random.default_rng(seed).integers(1, 70, (3, 2))
     given = boxes(seed, sized=layout == "xyWH")
     if pixels:
