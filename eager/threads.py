@@ -92,7 +92,7 @@ class WorkerPool:
 
         If some raise, the error of the range that begins first is raised, whatever the timing.
         """
-        if len(ranges) == 1 or self.num_threads == 1 or self._closed or _serving.set:
+        if len(ranges) < 2 or self.num_threads == 1 or self._closed or _serving.set:
             for begin, end in ranges:
                 if not self.cancelled:
                     task(begin, end)

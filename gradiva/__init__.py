@@ -17,6 +17,7 @@ from gradiva import data_node as data_node
 from gradiva import decoders as decoders
 from gradiva import experimental as experimental
 from gradiva import fn as fn
+from gradiva import io as io
 from gradiva import math as math
 from gradiva import op_classes as op_classes
 from gradiva import ops as ops
@@ -26,6 +27,7 @@ from gradiva import plugin_manager as plugin_manager
 from gradiva import random as random
 from gradiva import readers as readers
 from gradiva import reductions as reductions
+from gradiva import segmentation as segmentation
 from gradiva import sysconfig as sysconfig
 from gradiva import tensors as tensors
 from gradiva import tfrecord as tfrecord

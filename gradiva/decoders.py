@@ -4,5 +4,6 @@ from gradiva.ops.decoders.image import image
 from gradiva.ops.decoders.image_crop import image_crop
 from gradiva.ops.decoders.image_random_crop import image_random_crop
 from gradiva.ops.decoders.image_slice import image_slice
+from gradiva.ops.decoders.numpy import numpy
 
-__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]
+__all__ = ["image", "image_crop", "image_random_crop", "image_slice", "numpy"]

@@ -21,6 +21,11 @@ from gradiva.ops.arrays.squeeze import squeeze as squeeze
 from gradiva.ops.arrays.stack import stack as stack
 from gradiva.ops.arrays.zeros import zeros as zeros
 from gradiva.ops.arrays.zeros_like import zeros_like as zeros_like
+from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
+from gradiva.ops.boxes.bbox_paste import bbox_paste as bbox_paste
+from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
+from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
+from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
 from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
 from gradiva.ops.generic.cast import cast as cast
 from gradiva.ops.generic.coord_flip import coord_flip as coord_flip
@@ -57,6 +62,7 @@ from gradiva.ops.image.paste import paste as paste
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
+from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
 from gradiva.ops.image.rotate import rotate as rotate
 from gradiva.ops.image.saturation import saturation as saturation
 from gradiva.ops.image.sphere import sphere as sphere

@@ -6,8 +6,19 @@ sample; outside, the generator numbers its own calls. `batch_size` asks for one 
 """
 
 from gradiva.eager.rng import RNG, get_default_rng, set_seed
+from gradiva.ops.random.beta import beta
+from gradiva.ops.random.choice import choice
 from gradiva.ops.random.coin_flip import coin_flip
 from gradiva.ops.random.normal import normal
 from gradiva.ops.random.uniform import uniform
 
-__all__ = ["RNG", "coin_flip", "get_default_rng", "normal", "set_seed", "uniform"]
+__all__ = [
+    "RNG",
+    "beta",
+    "choice",
+    "coin_flip",
+    "get_default_rng",
+    "normal",
+    "set_seed",
+    "uniform",
+]

@@ -66,25 +66,30 @@ OPERATORS = {
     "fn": "",
     "fn.decoders": "decoders",
     "fn.experimental": "",
+    "fn.io.file": "io.file",
     "fn.random": "random",
     "fn.readers": "readers",
+    "fn.segmentation": "segmentation",
     "ops": "",
     "ops.decoders": "decoders",
     "ops.experimental": "",
+    "ops.io.file": "io.file",
     "ops.random": "random",
     "ops.readers": "readers",
+    "ops.segmentation": "segmentation",
 }
 """Modules of operators, and how the operators in them are called here: one that is missing there
 must be missing altogether."""
 NAMESPACES = {
-    "io", "noise", "reductions", "segmentation", "transforms", "inputs", "hidden",
+    "noise", "reductions", "transforms", "inputs", "hidden",
     "experimental.readers", "experimental.inputs",
 }  # fmt: skip
 """Groups of operators none of which is there yet."""
 OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
-    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.random", "fn.readers", "math",
-    "ops", "ops.decoders", "ops.experimental", "ops.random", "ops.readers", "pipeline",
+    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.random",
+    "fn.readers", "fn.segmentation", "math", "ops", "ops.decoders", "ops.experimental",
+    "ops.io.file", "ops.random", "ops.readers", "ops.segmentation", "pipeline",
     "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",
     "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
 ]  # fmt: skip

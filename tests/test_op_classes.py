@@ -66,7 +66,7 @@ def test_where_the_classes_are(name: str) -> None:
 
 
 def test_unknown_classes() -> None:
-    for module in (ops, ops.decoders, ops.random, ops.readers, ops.experimental):
+    for module in (ops, ops.decoders, ops.io.file, ops.random, ops.readers, ops.segmentation):
         with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute"):
             module.Nothing  # noqa: B018
         assert not hasattr(module, "nothing")

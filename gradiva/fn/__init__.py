@@ -4,9 +4,11 @@ from gradiva import math as math
 from gradiva.capture.constants import constant as constant
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
+from gradiva.fn import io as io
 from gradiva.fn import random as random
 from gradiva.fn import readers as readers
 from gradiva.fn import reductions as reductions
+from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.generic.external_source import external_source as external_source

@@ -22,7 +22,7 @@ from gradiva.eager.jit import jit
 from gradiva.eager.rng import natural_log, philox
 from gradiva.eager.run import Call
 
-__all__ = ["check_window_arguments", "random_windows"]
+__all__ = ["check_window_arguments", "exponential", "random_windows"]
 
 _MOST_ATTEMPTS = 1 << 20
 
@@ -60,7 +60,7 @@ def _range(name: str, values: Any) -> tuple[float, float]:
 
 
 @jit
-def _exp(x: float) -> float:
+def exponential(x: float) -> float:
     """The exponential in plain multiplications and additions, so that every machine computes the
     same bits. Error below 1e-15 relative."""
     power = math.floor(x / 0.6931471805599453 + 0.5)
@@ -93,7 +93,7 @@ def _draw_windows(
             words = philox(np.uint32(attempt), number, position, seed)
             part = area[0] + (np.float64(words[0]) * unit) * (area[1] - area[0])
             pixels = part * np.float64(tall) * np.float64(wide)
-            drawn = _exp(log_low + (np.float64(words[1]) * unit) * log_extent)
+            drawn = exponential(log_low + (np.float64(words[1]) * unit) * log_extent)
             h = max(int(math.sqrt(pixels / drawn) + 0.5), 1)
             w = int(math.sqrt(pixels * drawn) + 0.5)
             # Rounding must not leave the range of ratios, where whole pixels allow it.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.batch import Batch
 from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorValueError
@@ -14,7 +15,7 @@ from gradiva.eager.geometry import Geometry
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-__all__ = ["drawn_shapes", "drawn_type", "fill"]
+__all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill"]
 
 
 def drawn_type(like: Any, shape: Any, dtype: Any, default: DType) -> SampleType:
@@ -34,9 +35,14 @@ def drawn_type(like: Any, shape: Any, dtype: Any, default: DType) -> SampleType:
 
 
 def drawn_shapes(call: Call) -> Any:
-    """The shape rule of all random operators."""
-    if call.inputs:
-        return call.inputs[0].geometry
+    """The shape rule of random operators whose only input is `shape_like`."""
+    return drawn_shapes_of(call, call.inputs[0] if call.inputs else None)
+
+
+def drawn_shapes_of(call: Call, like: Batch | None) -> Any:
+    """The shapes of `like`, or those that the argument `shape` says."""
+    if like is not None:
+        return like.geometry
     rows = call["shape"]
     if rows is None:
         return Geometry.equal(call.size, ())

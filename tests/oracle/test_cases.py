@@ -17,6 +17,7 @@ from .reference import assert_close, reference
 RESAMPLED = ("resize", "resize_crop_mirror", "tensor_resize")
 CLOSE = (
     *RESAMPLED,
+    "bbox_rotate",
     "gaussian_blur",
     "normalize",
     *(

@@ -1,0 +1,3 @@
+"""Operators that read files in pipeline mode."""
+
+from gradiva.fn.io import file as file

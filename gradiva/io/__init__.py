@@ -1,0 +1,3 @@
+"""Operators that read files."""
+
+from gradiva.io import file as file

@@ -1,0 +1,5 @@
+"""Files whose paths are data."""
+
+from gradiva.ops.io.file import read
+
+__all__ = ["read"]

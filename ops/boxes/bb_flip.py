@@ -1,0 +1,126 @@
+"""`bb_flip`: mirror boxes as an image is mirrored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import IntArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .checks import require_flat_boxes, require_fours
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["bb_flip"]
+
+
+@operator("bb_flip")
+def bb_flip(
+    input: SampleType,
+    /,
+    *,
+    horizontal: IntArg = 1,
+    vertical: IntArg = 0,
+    ltrb: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Mirror boxes in the unit square.
+
+    input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
+        fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
+        bottom).
+    horizontal, vertical: nonzero to mirror; may differ per sample.
+
+    Returns boxes of the same shapes and layout: left becomes 1 - right. Widths and heights keep
+    their bits. Raises OperatorTypeError for other dtypes, OperatorValueError for other shapes.
+    """
+    require_flat_boxes(input)
+    return input
+
+
+@bb_flip.shapes
+def _shapes(call: Call) -> Geometry:
+    require_fours(call.inputs[0])
+    return call.inputs[0].geometry
+
+
+@jit
+def _flip_boxes(
+    source: Any, source_offsets: Any, target: Any, target_offsets: Any, volumes: Any, flips: Any,
+    corners: bool, begin: int, end: int,
+) -> None:  # fmt: skip
+    one = np.float32(1.0)
+    for i in range(begin, end):
+        for k in range(0, volumes[i], 4):
+            for axis in range(2):
+                s = source_offsets[i] + k + axis
+                t = target_offsets[i] + k + axis
+                first, second = source[s], source[s + 2]
+                if flips[i, axis]:
+                    if corners:
+                        first, second = one - second, one - first
+                    else:
+                        first = one - (first + second)
+                target[t] = first
+                target[t + 2] = second
+
+
+@bb_flip.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    flips = np.stack([call["horizontal"] != 0, call["vertical"] != 0], axis=1)
+    call.for_samples(
+        _flip_boxes,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        flips,
+        call["ltrb"],
+    )
+
+
+@bb_flip.cases
+def _cases() -> list[Case]:
+    boxes = batch(
+        [np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
+         np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]
+    )  # fmt: skip
+    across = [np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
+              np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
+    corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
+               np.array([[0.5, 0.5, 0.75, 0.75], [0, 0, 1, 1]], np.float32)]  # fmt: skip
+    none = batch([np.zeros((0, 4), np.float32), np.ones((1, 4), np.float32)])
+    return [
+        Case("default", (boxes,), expect=across),
+        Case("per sample", (boxes,), {"horizontal": [1, 0]}, [across[0], boxes.at(1)]),
+        Case("corners, vertical", (boxes,), {"ltrb": True, "horizontal": 0, "vertical": 1},
+             corners),
+        Case("flat", (batch([box.ravel() for box in map(np.asarray, boxes)]),),
+             expect=[box.ravel() for box in across]),
+        Case("without boxes", (none,), {"vertical": 1},
+             [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)]),
+        Case("empty", (samples(dtype=float32, layout=""),), expect=[]),
+        Case("wrong dtype", (samples((2, 4), dtype=float64, layout=""),),
+             raises=OperatorTypeError, match="dtype"),
+        Case("scalars", (samples((), dtype=float32, layout=""),), raises=OperatorTypeError,
+             match="four numbers"),
+        Case("six numbers", (samples((2, 6), dtype=float32, layout=""),),
+             raises=OperatorValueError, match="sample 0"),
+        Case("wrong length", (boxes,), {"vertical": [1, 0, 1]}, raises=OperatorValueError,
+             match="`vertical`"),
+    ]  # fmt: skip

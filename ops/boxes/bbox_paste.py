@@ -1,0 +1,126 @@
+"""`bbox_paste`: boxes of an image that is pasted on a larger canvas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .checks import refuse, require_flat_boxes, require_fours
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["bbox_paste"]
+
+
+@operator("bbox_paste")
+def bbox_paste(
+    input: SampleType,
+    /,
+    *,
+    ratio: FloatArg,
+    paste_x: FloatArg = 0.5,
+    paste_y: FloatArg = 0.5,
+    ltrb: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Keep boxes in place when their image is pasted on a canvas `ratio` times its size (`paste`).
+
+    input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
+        fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
+        bottom).
+    ratio: from 1 on. paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1.
+        All may differ per sample.
+
+    Returns boxes of the same shapes and layout, in fractions of the canvas: x / ratio + paste_x *
+    (ratio - 1) / ratio, y alike, and sizes divided by `ratio`. Raises OperatorTypeError for other
+    dtypes, OperatorValueError for other shapes, for a ratio below 1 and places that are no numbers.
+    """
+    require_flat_boxes(input)
+    return input
+
+
+@bbox_paste.shapes
+def _shapes(call: Call) -> Geometry:
+    require_fours(call.inputs[0])
+    return call.inputs[0].geometry
+
+
+@jit
+def _paste_boxes(
+    source: Any, source_offsets: Any, target: Any, target_offsets: Any, volumes: Any,
+    ratios: Any, places: Any, corners: bool, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        scale = 1.0 / np.float64(ratios[i])
+        for k in range(volumes[i]):
+            value = np.float64(source[source_offsets[i] + k]) * scale
+            if corners or k % 4 < 2:
+                value += np.float64(places[i, k % 2]) * (1.0 - scale)
+            target[target_offsets[i] + k] = np.float32(value)
+
+
+@bbox_paste.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    ratio = call["ratio"]
+    places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
+    bad = ~((ratio >= 1) & np.isfinite(ratio))
+    refuse(bad, "", "a number from 1 on", ratio, argument="ratio")
+    for axis, name in enumerate(("paste_x", "paste_y")):
+        refuse(~np.isfinite(places[:, axis]), "", "a number", places[:, axis], argument=name)
+    call.for_samples(
+        _paste_boxes,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        ratio,
+        places,
+        call["ltrb"],
+    )
+
+
+@bbox_paste.cases
+def _cases() -> list[Case]:
+    boxes = batch([np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
+                   np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)])  # fmt: skip
+    centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
+               np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
+                        np.float32)]  # fmt: skip
+    corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
+               np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
+                        np.float32)]  # fmt: skip
+    return [
+        Case("centred", (boxes,), {"ratio": 2}, centred),
+        Case("as large", (boxes,), {"ratio": 1, "paste_x": 0.3}, [boxes.at(0), boxes.at(1)]),
+        Case("corners, per sample", (boxes,),
+             {"ratio": 4, "paste_x": [0.0, 0.0], "paste_y": [1.0, 1.0], "ltrb": True}, corners),
+        Case("flat", (batch([box.ravel() for box in map(np.asarray, boxes)]),), {"ratio": 2},
+             [box.ravel() for box in centred]),
+        Case("empty", (samples(dtype=float32, layout=""),), {"ratio": 2}, []),
+        Case("wrong dtype", (samples((2, 4), dtype=float64, layout=""),), {"ratio": 2},
+             raises=OperatorTypeError, match="dtype"),
+        Case("smaller", (boxes,), {"ratio": [1.0, 0.5]}, raises=OperatorValueError,
+             match="`ratio`"),
+        Case("no place", (boxes,), {"ratio": 2, "paste_y": float("nan")},
+             raises=OperatorValueError, match="`paste_y`"),
+        Case("no ratio", (boxes,), raises=OperatorTypeError, match="`ratio`"),
+        Case("six numbers", (samples((6,), dtype=float32, layout=""),), {"ratio": 2},
+             raises=OperatorValueError, match="sample 0"),
+    ]  # fmt: skip

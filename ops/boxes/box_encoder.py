@@ -1,0 +1,228 @@
+"""`box_encoder`: boxes and labels as the targets of an SSD network's anchors."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import Floats
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int32, int64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rng import natural_log
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .checks import refuse, require_boxes, require_fours, require_labels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["box_encoder"]
+
+
+@operator("box_encoder", inputs=2)
+def box_encoder(
+    boxes: SampleType,
+    labels: Any,
+    /,
+    *,
+    anchors: Floats,
+    criteria: float = 0.5,
+    offset: bool = False,
+    scale: float = 1.0,
+    means: Floats = (0.0, 0.0, 0.0, 0.0),
+    stds: Floats = (1.0, 1.0, 1.0, 1.0),
+    **common: Unpack[Common],
+) -> tuple[SampleType, SampleType]:
+    """Match boxes with anchors (Liu et al.: "SSD: single shot multibox detector", ECCV 2016,
+    section 2.2).
+
+    boxes: float32, (n, 4): left, top, right, bottom. labels: int32, (n,) or (n, 1).
+    anchors: four numbers for each anchor, in the same order.
+    criteria: an anchor gets the box with which its intersection over union is largest, if that is
+        above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best, whatever
+        the overlap. Of equals, the last anchor is taken, and the last box.
+    offset: return the differences from the anchors: of centres as fractions of the anchor's size,
+        of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four numbers
+        each: x, y, width, height). scale: accepted; it multiplies boxes and anchors before, which
+        leaves the differences as they are.
+
+    Returns, for each anchor, centre x, centre y, width and height of its box, float32 (anchors, 4);
+    and the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
+    `offset`) for a box. Raises OperatorTypeError for other dtypes and ranks, OperatorValueError for
+    anchors that are none and other arguments out of range.
+    """
+    require_boxes(boxes, labels)
+    numbers = (anchors, means, stds)
+    size, *fours = (len(np.atleast_1d(values)) for values in numbers)
+    if size == 0 or size % 4:
+        raise OperatorValueError(
+            argument="anchors", expected="four numbers for each anchor", got=f"{size} numbers"
+        )
+    for name, length, values in zip(("means", "stds"), fours, numbers[1:], strict=True):
+        if length != 4 or (name == "stds" and 0 in np.atleast_1d(values)):
+            expected = "four numbers" + (" other than 0" if name == "stds" else "")
+            raise OperatorValueError(argument=name, expected=expected, got=str(values))
+    if not 0 <= criteria <= 1:
+        raise OperatorValueError(
+            argument="criteria", expected="a number from 0 to 1", got=str(criteria)
+        )
+    return SampleType(float32, 2, "", boxes.device), SampleType(int32, 1, "", boxes.device)
+
+
+@box_encoder.shapes
+def _shapes(call: Call) -> tuple[Geometry, Geometry]:
+    boxes, labels = call.inputs
+    require_fours(boxes)
+    require_labels(call)
+    if labels.ndim == 2:
+        wide = labels.geometry.shapes[:, 1] != 1
+        refuse(wide, "there is a label for each box", "(n,) or (n, 1)", labels.geometry.shapes)
+    count = len(call["anchors"]) // 4
+    return Geometry.equal(call.size, (count, 4)), Geometry.equal(call.size, (count,))
+
+
+@lru_cache(maxsize=8)
+def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
+    """Corners (A, 4); and centres and sizes (A, 4)."""
+    corners = np.array(numbers, np.float32).reshape(-1, 4)
+    half = np.float32(0.5)
+    sizes = corners[:, 2:] - corners[:, :2]
+    return corners, np.concatenate([(corners[:, :2] + corners[:, 2:]) * half, sizes], axis=1)
+
+
+@jit
+def _log_ratio(top: Any, bottom: Any) -> Any:
+    if bottom == np.float32(0.0):
+        return np.float64(np.nan)
+    ratio = np.float64(top) / np.float64(bottom)
+    if not ratio > 0.0:
+        return -np.inf if ratio == 0.0 else np.nan
+    return natural_log(ratio)
+
+
+@jit
+def _encode(
+    boxes: Any, box_offsets: Any, counts: Any, labels: Any, label_offsets: Any, corners: Any,
+    centres: Any, limit: Any, offset: bool, means: Any, stds: Any, out: Any, out_labels: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    size = len(corners)
+    zero, half = np.float32(0.0), np.float32(0.5)
+    areas = np.empty(size, np.float32)
+    for a in range(size):
+        areas[a] = (corners[a, 2] - corners[a, 0]) * (corners[a, 3] - corners[a, 1])
+    for i in range(begin, end):
+        chosen = np.full(size, -1, np.int64)
+        best = np.full(size, np.float32(-1.0), np.float32)
+        forced = np.empty(counts[i], np.int64)
+        for b in range(counts[i]):
+            box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
+            left, top, right, bottom = box[0], box[1], box[2], box[3]
+            area = (right - left) * (bottom - top)
+            most, anchor = zero, size - 1
+            for a in range(size):
+                width = min(right, corners[a, 2]) - max(left, corners[a, 0])
+                height = min(bottom, corners[a, 3]) - max(top, corners[a, 1])
+                common = zero
+                if width > zero and height > zero:
+                    common = width * height
+                overlap = zero
+                if common > zero:
+                    overlap = common / (area + areas[a] - common)
+                if overlap >= most:
+                    most, anchor = overlap, a
+                if overlap > limit and overlap >= best[a]:
+                    best[a] = overlap
+                    chosen[a] = b
+            forced[b] = anchor
+        for b in range(counts[i]):
+            chosen[forced[b]] = b
+        for a in range(size):
+            b = chosen[a]
+            if b < 0:
+                out_labels[i, a] = 0
+                for c in range(4):
+                    out[i, a, c] = zero if offset else centres[a, c]
+                continue
+            out_labels[i, a] = labels[label_offsets[i] + b]
+            box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
+            for c in range(2):
+                centre = (box[c] + box[c + 2]) * half
+                extent = box[c + 2] - box[c]
+                if offset:
+                    apart = np.float64(centre) - np.float64(centres[a, c])
+                    apart /= np.float64(centres[a, c + 2])
+                    grown = _log_ratio(extent, centres[a, c + 2])
+                    out[i, a, c] = np.float32((apart - means[c]) / stds[c])
+                    out[i, a, c + 2] = np.float32((grown - means[c + 2]) / stds[c + 2])
+                else:
+                    out[i, a, c] = centre
+                    out[i, a, c + 2] = extent
+
+
+@box_encoder.cpu
+def _cpu(call: Call) -> None:
+    boxes, labels = call.inputs
+    corners, centres = _anchors(call["anchors"])
+    call.for_samples(
+        _encode,
+        boxes.data,
+        boxes.geometry.offsets,
+        boxes.geometry.shapes[:, 0],
+        labels.data,
+        labels.geometry.offsets,
+        corners,
+        centres,
+        np.float32(call["criteria"]),
+        call["offset"],
+        np.array(call["means"], np.float64),
+        np.array(call["stds"], np.float64),
+        call.outputs[0].as_array(),
+        call.outputs[1].as_array(),
+    )
+
+
+@box_encoder.cases
+def _cases() -> list[Case]:
+    boxes = batch([np.array([[0, 0, 0.5, 0.5], [0.5, 0, 1, 1]], np.float32),
+                   np.zeros((0, 4), np.float32)])  # fmt: skip
+    labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
+    anchors = (0, 0, 0.5, 0.5, 0.5, 0, 1, 0.75, 0, 0, 1, 1, 0.75, 0, 1, 0.5)
+    own = np.array([[0.25, 0.25, 0.5, 0.5], [0.75, 0.375, 0.5, 0.75], [0.5, 0.5, 1, 1],
+                    [0.875, 0.25, 0.25, 0.5]], np.float32)  # fmt: skip
+    matched = own.copy()
+    matched[1] = 0.75, 0.5, 0.5, 1
+    given: dict[str, Any] = {"anchors": anchors}
+    tall = batch([boxes.at(0), boxes.at(0)])
+    twice = batch([labels.at(0).reshape(2, 1)] * 2)
+    return [
+        Case("default", (boxes, labels), given, [matched, own]),
+        Case("offsets", (tall, twice), {**given, "offset": True, "stds": (0.1, 0.1, 0.2, 0.2),
+                                        "means": (0, 0.5, 0, 1), "scale": 300}, oracle=False),
+        Case("strict", (boxes, labels), {**given, "criteria": 1}, [matched, own]),
+        Case("one for all", (tall, twice), {"anchors": anchors[4:8], "criteria": 0.25},
+             [matched[1:2]] * 2),
+        Case("empty", (samples(dtype=float32, layout="NC"), samples(dtype=int32, layout="")),
+             given, []),
+        Case("anchors", (boxes, labels), {"anchors": anchors[:5]}, raises=OperatorValueError,
+             match="`anchors`"),
+        Case("no anchors", (boxes, labels), {"anchors": ()}, raises=OperatorValueError,
+             match="`anchors`"),
+        Case("labels", (boxes, twice), given, raises=OperatorValueError, match="sample 1"),
+        Case("label dtype", (boxes, samples((2,), (0,), dtype=int64, layout="")), given,
+             raises=OperatorTypeError, match="labels"),
+        Case("criteria", (boxes, labels), {**given, "criteria": 2}, raises=OperatorValueError,
+             match="`criteria`"),
+        Case("stds", (boxes, labels), {**given, "stds": (1, 1, 0, 1)},
+             raises=OperatorValueError, match="`stds`"),
+    ]  # fmt: skip

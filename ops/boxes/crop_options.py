@@ -1,0 +1,145 @@
+"""The arguments of `random_bbox_crop`: checked, and as its search takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.run import Call
+
+from .checks import refuse
+
+__all__ = ["Limits", "Options", "check_options", "columns_of", "limits_of"]
+
+Array = np.ndarray[Any, Any]
+_AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
+
+
+@dataclass(frozen=True)
+class Options:
+    """columns: where starts and ends (or sizes, if `sized`) of x, y, z stand in a row; prune: -1
+    for centres; total: 0 for no limit."""
+
+    ndim: int
+    columns: list[int]
+    sized: bool
+    thresholds: Array
+    no_crop: bool
+    attempts: int
+    total: int
+    scaling: Array
+    ratios: Array
+    overlap: bool
+    every: bool
+    prune: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of each sample, in the order x, y, z: the input's shape (N, ndim), ones if it is not known;
+    the window's, (N, ndim), or (N, 0)."""
+
+    inputs: Array
+    crops: Array
+
+
+def _bad(argument: str, expected: str, got: Any) -> OperatorValueError:
+    return OperatorValueError(argument=argument, expected=expected, got=str(got))
+
+
+def _ranges(argument: str, values: Any, lengths: tuple[int, ...]) -> Array:
+    found = np.array((1.0, 1.0) if values is None else values, np.float64).reshape(-1)
+    if found.size not in lengths or not np.isfinite(found).all():
+        raise _bad(argument, "(min, max)", values)
+    ranges = found.reshape(-1, 2)
+    least = 0.0 if argument == "scaling" else 1e-9
+    if (ranges[:, 0] > ranges[:, 1]).any() or (ranges[:, 1] < least).any() or found.min() < 0:
+        raise _bad(argument, "(min, max) with 0 <= min <= max", values)
+    return ranges
+
+
+def check_options(given: Mapping[str, Any]) -> None:
+    """Refuse arguments that no boxes make right. Raises OperatorValueError, for the type rule."""
+    thresholds = np.atleast_1d(given["thresholds"])
+    if not thresholds.size or not ((thresholds >= 0) & (thresholds <= 1)).all():
+        raise _bad("thresholds", "one or more numbers from 0 to 1", given["thresholds"])
+    if given["threshold_type"] not in ("iou", "overlap"):
+        raise _bad("threshold_type", "'iou' or 'overlap'", repr(given["threshold_type"]))
+    prune = given["bbox_prune_threshold"]
+    if prune is not None and not 0 <= prune <= 1:
+        raise _bad("bbox_prune_threshold", "a number from 0 to 1", prune)
+    if given["num_attempts"] < 1:
+        raise _bad("num_attempts", "a number from 1 on", given["num_attempts"])
+    total = given["total_num_attempts"]
+    if total is not None and (total == 0 or total < -1 or total > 1 << 30):
+        raise _bad("total_num_attempts", "a number from 1 on", total)
+    _ranges("scaling", given["scaling"], (2,))
+    _ranges("aspect_ratio", given["aspect_ratio"], (2, 6))
+    if given["ltrb"] is not None and given["bbox_layout"] is not None:
+        raise OperatorValueError("`ltrb` is the old spelling of `bbox_layout`: give one of them")
+    layout = given["bbox_layout"]
+    known = [start + end for start, *ends in _AXES.values() for end in ends]
+    if layout is not None and sorted(layout) not in map(sorted, known):
+        raise _bad("bbox_layout", f"a permutation of {', '.join(known)}", repr(layout))
+    layout = given["shape_layout"]
+    if layout is not None and sorted(layout) not in (["H", "W"], ["D", "H", "W"]):
+        raise _bad("shape_layout", "a permutation of WH or WHD", repr(layout))
+    if given["crop_shape"] is not None:
+        if given["input_shape"] is None:
+            raise _bad("input_shape", "the shape of the input, beside `crop_shape`", "none")
+        for name in ("scaling", "aspect_ratio"):
+            if given[name] is not None:
+                raise OperatorValueError("`crop_shape` excludes it", argument=name)
+        if given["allow_no_crop"]:
+            raise OperatorValueError("`crop_shape` excludes it", argument="allow_no_crop")
+
+
+def columns_of(call: Call, ndim: int) -> Options:
+    """The options for boxes of so many axes. Raises OperatorValueError."""
+    start, end, size = _AXES[ndim]
+    layout = call["bbox_layout"] or start + (size if call["ltrb"] is False else end)
+    if len(layout) != 2 * ndim:
+        raise _bad("bbox_layout", f"{2 * ndim} letters for boxes of {2 * ndim} numbers", layout)
+    sized = "W" in layout
+    ratios = _ranges("aspect_ratio", call["aspect_ratio"], (2, 6))
+    no_crop = call["allow_no_crop"]
+    prune = call["bbox_prune_threshold"]
+    return Options(
+        ndim=ndim,
+        columns=[layout.index(letter) for letter in start + (size if sized else end)],
+        sized=sized,
+        thresholds=np.array(call["thresholds"], np.float64),
+        no_crop=call["crop_shape"] is None and (no_crop is None or no_crop),
+        attempts=call["num_attempts"],
+        total=max(call["total_num_attempts"] or 0, 0),
+        scaling=_ranges("scaling", call["scaling"], (2,))[0],
+        ratios=np.ascontiguousarray(np.broadcast_to(ratios, (3, 2))),
+        overlap=call["threshold_type"] == "overlap",
+        every=call["all_boxes_above_threshold"],
+        prune=-1.0 if prune is None else prune,
+    )
+
+
+def limits_of(call: Call, options: Options) -> Limits:
+    """The shapes that are given, in the order x, y, z. Raises OperatorValueError."""
+    letters = _AXES[options.ndim][2]
+    layout = call["shape_layout"] or letters
+    if len(layout) != options.ndim:
+        raise _bad("shape_layout", f"a permutation of {letters}", repr(layout))
+    order = [layout.index(letter) for letter in letters]
+    found = []
+    for name, default in (("input_shape", options.ndim), ("crop_shape", 0)):
+        rows = call[name]
+        if rows is None:
+            found.append(np.ones((call.size, default)))
+            continue
+        if rows.shape[1] != options.ndim:
+            raise _bad(name, f"{options.ndim} numbers", rows.shape[1])
+        bad = ((rows < 1) | (rows > 1 << 30)).any(axis=1)
+        refuse(bad, "", "sizes from 1 on", rows, argument=name)
+        found.append(np.ascontiguousarray(rows[:, order], np.float64))
+    return Limits(*found)

@@ -1,0 +1,236 @@
+"""`random_bbox_crop`: a random crop window that fits boxes, and the boxes in it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import Floats, IntsArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64, int32
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.operator import operator
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .checks import refuse, require_boxes, require_labels
+from .crop_options import Options, check_options, columns_of, limits_of
+from .window_search import MOST_ATTEMPTS, search
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["random_bbox_crop"]
+
+
+@operator("random_bbox_crop", inputs=(1, 2), random=True)
+def random_bbox_crop(
+    boxes: SampleType,
+    labels: Any = None,
+    /,
+    *,
+    thresholds: Floats = (0.0,),
+    threshold_type: str = "iou",
+    all_boxes_above_threshold: bool = True,
+    allow_no_crop: bool | None = None,
+    scaling: Floats | None = None,
+    aspect_ratio: Floats | None = None,
+    crop_shape: IntsArg | None = None,
+    input_shape: IntsArg | None = None,
+    shape_layout: str | None = None,
+    bbox_layout: str | None = None,
+    ltrb: bool | None = None,
+    bbox_prune_threshold: float | None = None,
+    num_attempts: int = 1,
+    total_num_attempts: int | None = None,
+    output_bbox_indices: bool = False,
+    quiet: bool = False,
+    **common: Unpack[Sampled],
+) -> tuple[SampleType, ...]:
+    """Draw a crop window under conditions on boxes, and crop the boxes.
+
+    boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input. bbox_layout: what the
+        columns are: x, y, z (start), X, Y, Z (end) or W, H, D (size), in any order; "xyXY" or
+        "xyzXYZ" by default, sizes with `ltrb=False`. labels: int32, (n,) or (n, k).
+    thresholds: one is drawn for a search, with the same probability. threshold_type: what must
+        reach it: "iou", the intersection over union of box and window; or "overlap", the part of
+        the box in the window. It must for all boxes (all_boxes_above_threshold), or for one.
+    allow_no_crop: the whole input is one more choice; by default yes, but not with `crop_shape`.
+    num_attempts: windows to draw before the choice is drawn anew. total_num_attempts: windows to
+        draw in all; then the best one is taken, with a warning unless `quiet`.
+    scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by default.
+    aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges, of
+        x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions.
+    crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both may
+        differ per sample; shape_layout: their order, "WH" or "WHD" by default.
+    bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none; by
+        default those whose centre is.
+    output_bbox_indices: return the indices of the boxes that are kept.
+    rng, seed: see `gradiva.random`.
+
+    Sides are drawn independently and uniformly, and drawn again if a ratio is out of range; the
+    place uniformly. A window that would keep no box does not count. Returns where the window begins
+    and its size, float32, in the order x, y, z, as fractions (as pixels with `crop_shape`); the
+    boxes in fractions of the window, cut at its edges; the labels, if given; and int32 indices, if
+    asked for. Raises OperatorTypeError for other dtypes and ranks; OperatorValueError for boxes
+    outside the input, and arguments out of range; OperatorRuntimeError if a million windows without
+    `total_num_attempts` did not fit.
+    """
+    require_boxes(boxes, labels)
+    check_options(locals())
+    pair = SampleType(float32, 1, "", boxes.device)
+    made = [pair, pair, SampleType(float32, 2, "", boxes.device)]
+    if labels is not None:
+        made.append(SampleType(int32, labels.ndim, "", boxes.device))
+    if output_bbox_indices:
+        made.append(SampleType(int32, 1, "", boxes.device))
+    return tuple(made)
+
+
+def _corners(call: Call, options: Options) -> list[np.ndarray[Any, Any]]:
+    """Per sample, (n, 2 * ndim) float64: starts and ends. Raises OperatorValueError."""
+    ndim, found = options.ndim, []
+    for sample, given in enumerate(call.inputs[0].arrays()):
+        ordered = given[:, options.columns].astype(np.float64)
+        if options.sized:
+            ordered[:, ndim:] += ordered[:, :ndim]
+        # Sums of float32 numbers may miss 1 by their last digits.
+        good = (ordered >= -1e-6) & (ordered <= 1.0 + 1e-6)
+        if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
+            bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
+            raise OperatorValueError(
+                "a box is not inside the input",
+                expected="fractions from 0 to 1, starts before ends",
+                got=str(given[bad][0].tolist()),
+                sample=sample,
+            )
+        found.append(np.clip(ordered, 0.0, 1.0))
+    return found
+
+
+@random_bbox_crop.shapes
+def _shapes(call: Call) -> tuple[Any, ...]:
+    source = call.inputs[0].geometry
+    width = source.shapes[:, 1]
+    refuse((width != 4) & (width != 6), "boxes have 4 or 6 numbers", "(n, 4)", source.shapes)
+    refuse(width != width[:1], "boxes of a batch have one length", "(n, 4)", source.shapes)
+    if len(call.inputs) > 1:
+        require_labels(call)
+    options = columns_of(call, int(width[0]) // 2 if call.size else 2)
+    limits = limits_of(call, options)
+    boxes = _corners(call, options)
+    assert call.key is not None
+    assert call.positions is not None
+    windows = np.zeros((call.size, 2 * options.ndim))
+    kept = [np.zeros(len(rows), np.bool_) for rows in boxes]
+    states = np.zeros(call.size, np.int64)
+    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
+    positions = call.positions.astype(np.uint64)
+
+    def run(begin: int, end: int) -> None:
+        for i in range(begin, end):
+            states[i] = search(
+                boxes[i], positions[i], seed, number, options.thresholds, options.no_crop,
+                options.attempts, options.total, options.scaling, options.ratios,
+                limits.inputs[i], limits.crops[i], options.overlap, options.every,
+                options.prune, windows[i], kept[i],
+            )  # fmt: skip
+
+    step = max(1, call.size // (4 * call.pool.num_threads))
+    if call.size:
+        call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
+    if (states == 2).any():
+        raise OperatorRuntimeError(
+            "no window fits the boxes and the arguments"
+            + ("" if options.total else f" (of {MOST_ATTEMPTS}; give `total_num_attempts`)"),
+            sample=int(np.flatnonzero(states == 2)[0]),
+        )
+    if (states == 1).any() and not call["quiet"]:
+        warnings.warn(
+            "random_bbox_crop: after `total_num_attempts` no window fits the boxes of a sample; "
+            "the best one is taken (quiet=True does not warn)",
+            stacklevel=2,
+        )
+    call.notes["found"] = options, limits, boxes, windows, kept
+    counts = np.array([mask.sum() for mask in kept], np.int64).reshape(-1, 1)
+    corner = Geometry.equal(call.size, (options.ndim,))
+    made: list[Any] = [corner, corner, np.insert(counts, 1, 2 * options.ndim, axis=1)]
+    if len(call.inputs) > 1:
+        shapes = call.inputs[1].geometry.shapes.copy()
+        shapes[:, :1] = counts
+        made.append(shapes)
+    if call["output_bbox_indices"]:
+        made.append(counts)
+    return tuple(made)
+
+
+@random_bbox_crop.cpu
+def _cpu(call: Call) -> None:
+    options, limits, boxes, windows, kept = call.notes["found"]
+    ndim = options.ndim
+    starts, sizes = windows[:, :ndim], windows[:, ndim:]
+    if limits.crops.shape[1]:
+        scale = limits.inputs
+        call.outputs[0].as_array()[:] = np.rint(starts * scale)
+        call.outputs[1].as_array()[:] = np.rint(sizes * scale)
+    else:
+        call.outputs[0].as_array()[:] = starts
+        call.outputs[1].as_array()[:] = sizes
+    for i in range(call.size):
+        chosen = boxes[i][kept[i]].reshape(-1, 2, ndim)
+        placed = np.clip((chosen - starts[i]) / sizes[i], 0.0, 1.0).reshape(-1, 2 * ndim)
+        if options.sized:
+            placed[:, ndim:] -= placed[:, :ndim]
+        call.outputs[2].array(i)[:, options.columns] = placed
+        if len(call.inputs) > 1:
+            call.outputs[3].array(i)[...] = call.inputs[1].array(i)[kept[i]]
+        if call["output_bbox_indices"]:
+            call.outputs[-1].array(i)[:] = np.flatnonzero(kept[i])
+
+
+@random_bbox_crop.cases
+def _cases() -> list[Case]:
+    boxes = batch([np.array([[0.125, 0.25, 0.5, 0.5], [0.5, 0.5, 0.9375, 0.75]], np.float32),
+                   np.zeros((0, 4), np.float32)])  # fmt: skip
+    labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
+    cubes = samples((3, 6), (2, 6), dtype=float32, layout="", high=0.5)
+    origin = [np.zeros(2, np.float32)] * 2
+    crop = {"allow_no_crop": False, "scaling": (0.3, 0.9), "aspect_ratio": (0.5, 2), "seed": 3}
+    return [
+        Case("default", (boxes,), expect=origin),
+        Case("all there is", (boxes, labels), {"output_bbox_indices": True}, origin),
+        Case("crop", (boxes, labels), crop, oracle=False),
+        Case("overlap", (boxes, labels), {**crop, "threshold_type": "overlap",
+             "thresholds": (0.2, 0.9), "total_num_attempts": 1000, "quiet": True,
+             "bbox_prune_threshold": 0.2, "output_bbox_indices": True}, oracle=False),
+        Case("pixels", (boxes, labels), {"crop_shape": (50, 60), "input_shape": (100, 200),
+             "shape_layout": "HW", "seed": 4}, oracle=False),
+        Case("as large", (boxes,), {"crop_shape": [[30, 20], [5, 7]],
+             "input_shape": [[30, 20], [5, 7]]}, origin),
+        Case("volumes", (cubes,), {"bbox_layout": "zyxDHW", "scaling": (0.5, 1), "seed": 5,
+             "allow_no_crop": False}, oracle=False),
+        Case("empty", (samples(dtype=float32, layout="NC"),), crop, [], oracle=False),
+        Case("outside", (batch([boxes.at(0) * 2]),), raises=OperatorValueError,
+             match="sample 0"),
+        Case("layout", (boxes,), {"bbox_layout": "xyzw"}, raises=OperatorValueError,
+             match="`bbox_layout`"),
+        Case("labels", (boxes, batch([labels.at(0), labels.at(0)])), raises=OperatorValueError,
+             match="sample 1"),
+        Case("dtype", (samples((2, 4), dtype=float64, layout=""),), raises=OperatorTypeError,
+             match="dtype"),
+        Case("impossible", (boxes,), {"scaling": (0.1, 0.2), "aspect_ratio": (9, 9),
+             "allow_no_crop": False, "total_num_attempts": 9}, raises=OperatorRuntimeError,
+             match="no window fits"),
+        Case("no input", (boxes,), {"crop_shape": (5, 5)}, raises=OperatorValueError,
+             match="`input_shape`"),
+        Case("threshold", (boxes,), {"thresholds": (0.5, 1.5)}, raises=OperatorValueError,
+             match="`thresholds`"),
+        Case("scaling", (boxes,), {"scaling": (0.9, 0.1)}, raises=OperatorValueError,
+             match="`scaling`"),
+    ]  # fmt: skip

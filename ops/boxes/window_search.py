@@ -1,0 +1,158 @@
+"""The search of `random_bbox_crop`: windows are drawn until one fits the boxes.
+
+Of the random words of a sample, each choice takes a block, and each attempt two: sizes, places.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.jit import jit
+from gradiva.eager.rng import philox
+from gradiva.ops.random.scaled import scaled
+
+__all__ = ["MOST_ATTEMPTS", "search"]
+
+MOST_ATTEMPTS = 1 << 20
+"""After so many attempts without a limit of the user's, there is no window."""
+
+
+@jit
+def _whole(word: Any, count: Any) -> Any:
+    return np.int64(scaled(np.uint64(word) << np.uint64(32), np.uint64(count)))
+
+
+@jit
+def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) -> bool:
+    """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
+    number leaves the longer side as it is and fixes the other; ratios else accept or reject."""
+    ndim = sizes.size
+    low, high = scaling[0], scaling[1]
+    for axis in range(ndim):
+        sizes[axis] = low + np.float64(words[axis]) * 2.0**-32 * (high - low)
+    for one in range(ndim - 1):
+        for other in range(one + 1, ndim):
+            pair = one + other - 1
+            if ratios[pair, 0] == ratios[pair, 1]:
+                ratio = ratios[pair, 0]
+                longest = max(sizes[one] * input_shape[one], sizes[other] * input_shape[other])
+                first = longest if ratio >= 1.0 else longest * ratio
+                sizes[one] = first / input_shape[one]
+                sizes[other] = (longest / ratio if ratio >= 1.0 else longest) / input_shape[other]
+    for axis in range(ndim):
+        if sizes[axis] < low - 1e-9 or sizes[axis] > high + 1e-9 or sizes[axis] <= 0.0:
+            return False
+    for one in range(ndim - 1):
+        for other in range(one + 1, ndim):
+            pair = one + other - 1
+            ratio = sizes[one] * input_shape[one] / (sizes[other] * input_shape[other])
+            if ratio < ratios[pair, 0] * (1.0 - 1e-9) or ratio > ratios[pair, 1] * (1.0 + 1e-9):
+                return False
+    return True
+
+
+@jit
+def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
+    """The least (`every`) or largest overlap of boxes with the window."""
+    ndim = window.size // 2
+    result = np.inf if every else -np.inf
+    for b in range(len(boxes)):
+        common, own, outer = 1.0, 1.0, 1.0
+        for axis in range(ndim):
+            begin, end = boxes[b, axis], boxes[b, ndim + axis]
+            first, last = window[axis], window[axis] + window[ndim + axis]
+            common *= max(min(end, last) - max(begin, first), 0.0)
+            own *= end - begin
+            outer *= window[ndim + axis]
+        whole = own if overlap else own + outer - common
+        value = common / whole if whole > 0.0 else 0.0
+        result = min(result, value) if every else max(result, value)
+    return result
+
+
+@jit
+def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
+    """Mark the boxes that stay, and count them: whose centre is in the window, or with `prune`,
+    of whose volume so much is."""
+    ndim = window.size // 2
+    count = 0
+    for b in range(len(boxes)):
+        common, own, centred = 1.0, 1.0, True
+        for axis in range(ndim):
+            begin, end = boxes[b, axis], boxes[b, ndim + axis]
+            first, last = window[axis], window[axis] + window[ndim + axis]
+            centre = (begin + end) * 0.5
+            centred = centred and first <= centre <= last
+            common *= max(min(end, last) - max(begin, first), 0.0)
+            own *= end - begin
+        if prune < 0.0 or own <= 0.0:
+            kept[b] = centred
+        else:
+            kept[b] = common > 0.0 and common >= prune * own
+        count += kept[b]
+    return count
+
+
+@jit
+def search(
+    boxes: Any, position: Any, seed: Any, number: Any, thresholds: Any, no_crop: bool,
+    attempts: int, total: int, scaling: Any, ratios: Any, input_shape: Any, crop: Any,
+    overlap: bool, every: bool, prune: float, window: Any, kept: Any,
+) -> int:  # fmt: skip
+    """Find a window (starts, sizes, as fractions of the input) and the boxes that stay.
+
+    boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. total: the
+    limit of attempts, 0 for none. Returns 0, 1 for the best of windows none of which fits, or 2 if
+    there was none.
+    """
+    ndim = window.size // 2
+    options = thresholds.size + (1 if no_crop else 0)
+    best = -1.0
+    drawn = np.empty(2 * ndim)
+    sizes = np.empty(ndim)
+    tried, block = 0, 0
+    limit = total if total > 0 else MOST_ATTEMPTS
+    while tried < limit:
+        words = philox(np.uint32(block), number, position, seed)
+        block += 1
+        option = _whole(words[0], options)
+        if option == thresholds.size:
+            window[:ndim] = 0.0
+            window[ndim:] = 1.0
+            kept[:] = True
+            return 0
+        for _ in range(attempts):
+            if tried >= limit:
+                break
+            tried += 1
+            first = philox(np.uint32(block), number, position, seed)
+            second = philox(np.uint32(block + 1), number, position, seed)
+            block += 2
+            if crop.size:
+                for axis in range(ndim):
+                    free: Any = np.int64(input_shape[axis] - crop[axis])
+                    start = _whole(second[axis], abs(free) + 1) + min(free, 0)
+                    drawn[axis] = start / input_shape[axis]
+                    drawn[ndim + axis] = crop[axis] / input_shape[axis]
+            elif _sizes(first, scaling, ratios, input_shape, sizes):
+                for axis in range(ndim):
+                    drawn[axis] = np.float64(second[axis]) * 2.0**-32 * (1.0 - sizes[axis])
+                    drawn[ndim + axis] = sizes[axis]
+            else:
+                continue
+            if len(boxes) == 0:
+                window[:] = drawn
+                return 0
+            value = _metric(boxes, drawn, overlap, every)
+            if value >= thresholds[option] and _keep(boxes, drawn, prune, kept) > 0:
+                window[:] = drawn
+                return 0
+            if value > best:
+                best = value
+                window[:] = drawn
+    if total > 0 and best >= 0.0:
+        _keep(boxes, window, prune, kept)
+        return 1
+    return 2

@@ -1,0 +1,183 @@
+"""`decoders.numpy`: arrays from the bytes of npy files.
+
+The format: NumPy enhancement proposal 1, "A simple file format for NumPy arrays", versions 1 to 3.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike
+from gradiva.eager.batch import Batch, batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import DType, float32, int8, int16, uint8
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["numpy"]
+
+_MAGIC = b"\x93NUMPY"
+_LONGEST = 1 << 16
+
+
+@operator("decoders.numpy")
+def numpy(
+    input: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
+) -> SampleType:
+    """The array in an npy file.
+
+    input: the bytes of one file per sample: int8 or uint8, 1-D. Arrays of booleans, integers and
+        floats in either byte order and either order of axes, of format versions 1 to 3.
+    dtype: convert to this type (rounding half away from zero, saturating); that of the files by
+        default, which is then one for all samples.
+
+    Returns the arrays, whose ranks are equal. Raises OperatorRuntimeError, with the sample and its
+    file, for what is no such file, is cut or too long, or differs in type or rank.
+    """
+    require_dtype(input, (uint8, int8), "encoded data")
+    require_ndim(input, (1,), "encoded data")
+    chosen: Any = dtype
+    return SampleType(chosen, None, "", input.device)
+
+
+def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
+    """Dtype, whether axes are in Fortran's order, shape, and where the values begin."""
+    data = file[: _LONGEST + 12].tobytes()
+    if not data.startswith(_MAGIC):
+        raise SampleDataError("this is no npy file", expected="its magic string", got=data[:6])
+    version = data[6] if len(data) > 7 else 0
+    if version not in (1, 2, 3):
+        raise SampleDataError("the version of the npy file", expected="1 to 3", got=version)
+    size, form = (2, "<H") if version == 1 else (4, "<I")
+    begin = 8 + size
+    if len(data) < begin:
+        raise SampleDataError("the npy file ends early, in its header")
+    end = begin + struct.unpack(form, data[8:begin])[0]
+    if file.nbytes < end:
+        raise SampleDataError("the npy file ends early, in its header")
+    if end - begin > _LONGEST:
+        raise SampleDataError("the header of the npy file is too long", got=end - begin,
+                              expected=f"at most {_LONGEST} bytes")  # fmt: skip
+    try:
+        fields = ast.literal_eval(data[begin:end].decode("utf-8" if version == 3 else "latin1"))
+        text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
+        sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
+        if not sane or not all(type(extent) is int and extent >= 0 for extent in shape):
+            raise ValueError(f"it says {fields}")
+        found = np.dtype(text)
+    except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
+        raise SampleDataError(f"the header of the npy file cannot be read: {error}") from None
+    try:
+        DType.from_numpy(found)
+    except TypeError as error:
+        raise SampleDataError(f"an array of another type: {error}") from None
+    if end + math.prod(shape) * found.itemsize != file.nbytes:
+        raise SampleDataError(
+            "the npy file has another length than its header says",
+            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
+            got=file.nbytes,
+        )
+    return found, fortran, shape, end
+
+
+@numpy.shapes
+def _shapes(call: Call) -> Int64Array:
+    source = call.inputs[0]
+    headers = []
+    for sample in range(call.size):
+        try:
+            headers.append(_header(source.array(sample)))
+        except SampleDataError as error:
+            raise error.complete(sample=sample) from None
+    call.notes["headers"] = headers
+    type = call.types[0]
+    found = [DType.from_numpy(header[0]) for header in headers]
+    for sample in range(1, call.size):
+        if len(headers[sample][2]) != len(headers[0][2]):
+            raise OperatorRuntimeError(
+                "arrays of a batch have one rank",
+                expected=f"{len(headers[0][2])}-D",
+                got=f"{len(headers[sample][2])}-D",
+                sample=sample,
+            )
+        if type.dtype is None and found[sample] is not found[0]:
+            raise OperatorRuntimeError(
+                "arrays of a batch have one type, or `dtype` is given",
+                expected=found[0].name,
+                got=found[sample].name,
+                sample=sample,
+            )
+    dtype = type.dtype or (found[0] if found else float32)
+    call.types = (type.with_(dtype=dtype),)
+    shapes = [header[2] for header in headers]
+    return np.array(shapes, np.int64).reshape(call.size, len(shapes[0]) if shapes else 1)
+
+
+@numpy.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    headers = call.notes["headers"]
+
+    def decode(sample: int) -> None:
+        found, fortran, shape, begin = headers[sample]
+        values = source.array(sample).view(np.uint8)[begin:]
+        array = np.frombuffer(values, found) if values.size else np.empty(0, found)
+        array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+        native = array.astype(found.newbyteorder("="), copy=False)
+        target.array(sample)[...] = convert_array(native, target.dtype.numpy)
+
+    call.each_sample(decode)
+
+
+def _files(*arrays: np.ndarray[Any, Any], version: tuple[int, int] = (1, 0)) -> Batch:
+    files = []
+    for array in arrays:
+        stream = io.BytesIO()
+        np.lib.format.write_array(stream, array, version)
+        files.append(np.frombuffer(stream.getvalue(), np.uint8))
+    return batch(files)
+
+
+@numpy.cases
+def _cases() -> list[Case]:
+    arrays = [np.arange(6, dtype=np.float32).reshape(2, 3) - 2.5, np.ones((4, 1), np.float32)]
+    files = _files(*arrays)
+    cube = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+    scalar = np.array(7, np.int64)
+    return [
+        Case("default", (files,), expect=arrays),
+        Case("converted", (files,), {"dtype": int16},
+             [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)]),
+        Case("Fortran", (_files(np.asfortranarray(cube)),), expect=[cube], oracle=False),
+        Case("other byte order", (_files(cube.astype(">i2"), version=(2, 0)),), expect=[cube],
+             oracle=False),
+        Case("a scalar", (_files(scalar),), expect=[scalar]),
+        Case("no values", (_files(cube[:0], cube),), expect=[cube[:0], cube]),
+        Case("empty", (samples(layout=""),), {"dtype": float32}, [], oracle=False),
+        Case("mixed", (_files(arrays[0], cube[0]),), raises=OperatorRuntimeError,
+             match="sample 1"),
+        Case("ranks", (_files(cube, cube[0]),), raises=OperatorRuntimeError, match="sample 1"),
+        Case("no npy file", (batch([np.arange(100, dtype=np.uint8)]),),
+             raises=OperatorRuntimeError, match="sample 0"),
+        Case("cut", (batch([files.at(0), files.at(1)[:-1]]),), raises=OperatorRuntimeError,
+             match="sample 1"),
+        Case("text", (_files(np.array(["a"])),), raises=OperatorRuntimeError, match="type"),
+        Case("dtype", (samples((5,), dtype=float32, layout=""),), raises=OperatorTypeError,
+             match="dtype"),
+    ]  # fmt: skip

@@ -1,0 +1,178 @@
+"""`roi_random_crop`: where a crop window begins that holds as much of a region as it can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import int64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+from gradiva.ops.random.scaled import scaled
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["roi_random_crop"]
+
+
+@maker("roi_random_crop", inputs=(0, 1), random=True)
+def roi_random_crop(
+    input: SampleType | Value | None = None,
+    /,
+    *,
+    crop_shape: IntsArg,
+    roi_start: IntsArg,
+    roi_end: IntsArg | None = None,
+    roi_shape: IntsArg | None = None,
+    in_shape: IntsArg | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw the start of a crop window near a region of interest (ROI).
+
+    crop_shape: the size of the window, a number for each axis. roi_start, and roi_end or roi_shape:
+        the region. All in pixels, and may differ per sample.
+    input, in_shape: what is cropped, or its shape (of the first axes, as many as `crop_shape` has).
+        The window then lies inside. Without both it may lie anywhere.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    Returns the start, int64, a number for each axis. Along an axis where the window is smaller than
+    the region it lies in the region, else the region lies in it; every such place has the same
+    probability. Raises OperatorValueError if the region or the window is not inside the input, and
+    for arguments that do not go together.
+    """
+    if (roi_end is None) == (roi_shape is None):
+        raise OperatorValueError("give one of `roi_end` and `roi_shape`")
+    if input is not None and in_shape is not None:
+        raise OperatorValueError("`in_shape` excludes an input", argument="in_shape")
+    device: Any = getattr(input, "device", "cpu")
+    return SampleType(int64, 1, "", device)
+
+
+@roi_random_crop.shapes
+def _shapes(call: Call) -> Geometry:
+    return Geometry.equal(call.size, (call["crop_shape"].shape[1],))
+
+
+def _rows(call: Call, name: str) -> Int64Array:
+    rows: Int64Array = call[name]
+    wanted = call["crop_shape"].shape[1]
+    if rows.shape[1] != wanted:
+        raise OperatorValueError(
+            argument=name,
+            expected=f"{wanted} numbers, as `crop_shape` has",
+            got=str(rows.shape[1]),
+        )
+    return rows
+
+
+def _refuse(problem: str, bad: Any, argument: str, expected: Any, got: Any) -> None:
+    if bad.any():
+        sample = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise OperatorValueError(
+            problem,
+            argument=argument,
+            expected=expected if isinstance(expected, str) else f"{expected[sample].tolist()}",
+            got=str(got[sample].tolist()),
+            sample=sample,
+        )
+
+
+@jit
+def _starts(
+    lows: Any, highs: Any, positions: Any, seed: Any, number: Any, starts: Any
+) -> None:  # fmt: skip
+    for i in range(len(lows)):
+        for axis in range(lows.shape[1]):
+            words = philox(np.uint32(axis), number, np.uint64(positions[i]), seed)
+            word = (np.uint64(words[0]) << np.uint64(32)) | np.uint64(words[1])
+            places = np.uint64(highs[i, axis] - lows[i, axis] + 1)
+            starts[i, axis] = lows[i, axis] + np.int64(scaled(word, places))
+
+
+@roi_random_crop.cpu
+def _cpu(call: Call) -> None:
+    crop, start = _rows(call, "crop_shape"), _rows(call, "roi_start")
+    if call["roi_end"] is not None:
+        end = _rows(call, "roi_end")
+        _refuse("", end < start, "roi_end", "ends behind `roi_start`", end)
+    else:
+        shape = _rows(call, "roi_shape")
+        _refuse("", shape < 0, "roi_shape", "sizes from 0 on", shape)
+        end = start + shape
+    _refuse("", crop < 0, "crop_shape", "sizes from 0 on", crop)
+    most = 1 << 40
+    for name, values in (("crop_shape", crop), ("roi_start", start), ("roi_end", end)):
+        _refuse("", abs(values) > most, name, f"numbers of at most {most}", values)
+    lows, highs = np.minimum(start, end - crop), np.maximum(start, end - crop)
+    outer = None if call["in_shape"] is None else _rows(call, "in_shape")
+    if call.inputs:
+        outer = call.inputs[0].geometry.shapes
+        if outer.shape[1] < crop.shape[1]:
+            raise OperatorValueError(
+                argument="crop_shape",
+                expected=f"at most {outer.shape[1]} numbers, the axes of the input",
+                got=str(crop.shape[1]),
+            )
+        outer = outer[:, : crop.shape[1]]
+    if outer is not None:
+        _refuse("the window is larger than the input", crop > outer, "crop_shape",
+                "at most " + str(outer[0].tolist()) if len(outer) == 1 else outer,
+                crop)  # fmt: skip
+        _refuse("the region is not inside the input", start < 0, "roi_start", "from 0 on", start)
+        _refuse("the region is not inside the input", end > outer, "roi_start", outer, end)
+        lows, highs = np.maximum(lows, 0), np.minimum(highs, outer - crop)
+    assert call.key is not None
+    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
+    starts = call.outputs[0].as_array()
+    _starts(
+        np.ascontiguousarray(lows),
+        np.ascontiguousarray(highs),
+        call.positions,
+        seed,
+        number,
+        starts,
+    )
+
+
+@roi_random_crop.cases
+def _cases() -> list[Case]:
+    images = samples((15, 16, 3), (9, 9, 3))
+    region = {"roi_start": (1, 2), "roi_shape": (3, 4)}
+    place = [np.array([1, 2])] * 2
+    return [
+        Case("inside", (), {"batch_size": 4, "crop_shape": (2, 1), **region, "seed": 1},
+             oracle=False),
+        Case("as large", (images,), {"crop_shape": (3, 4), **region}, place),
+        Case("ends", (images,), {"crop_shape": (3, 4), "roi_start": (1, 2),
+                                 "roi_end": (4, 6)}, place),
+        Case("around", (images,), {"crop_shape": (7, 8), **region, "seed": 2}, oracle=False),
+        Case("unbounded", (), {"batch_size": 3, "crop_shape": (70, 80), **region, "seed": 2},
+             oracle=False),
+        Case("all of it", (), {"batch_size": 2, "crop_shape": (9, 9), **region,
+                               "in_shape": (9, 9)}, [np.array([0, 0])] * 2, oracle=False),
+        Case("empty", (samples(),), {"crop_shape": (2, 2), **region}, []),
+        Case("too large", (images,), {"crop_shape": (10, 9), **region},
+             raises=OperatorValueError, match="sample 1"),
+        Case("outside", (images,), {"crop_shape": (2, 2), "roi_start": (0, 0),
+                                    "roi_end": (10, 4)}, raises=OperatorValueError,
+             match="not inside"),
+        Case("no region", (images,), {"crop_shape": (2, 2), "roi_start": (0, 0)},
+             raises=OperatorValueError, match="`roi_end`"),
+        Case("backwards", (images,), {"crop_shape": (2, 2), "roi_start": (5, 5),
+                                      "roi_end": (4, 7)}, raises=OperatorValueError,
+             match="`roi_end`"),
+        Case("axes", (images,), {"crop_shape": (2, 2, 2), **region}, raises=OperatorValueError,
+             match="`roi_start`"),
+        Case("no window", (images,), region, raises=OperatorTypeError, match="`crop_shape`"),
+    ]  # fmt: skip

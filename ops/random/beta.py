@@ -1,0 +1,159 @@
+"""`random.beta`: values from 0 to 1 with a beta distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, float64, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import natural_log, normal_from_word, philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .crop_window import exponential
+from .shapes import drawn_shapes, drawn_type, fill
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["beta"]
+
+
+@maker("random.beta", inputs=(0, 1), random=True)
+def beta(
+    shape_like: SampleType | Value | None = None,
+    /,
+    *,
+    alpha: FloatArg = 1.0,
+    beta: FloatArg = 1.0,
+    shape: IntsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw values with the density x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta).
+
+    alpha, beta: positive and finite; may differ per sample. shape_like, shape: as in `uniform`.
+    dtype: float32 (default) or float64.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    A value is X / (X + Y) of two gamma variables, each drawn by rejection (Marsaglia and Tsang: "A
+    simple method for generating gamma variables", ACM TOMS 26, 2000), by multiplications, additions
+    and square roots only, so that every machine gets the same bits. Values may round to 0 and 1.
+    Raises OperatorTypeError for another dtype, OperatorValueError for other parameters.
+    """
+    if dtype is not None and dtype not in (float32, float64):
+        raise OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))
+    return drawn_type(shape_like, shape, dtype, float32)
+
+
+beta.shapes(drawn_shapes)
+
+
+@jit
+def _fraction(high: Any, low: Any) -> Any:
+    """A number between 0 and 1, both excluded, from 53 random bits."""
+    word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
+    return (np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@jit
+def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) -> float:
+    """The logarithm of a gamma variable. Of attempt k the words of block k are used, the first two
+    or the last two; for a shape below 1, those of the last block too."""
+    larger = shape + 1.0 if shape < 1.0 else shape
+    d = larger - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    result = natural_log(d)
+    # Of a million attempts one is accepted: each is with a probability above 0.95.
+    for attempt in range(1000000):
+        words = philox(np.uint32(attempt), number, position, seed)
+        x = normal_from_word(words[0] if which == 0 else words[2])
+        u = (np.float64(words[1] if which == 0 else words[3]) + 0.5) * 2.0**-32
+        root = 1.0 + c * x
+        if root <= 0.0:
+            continue
+        v = root * root * root
+        log_v = natural_log(v)
+        square = x * x
+        # For huge shapes the difference below is rounding alone, and rejection next to never.
+        if (
+            u < 1.0 - 0.0331 * square * square
+            or d > 1e10
+            or natural_log(u) < 0.5 * square + d * (1.0 - v + log_v)
+        ):
+            result += log_v
+            break
+    if shape < 1.0:
+        words = philox(np.uint32(0xFFFFFFFF), number, position, seed)
+        u = _fraction(words[0], words[1]) if which == 0 else _fraction(words[2], words[3])
+        result += natural_log(u) / shape
+    return result
+
+
+@jit
+def _beta(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    alphas: Any, betas: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    shift = np.uint64(32)
+    for i in range(begin, end):
+        for k in range(counts[i]):
+            # Rejection takes any number of words: each value has a stream of its own.
+            own = philox(np.uint32(k), number, np.uint64(positions[i]), seed)
+            own_seed = (np.uint64(own[0]) << shift) | np.uint64(own[1])
+            place = (np.uint64(own[2]) << shift) | np.uint64(own[3])
+            x = _log_gamma(np.float64(alphas[i]), 0, number, place, own_seed)
+            y = _log_gamma(np.float64(betas[i]), 1, number, place, own_seed)
+            apart = min(max(y - x, -800.0), 800.0)
+            if apart <= 0.0:
+                value = 1.0 / (1.0 + exponential(apart))
+            else:
+                small = exponential(-apart)
+                value = small / (1.0 + small)
+            out[offsets[i] + k] = value
+
+
+@beta.cpu
+def _cpu(call: Call) -> None:
+    for name in ("alpha", "beta"):
+        values = call[name]
+        bad = ~((values > 0) & np.isfinite(values))
+        if bad.any():
+            sample = int(np.flatnonzero(bad)[0])
+            raise OperatorValueError(
+                argument=name,
+                expected="a positive number",
+                got=str(values[sample]),
+                sample=sample,
+            )
+    native = call.outputs[0].data.dtype.type
+    fill(call, _beta, native, call["alpha"], call["beta"])
+
+
+@beta.cases
+def _cases() -> list[Case]:
+    like = samples((4, 5, 3), (1, 7, 3))
+    return [
+        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
+        Case("per sample", (), {"batch_size": 2, "alpha": [0.1, 5], "beta": [7, 0.5],
+                                "shape": (7,), "seed": 2}, oracle=False),
+        Case("like, float64", (like,), {"alpha": 2, "beta": 3, "dtype": float64, "seed": 3},
+             oracle=False),
+        Case("tiny and huge", (), {"batch_size": 3, "alpha": [1e-30, 1e30, 3e38],
+                                   "beta": [1e30, 1e-30, 3e38], "seed": 4},
+             [np.array(v, np.float32) for v in (0, 1, 0.5)], oracle=False),
+        Case("empty", (), {"batch_size": 0}, [], oracle=False),
+        Case("zero", (), {"batch_size": 2, "alpha": [1, 0]}, raises=OperatorValueError,
+             match="`alpha`"),
+        Case("infinite", (), {"beta": float("inf")}, raises=OperatorValueError, match="`beta`"),
+        Case("dtype", (), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
+    ]  # fmt: skip

@@ -1,0 +1,246 @@
+"""`random.choice`: elements of a list, drawn with given probabilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatsArg, IntsArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import maker
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType, Value
+
+from .scaled import scaled
+from .shapes import drawn_shapes_of, drawn_type, fill
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["choice"]
+
+
+@maker("random.choice", inputs=(1, 2), random=True)
+def choice(
+    a: Any,
+    shape_like: SampleType | Value | None = None,
+    /,
+    *,
+    p: FloatsArg | None = None,
+    shape: IntsArg | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw elements of `a`.
+
+    a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar n
+        of an integer type, which stands for 0 ... n - 1.
+    p: the probability of each element; all alike without it. May differ per sample, but not in
+        length.
+    shape_like: a batch whose samples' shapes are taken; shape: the shape of a sample, which may
+        differ per sample. Without both, one element is drawn.
+    batch_size, rng, seed: see `gradiva.random`.
+
+    Returns samples of the dtype of `a`, of the drawn shape followed by the shape of an element;
+    with the layout of `a` if one axis is drawn, and that of an element if none is. An element is
+    found from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar
+    that is no integer, OperatorValueError for an `a` without elements, and for a `p` of another
+    length, outside 0..1, or with a sum that is 1e-4 or more away from 1.
+    """
+    source = a
+    drawn = drawn_type(shape_like, shape, source.dtype, float32)
+    if source.ndim == 0 and source.dtype is not None and not source.dtype.is_integer:
+        raise OperatorTypeError(
+            "a scalar says how many numbers to choose from",
+            expected="an integer type",
+            got=str(source.dtype),
+        )
+    if source.ndim is None or drawn.ndim is None:
+        ndim = None
+    else:
+        ndim = drawn.ndim + max(source.ndim - 1, 0)
+    layout: str | None = ""
+    if source.layout is None or drawn.ndim is None:
+        layout = None
+    elif drawn.ndim < 2:
+        layout = source.layout[1 - drawn.ndim :]
+    return SampleType(source.dtype, ndim, layout, source.device)
+
+
+@choice.shapes
+def _shapes(call: Call) -> Any:
+    source = call.inputs[0].geometry
+    outer = drawn_shapes_of(call, call.inputs[1] if len(call.inputs) > 1 else None)
+    shapes = outer.shapes if isinstance(outer, Geometry) else outer
+    return np.concatenate([shapes, source.shapes[:, 1:]], axis=1)
+
+
+@jit
+def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
+    """One of `size` elements, for a random word of 64 bits."""
+    word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
+    if thresholds.size == 0:
+        return np.int64(scaled(word, np.uint64(size)))
+    fraction = word >> np.uint64(11)
+    first, last = 0, thresholds.size - 1
+    while first < last:
+        middle = (first + last) // 2
+        if fraction < thresholds[middle]:
+            last = middle
+        else:
+            first = middle + 1
+    return np.int64(first)
+
+
+@jit
+def _numbers(
+    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
+    sizes: Any, thresholds: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        for first in range(0, counts[i], 2):
+            words = philox(np.uint32(first // 2), number, position, seed)
+            at = offsets[i] + first
+            out[at] = _element(words[0], words[1], sizes[i], thresholds[i])
+            if first + 1 < counts[i]:
+                out[at + 1] = _element(words[2], words[3], sizes[i], thresholds[i])
+
+
+@jit
+def _elements(
+    source: Any, source_offsets: Any, target: Any, target_offsets: Any, counts: Any, inner: Any,
+    positions: Any, seed: Any, number: Any, sizes: Any, thresholds: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        volume = inner[i]
+        for k in range(counts[i]):
+            words = philox(np.uint32(k // 2), number, position, seed)
+            if k % 2 == 0:
+                chosen = _element(words[0], words[1], sizes[i], thresholds[i])
+            else:
+                chosen = _element(words[2], words[3], sizes[i], thresholds[i])
+            s = source_offsets[i] + chosen * volume
+            t = target_offsets[i] + k * volume
+            for c in range(volume):
+                target[t + c] = source[s + c]
+
+
+def _sizes(call: Call) -> Int64Array:
+    """How many elements each sample has. Raises OperatorValueError."""
+    source = call.inputs[0]
+    if source.ndim:
+        sizes = source.geometry.shapes[:, 0]
+    else:
+        values = source.data[source.geometry.offsets]
+        if values.dtype == np.uint64:
+            values = np.minimum(values, np.uint64(np.iinfo(np.int64).max))
+        sizes = values.astype(np.int64)
+    if (sizes < 1).any():
+        sample = int(np.flatnonzero(sizes < 1)[0])
+        raise OperatorValueError(
+            "there is nothing to choose from",
+            expected="at least one element",
+            got=str(sizes[sample]),
+            sample=sample,
+        )
+    return np.ascontiguousarray(sizes)
+
+
+def _thresholds(call: Call, sizes: Int64Array) -> Any:
+    """(N, elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all are
+    alike. Raises OperatorValueError."""
+    given = call["p"]
+    if given is None:
+        return np.empty((call.size, 0), np.uint64)
+    sums = np.cumsum(given.astype(np.float64), axis=1)
+    length = given.shape[1]
+    total = sums[:, -1] if length else np.zeros(call.size)
+    checks = (
+        (sizes != length, "a probability for each element", "{} for {} elements"),
+        (~((given >= 0) & (given <= 1)).all(axis=1), "numbers from 0 to 1", "{2}"),
+        (~(np.abs(total - 1) < 1e-4), "probabilities with the sum 1", "{2}, the sum {3:g}"),
+    )
+    for bad, expected, got in checks:
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            text = got.format(length, sizes[i], given[i].tolist(), total[i])
+            raise OperatorValueError(argument="p", expected=expected, got=text, sample=i)
+    thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
+    # Rounding leaves nothing to elements behind the last possible one.
+    last = length - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
+    thresholds[np.arange(length) >= last[:, None]] = np.uint64(1 << 53)
+    return thresholds
+
+
+@choice.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    sizes = _sizes(call)
+    thresholds = _thresholds(call, sizes)
+    if source.ndim == 0:
+        fill(call, _numbers, np.int64, sizes, thresholds)
+        return
+    assert call.key is not None
+    inner = source.geometry.shapes[:, 1:].prod(axis=1)
+    counts = target.geometry.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{source.dtype.itemsize}"
+    call.for_samples(
+        _elements,
+        source.data.view(unsigned),
+        source.geometry.offsets,
+        target.data.view(unsigned),
+        target.geometry.offsets,
+        counts,
+        inner,
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        sizes,
+        thresholds,
+    )
+
+
+@choice.cases
+def _cases() -> list[Case]:
+    lists = batch([np.array([1.5, 2.5], np.float32), np.array([7], np.float32)])
+    rows = samples((4, 3), (2, 5), layout="HW")
+    like = samples((4, 5), (1, 7), layout="HW")
+    five = np.array(5, np.int64)
+    return [
+        Case("a number", (np.int32(5),), {"batch_size": 4, "seed": 1}, oracle=False),
+        Case("shape", (five,), {"batch_size": 3, "shape": (2, 3), "seed": 2}, oracle=False),
+        Case("one of one", (np.int16(1),), {"batch_size": 2}, [np.zeros((), np.int16)] * 2,
+             oracle=False),
+        Case("elements", (lists,), {"seed": 3, "shape": 7}, oracle=False),
+        Case("rows", (rows,), {"seed": 4}, oracle=False),
+        Case("like", (rows, like), {"seed": 4}, oracle=False),
+        Case("certain", (np.arange(3, dtype=np.uint8),), {"batch_size": 2, "shape": 3,
+             "p": [[0, 1, 0], [0, 0, 1]]}, [np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)],
+             oracle=False),
+        Case("probabilities", (five,), {"batch_size": 2, "shape": 9, "seed": 5,
+             "p": (0.1, 0.2, 0.0, 0.3, 0.4)}, oracle=False),
+        Case("empty", (five,), {"batch_size": 0}, [], oracle=False),
+        Case("no elements", (np.zeros(0, np.int32),), {"batch_size": 2},
+             raises=OperatorValueError, match="nothing to choose"),
+        Case("negative", (np.int32(-2),), {"batch_size": 2}, raises=OperatorValueError,
+             match="nothing to choose"),
+        Case("a real number", (np.float32(3),), {"batch_size": 2}, raises=OperatorTypeError,
+             match="integer"),
+        Case("another length", (five,), {"batch_size": 2, "p": (0.5, 0.5)},
+             raises=OperatorValueError, match="`p`"),
+        Case("another sum", (np.int32(2),), {"batch_size": 2, "p": (0.5, 0.4)},
+             raises=OperatorValueError, match="sum"),
+        Case("negative shape", (five,), {"batch_size": 2, "shape": (-1,)},
+             raises=OperatorValueError, match="`shape`"),
+    ]  # fmt: skip

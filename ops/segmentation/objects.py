@@ -1,0 +1,125 @@
+"""The objects of a labelled mask: connected pixels of one label, and their boxes.
+
+Objects are found run by run, not pixel by pixel: a run is a stretch of one label along the last
+axis, and is joined with the runs of the same label that it touches in the rows next to its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.jit import jit
+
+__all__ = ["find_objects"]
+
+
+@jit
+def _root(parents: Any, run: int) -> int:
+    while parents[run] != run:
+        parents[run] = parents[parents[run]]
+        run = parents[run]
+    return run
+
+
+@jit
+def _join(parents: Any, one: int, other: int) -> None:
+    first, second = _root(parents, one), _root(parents, other)
+    # The first run of an object stands for it, so that objects keep their order.
+    if first < second:
+        parents[second] = first
+    else:
+        parents[first] = second
+
+
+@jit
+def _wanted(label: Any, classes: Any, background: Any) -> bool:
+    if classes.size == 0:
+        return bool(label != background)
+    found = False
+    for k in range(classes.size):
+        found = found or classes[k] == label
+    return found
+
+
+@jit
+def _runs(mask: Any, width: int, classes: Any, background: Any, runs: Any, rows: Any) -> int:
+    """Fill `runs` (label, first, end, row) and where each row's begin; the number of runs."""
+    count = 0
+    for row in range(rows.size - 1):
+        rows[row] = count
+        k = row * width
+        end = k + width
+        while k < end:
+            label = mask[k]
+            first = k
+            while k < end and mask[k] == label:
+                k += 1
+            if _wanted(np.int64(label), classes, background):
+                runs[count, 0] = np.int64(label)
+                runs[count, 1] = first - row * width
+                runs[count, 2] = k - row * width
+                runs[count, 3] = row
+                count += 1
+    rows[rows.size - 1] = count
+    return count
+
+
+@jit
+def find_objects(mask: Any, shape: Any, classes: Any, background: Any) -> Any:
+    """Labels (B,) and boxes (B, 2 * ndim), starts before ends, of the objects of a flat mask.
+
+    Pixels touch along an axis, not diagonally. classes: the labels that count; all but the
+    background if there are none. Objects are in the order of their first pixels.
+    """
+    ndim = shape.size
+    width = shape[ndim - 1]
+    number = 1
+    for axis in range(ndim - 1):
+        number *= shape[axis]
+    rows = np.empty(number + 1, np.int64)
+    runs = np.empty((mask.size, 4), np.int64)
+    count = _runs(mask, width, classes, background, runs, rows)
+    parents = np.arange(count)
+    stride = 1
+    for axis in range(ndim - 2, -1, -1):
+        for row in range(stride, number):
+            if (row // stride) % shape[axis] == 0:
+                continue
+            a, b = rows[row], rows[row - stride]
+            a_end, b_end = rows[row + 1], rows[row - stride + 1]
+            while a < a_end and b < b_end:
+                if runs[a, 0] == runs[b, 0] and runs[a, 1] < runs[b, 2] and runs[b, 1] < runs[a, 2]:
+                    _join(parents, a, b)
+                if runs[a, 2] < runs[b, 2]:
+                    a += 1
+                else:
+                    b += 1
+        stride *= shape[axis]
+    places = np.empty(count, np.int64)
+    objects = 0
+    for k in range(count):
+        if parents[k] == k:
+            places[k] = objects
+            objects += 1
+    labels = np.empty(objects, np.int64)
+    boxes = np.empty((objects, 2 * ndim), np.int64)
+    for k in range(count):
+        place = places[_root(parents, k)]
+        fresh = parents[k] == k
+        if fresh:
+            labels[place] = runs[k, 0]
+        rest = np.int64(runs[k, 3])
+        for axis in range(ndim - 1, -1, -1):
+            if axis == ndim - 1:
+                first, end = np.int64(runs[k, 1]), np.int64(runs[k, 2])
+            else:
+                first = rest % shape[axis]
+                end = first + 1
+                rest //= shape[axis]
+            if fresh or first < boxes[place, axis]:
+                boxes[place, axis] = first
+            if fresh or end > boxes[place, ndim + axis]:
+                boxes[place, ndim + axis] = end
+    return labels, boxes

@@ -1,0 +1,171 @@
+"""`segmentation.random_mask_pixel`: a random place in a mask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg, IntArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float16, float32, int64
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rng import philox
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+from gradiva.ops.random.scaled import scaled
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["random_mask_pixel"]
+
+
+@operator("segmentation.random_mask_pixel", random=True)
+def random_mask_pixel(
+    input: SampleType,
+    /,
+    *,
+    foreground: IntArg = 0,
+    value: IntArg | None = None,
+    threshold: FloatArg | None = None,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Draw a pixel of each mask, every one with the same probability.
+
+    input: masks of any dtype, layout and rank from 1 on.
+    foreground: nonzero to draw from the foreground only: from the pixels that equal `value`, or are
+        above `threshold` (0 by default). If a mask has none, from all pixels. All three may differ
+        per sample.
+    rng, seed: see `gradiva.random`.
+
+    Returns the place of the pixel, int64, one number per axis. Raises OperatorValueError for a mask
+    without pixels, or if `value` and `threshold` are both given.
+    """
+    if input.ndim == 0:
+        raise OperatorTypeError("a mask has one or more axes", expected="a mask", got="scalars")
+    if value is not None and threshold is not None:
+        raise OperatorValueError("`value` and `threshold` exclude each other")
+    return SampleType(int64, 1, "", input.device)
+
+
+@random_mask_pixel.shapes
+def _shapes(call: Call) -> Geometry:
+    source = call.inputs[0].geometry
+    if (source.volumes == 0).any():
+        sample = int(np.flatnonzero(source.volumes == 0)[0])
+        raise OperatorValueError(
+            "a mask has no pixels", expected="one or more", got=source.shape(sample), sample=sample
+        )
+    return Geometry.equal(call.size, (source.ndim,))
+
+
+@jit
+def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
+    found = 0
+    for k in range(pixels.size):
+        if by_value:
+            found += pixels[k] == value
+        else:
+            found += pixels[k] > threshold
+    return found
+
+
+@jit
+def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) -> Any:
+    """Where the foreground pixel of this number is."""
+    for k in range(pixels.size):
+        hit = pixels[k] == value if by_value else pixels[k] > threshold
+        if hit:
+            if wanted == 0:
+                return k
+            wanted -= 1
+    return 0
+
+
+@jit
+def _pixels(
+    source: Any, source_offsets: Any, shapes: Any, volumes: Any, target: Any, target_offsets: Any,
+    positions: Any, seed: Any, number: Any, foreground: Any, by_value: bool, values: Any,
+    thresholds: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    for i in range(begin, end):
+        words = philox(np.uint32(0), number, np.uint64(positions[i]), seed)
+        word = (np.uint64(words[0]) << np.uint64(32)) | np.uint64(words[1])
+        pixels = source[source_offsets[i] : source_offsets[i] + volumes[i]]
+        count = 0
+        if foreground[i] != 0:
+            count = _count(pixels, by_value, values[i], thresholds[i])
+        if count:
+            wanted = np.int64(scaled(word, np.uint64(count)))
+            place = _find(pixels, by_value, values[i], thresholds[i], wanted)
+        else:
+            place = np.int64(scaled(word, np.uint64(volumes[i])))
+        for axis in range(shapes.shape[1] - 1, -1, -1):
+            target[target_offsets[i] + axis] = place % shapes[i, axis]
+            place //= shapes[i, axis]
+
+
+@random_mask_pixel.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    data = source.data
+    if data.dtype == np.bool_:
+        data = data.view(np.uint8)
+    elif source.dtype is float16:
+        data = data.astype(np.float32)
+    values, thresholds = call["value"], call["threshold"]
+    by_value = values is not None
+    nothing = np.zeros(call.size, np.int64)
+    limits = nothing.astype(np.float64) if thresholds is None else thresholds.astype(np.float64)
+    assert call.key is not None
+    key = (np.uint64(call.key.seed), np.uint32(call.key.number))
+    shared = (call.positions, *key, call["foreground"], by_value)
+    parameters = (values if by_value else nothing, limits)
+    shapes = source.geometry.shapes
+
+    def run(begin: int, end: int) -> None:
+        _pixels(
+            data, source.geometry.offsets, shapes, source.geometry.volumes,
+            target.data, target.geometry.offsets, *shared, *parameters, begin, end,
+        )  # fmt: skip
+
+    step = max(1, call.size // (4 * call.pool.num_threads))
+    call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
+
+
+@random_mask_pixel.cases
+def _cases() -> list[Case]:
+    one = np.zeros((4, 5), np.uint8)
+    one[2, 3] = 7
+    two = np.zeros((3, 2), np.uint8)
+    two[0, 1], two[2, 0] = 7, 3
+    masks = batch([one, two])
+    place = [np.array([2, 3]), np.array([0, 1])]
+    inside = {"foreground": 1}
+    return [
+        Case("any", (masks,), {"seed": 1}, oracle=False),
+        Case("value", (masks,), {**inside, "value": 7}, place),
+        Case("threshold", (masks,), {**inside, "threshold": 3}, place),
+        Case("per sample", (masks,), {"foreground": [1, 2], "threshold": [0, 3.5]}, place),
+        Case("float16", (batch([one, two], dtype=float16),), {**inside, "value": 7}, place,
+             oracle=False),
+        Case("bool", (batch([one == 7]),), inside, place[:1]),
+        Case("no foreground", (masks,), {**inside, "value": 300}, oracle=False),
+        Case("volume", (samples((2, 3, 1, 2), dtype=float32, layout=""),), {"seed": 3},
+             oracle=False),
+        Case("empty", (samples(),), expect=[]),
+        Case("both", (masks,), {"value": 1, "threshold": 1}, raises=OperatorValueError,
+             match="exclude"),
+        Case("no pixels", (batch([one, one[:0]]),), raises=OperatorValueError,
+             match="sample 1"),
+        Case("scalars", (batch(np.zeros(3, np.uint8)),), raises=OperatorTypeError,
+             match="axes"),
+        Case("fraction", (masks,), {"value": 1.5}, raises=OperatorTypeError, match="`value`"),
+    ]  # fmt: skip

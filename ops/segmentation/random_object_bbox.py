@@ -1,0 +1,278 @@
+"""`segmentation.random_object_bbox`: the box of a random object of a labelled mask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg, FloatsArg, IntArg, IntsArg
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import (
+    bool_,
+    float32,
+    int8,
+    int16,
+    int32,
+    uint8,
+    uint16,
+    uint32,
+)
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rng import philox
+from gradiva.eager.rules import require_dtype
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+from gradiva.ops.random.scaled import scaled
+
+from .object_classes import class_rows, refuse_rows
+from .objects import find_objects
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["random_object_bbox"]
+
+_DTYPES = (bool_, uint8, int8, uint16, int16, uint32, int32)
+_FORMATS = ("anchor_shape", "start_end", "box")
+
+
+@operator("segmentation.random_object_bbox", random=True)
+def random_object_bbox(
+    input: SampleType,
+    /,
+    *,
+    background: IntArg | None = None,
+    classes: IntsArg | None = None,
+    class_weights: FloatsArg | None = None,
+    foreground_prob: FloatArg = 1.0,
+    threshold: IntsArg | None = None,
+    k_largest: int | None = None,
+    ignore_class: bool = False,
+    output_class: bool = False,
+    format: str = "anchor_shape",
+    cache_objects: bool = False,
+    **common: Unpack[Sampled],
+) -> SampleType | tuple[SampleType, ...]:
+    """Draw an object of each mask and return its box. An object is a set of pixels of one label
+    that touch along an axis.
+
+    input: labels, of a boolean type or an integer type up to 32 bits; of 1 to 6 axes, any layout.
+    background: a label that is no object's; 0, or if `classes` has it, the next of -1, -2, ...
+    classes: the labels of objects; all but the background by default. class_weights: how likely
+        each class is, relative to the others; without `classes`, of the labels 1, 2, ..., with
+        0 in place of the background if it is one of these. A class is drawn first, of
+        those that have an object in the mask, then one of its objects.
+    ignore_class: draw from the objects of all labels alike, without `classes`, `class_weights` and
+        `output_class`.
+    threshold: the least size of a box along each axis, or along all; smaller ones do not count.
+    k_largest: draw from the boxes of the largest volume only; of equal ones, the first.
+    foreground_prob: how likely it is that an object is drawn, and not the whole mask.
+    output_class: return the label too.
+    format: "anchor_shape", "start_end": two outputs; "box": one, start and end together.
+    cache_objects: accepted; nothing is cached.
+    rng, seed: see `gradiva.random`. All arguments but k_largest, format and the flags may differ
+        per sample.
+
+    Returns int32 boxes, in pixels, with one number per axis; of the whole mask, with the background
+    for a label, if no object is there or none was to be drawn. Raises OperatorTypeError for other
+    dtypes, OperatorValueError for arguments out of range or that do not go together.
+    """
+    require_dtype(input, _DTYPES, "the mask")
+    if input.ndim is not None and not 1 <= input.ndim <= 6:
+        raise OperatorTypeError("a mask has 1 to 6 axes", expected="1 to 6", got=str(input.ndim))
+    if format not in _FORMATS:
+        raise OperatorValueError(
+            argument="format", expected=" or ".join(map(repr, _FORMATS)), got=repr(format)
+        )
+    if ignore_class and (classes is not None or class_weights is not None or output_class):
+        raise OperatorValueError(
+            "`ignore_class` excludes `classes`, `class_weights` and `output_class`"
+        )
+    if k_largest is not None and k_largest < 1:
+        raise OperatorValueError(
+            argument="k_largest", expected="an integer from 1 on", got=str(k_largest)
+        )
+    box = SampleType(int32, 1, "", input.device)
+    label = SampleType(int32, 0, "", input.device)
+    made = (box,) if format == "box" else (box, box)
+    made = (*made, label) if output_class else made
+    return made if len(made) > 1 else made[0]
+
+
+@random_object_bbox.shapes
+def _shapes(call: Call) -> tuple[Geometry, ...]:
+    ndim = call.inputs[0].ndim
+    size = 2 * ndim if call["format"] == "box" else ndim
+    box = Geometry.equal(call.size, (size,))
+    made = (box,) if call["format"] == "box" else (box, box)
+    return (*made, Geometry.equal(call.size, ())) if call["output_class"] else made
+
+
+@jit
+def _draw(words: Any, which: int, count: int) -> Any:
+    word = (np.uint64(words[which]) << np.uint64(32)) | np.uint64(words[which + 1])
+    return np.int64(scaled(word, np.uint64(count)))
+
+
+@jit
+def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
+    """(whether there is one, a label): one of the labels in `found` by the weights of classes."""
+    shares = np.zeros(found.size)
+    total = 0.0
+    for k in range(found.size):
+        if classes.size == 0:
+            shares[k] = 1.0
+        for c in range(classes.size):
+            if classes[c] == found[k]:
+                shares[k] += weights[c] if weights.size else 1.0
+        total += shares[k]
+    goal = (np.float64(word) + 0.5) * 2.0**-32 * total
+    chosen = -1
+    for k in range(found.size):
+        if shares[k] > 0.0:
+            chosen = k
+            if goal < shares[k]:
+                break
+            goal -= shares[k]
+    return chosen >= 0, found[max(chosen, 0)] if found.size else np.int64(0)
+
+
+@jit
+def _chosen(
+    labels: Any, boxes: Any, least: Any, classes: Any, weights: Any, ignore: bool, largest: int,
+    first: Any, second: Any,
+) -> Any:  # fmt: skip
+    """The number of an object, -1 if there is none."""
+    ndim = least.size
+    volumes = np.ones(labels.size)
+    able = np.ones(labels.size, np.bool_)
+    for k in range(labels.size):
+        for axis in range(ndim):
+            extent = boxes[k, ndim + axis] - boxes[k, axis]
+            volumes[k] *= extent
+            able[k] = able[k] and extent >= least[axis]
+    kept = np.flatnonzero(able)
+    if kept.size == 0:
+        return -1
+    if not ignore:
+        there, label = _drawn_class(first[0], np.unique(labels[kept]), classes, weights)
+        if not there:
+            return -1
+        kept = kept[labels[kept] == label]
+    if 0 < largest < kept.size:
+        order = np.argsort(-volumes[kept], kind="mergesort")
+        kept = kept[order[:largest]]
+    return np.int64(kept[_draw(second, 0, kept.size)])
+
+
+@jit
+def _objects(
+    source: Any, offsets: Any, shapes: Any, volumes: Any, positions: Any, seed: Any, number: Any,
+    probability: Any, classes: Any, weights: Any, background: Any, least: Any, ignore: bool,
+    largest: int, boxes: Any, labels: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    ndim = shapes.shape[1]
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        first = philox(np.uint32(0), number, position, seed)
+        second = philox(np.uint32(1), number, position, seed)
+        for axis in range(ndim):
+            boxes[i, axis] = 0
+            boxes[i, ndim + axis] = shapes[i, axis]
+        labels[i] = background[i]
+        if np.float64(first[1]) >= np.float64(probability[i]) * 4294967296.0 or volumes[i] == 0:
+            continue
+        mask = source[offsets[i] : offsets[i] + volumes[i]]
+        found, places = find_objects(mask, shapes[i], classes[i], background[i])
+        chosen = _chosen(
+            found, places, least[i], classes[i], weights[i], ignore, largest, first, second
+        )
+        if chosen >= 0:
+            boxes[i] = places[chosen]
+            labels[i] = found[chosen]
+
+
+@random_object_bbox.cpu
+def _cpu(call: Call) -> None:
+    source = call.inputs[0]
+    ndim = source.ndim
+    classes, weights, background = class_rows(call)
+    probability, least = call["foreground_prob"], call["threshold"]
+    bad = ~((probability >= 0) & (probability <= 1))
+    refuse_rows("foreground_prob", bad, "a number from 0 to 1", probability)
+    if least is None:
+        least = np.zeros((call.size, ndim), np.int64)
+    elif least.shape[1] == 1:
+        least = np.repeat(least, ndim, axis=1)
+    elif least.shape[1] != ndim:
+        raise OperatorValueError(
+            argument="threshold", expected=f"{ndim} sizes, or one", got=str(least.shape[1])
+        )
+    assert call.key is not None
+    boxes = np.empty((call.size, 2 * ndim), np.int64)
+    labels = np.empty(call.size, np.int64)
+    data = source.data.view(np.uint8) if source.dtype is bool_ else source.data
+    shared = (
+        data, source.geometry.offsets, source.geometry.shapes, source.geometry.volumes,
+        call.positions, np.uint64(call.key.seed), np.uint32(call.key.number), probability,
+        np.ascontiguousarray(classes), weights, background, least, call["ignore_class"],
+        call["k_largest"] or 0, boxes, labels,
+    )  # fmt: skip
+    step = max(1, call.size // (4 * call.pool.num_threads))
+    ranges = [(k, min(k + step, call.size)) for k in range(0, call.size, step)]
+    call.pool.run(lambda begin, end: _objects(*shared, begin, end), ranges)
+    if call["format"] == "box":
+        call.outputs[0].as_array()[:] = boxes
+    else:
+        call.outputs[0].as_array()[:] = boxes[:, :ndim]
+        shapes = boxes[:, ndim:] - boxes[:, :ndim]
+        ends = boxes[:, ndim:]
+        call.outputs[1].as_array()[:] = shapes if call["format"] == "anchor_shape" else ends
+    if call["output_class"]:
+        call.outputs[-1].as_array()[:] = labels
+
+
+@random_object_bbox.cases
+def _cases() -> list[Case]:
+    mask = np.zeros((6, 7), np.int32)
+    mask[1:3, 2:4], mask[4, 5], mask[5, 6], mask[0, 0] = 3, 1, 1, 1
+    one = np.zeros((4, 4), np.int32)
+    one[1:, 2] = 9
+    masks = batch([mask, one])
+    three, nine = np.array([1, 2, 3, 4], np.int32), np.array([1, 2, 4, 3], np.int32)
+    whole = [np.array([0, 0, 6, 7], np.int32), np.array([0, 0, 4, 4], np.int32)]
+    box: dict[str, Any] = {"format": "box"}
+    return [
+        Case("default", (masks,), {"seed": 1}, oracle=False),
+        Case("largest", (masks,), {**box, "ignore_class": True, "k_largest": 1}, [three, nine]),
+        Case("threshold", (masks,), {**box, "threshold": (2, 1)}, [three, nine]),
+        Case("start and end", (masks,), {"format": "start_end", "classes": [[3], [9]]},
+             [three[:2], nine[:2]]),
+        Case("no class", (masks,), {**box, "classes": 5, "output_class": True}, whole),
+        Case("never", (masks,), {**box, "foreground_prob": 0}, whole),
+        Case("weights", (masks,), {**box, "classes": (1, 3, 9), "class_weights": (0, 1, 2),
+                                   "output_class": True}, [three, nine]),
+        Case("volume", (samples((2, 3, 4), dtype=int8, layout="", low=0, high=2),),
+             {"seed": 2}, oracle=False),
+        Case("empty", (samples((0, 4), dtype=uint8, layout=""),), box,
+             [np.array([0, 0, 0, 4], np.int32)], oracle=False),
+        Case("dtype", (samples((4, 4), dtype=float32, layout=""),), raises=OperatorTypeError,
+             match="dtype"),
+        Case("format", (masks,), {"format": "corners"}, raises=OperatorValueError,
+             match="`format`"),
+        Case("background class", (masks,), {"background": 3, "classes": (3, 1)},
+             raises=OperatorValueError, match="`classes`"),
+        Case("weights for others", (masks,), {"classes": (3, 1), "class_weights": (1,)},
+             raises=OperatorValueError, match="`class_weights`"),
+        Case("both", (masks,), {"classes": (3, 1), "ignore_class": True},
+             raises=OperatorValueError, match="`ignore_class`"),
+        Case("probability", (masks,), {"foreground_prob": [0.5, 1.5]},
+             raises=OperatorValueError, match="`foreground_prob`"),
+    ]  # fmt: skip

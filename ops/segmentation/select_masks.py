@@ -1,0 +1,223 @@
+"""`segmentation.select_masks`: the polygons of some of the masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.batch import batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import int32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["select_masks"]
+
+
+@operator("segmentation.select_masks", inputs=3)
+def select_masks(
+    mask_ids: SampleType,
+    polygons: Any,
+    vertices: Any,
+    /,
+    *,
+    reindex_masks: bool = False,
+    **common: Unpack[Common],
+) -> tuple[SampleType, SampleType]:
+    """Keep the polygons that belong to the chosen masks.
+
+    mask_ids: int32, 1-D: the masks, each once. polygons: int32, (n, 3): the mask of a polygon, and
+        where its vertices begin and end. vertices: (v, coordinates), of any dtype.
+    reindex_masks: number masks by their places in `mask_ids`.
+
+    Returns polygons and vertices: those of the first chosen mask, then of the second, and so on,
+    each mask's in their order. Raises OperatorTypeError for other dtypes and ranks;
+    OperatorValueError for a mask that is chosen twice or has no polygon, and for vertices that are
+    not there.
+    """
+    for name, input, ndim in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2)):
+        require_dtype(input, (int32,), f"`{name}`")
+        require_ndim(input, (ndim,), f"`{name}`")
+    require_ndim(vertices, (2,), "`vertices`")
+    device = mask_ids.device
+    return SampleType(int32, 2, "", device), SampleType(vertices.dtype, 2, "", device)
+
+
+@jit
+def _place_of(value: Any, ids: Any, ordered: Any) -> Any:
+    """The place of a mask in `ids`, which `ordered` sorts; -1 if it is not chosen."""
+    first, last = 0, ids.size
+    while first < last:
+        middle = (first + last) // 2
+        if ids[ordered[middle]] < value:
+            first = middle + 1
+        else:
+            last = middle
+    if first < ids.size and ids[ordered[first]] == value:
+        return ordered[first]
+    return -1
+
+
+@jit
+def _chosen(ids: Any, polygons: Any, count: int, found: Any) -> Any:
+    """Write the chosen polygons to `found`, in their new order. Returns (polygons, vertices), or
+    (-1 twice, -2 missing, -3 out of range, what)."""
+    ordered = np.argsort(ids)
+    for k in range(1, ids.size):
+        if ids[ordered[k]] == ids[ordered[k - 1]]:
+            return -1, np.int64(ids[ordered[k]])
+    numbers = np.zeros(ids.size + 1, np.int64)
+    total = 0
+    for k in range(polygons.shape[0]):
+        place = _place_of(polygons[k, 0], ids, ordered)
+        if place < 0:
+            continue
+        begin, end = polygons[k, 1], polygons[k, 2]
+        if begin < 0 or end > count or begin > end:
+            return -3, np.int64(k)
+        numbers[place + 1] += 1
+        total += end - begin
+    for k in range(ids.size):
+        if numbers[k + 1] == 0:
+            return -2, np.int64(ids[k])
+        numbers[k + 1] += numbers[k]
+    for k in range(polygons.shape[0]):
+        place = _place_of(polygons[k, 0], ids, ordered)
+        if place >= 0:
+            found[numbers[place], 0] = k
+            found[numbers[place], 1] = place
+            numbers[place] += 1
+    return numbers[ids.size - 1] if ids.size else 0, np.int64(total)
+
+
+@select_masks.shapes
+def _shapes(call: Call) -> tuple[Int64Array, Int64Array]:
+    masks, polygons, vertices = call.inputs
+    three = polygons.geometry.shapes[:, 1] != 3
+    if three.any():
+        sample = int(np.flatnonzero(three)[0])
+        raise OperatorValueError(
+            "`polygons` has three columns: mask, begin, end",
+            expected="(n, 3)",
+            got=str(polygons.geometry.shape(sample)),
+            sample=sample,
+        )
+    shapes = np.empty((2, call.size, 2), np.int64)
+    shapes[0, :, 1] = 3
+    shapes[1, :, 1] = vertices.geometry.shapes[:, 1]
+    orders = []
+    for i in range(call.size):
+        rows = polygons.array(i)
+        available = int(vertices.geometry.shapes[i, 0])
+        found = np.empty((len(rows), 2), np.int64)
+        number, more = _chosen(masks.array(i), rows, available, found)
+        if number < 0:
+            raise _refusal(int(number), int(more), rows, available).complete(sample=i)
+        shapes[:, i, 0] = number, more
+        orders.append(found[:number])
+    call.notes["orders"] = orders
+    return shapes[0], shapes[1]
+
+
+def _refusal(code: int, what: int, rows: Any, available: int) -> OperatorValueError:
+    if code == -1:
+        return OperatorValueError(
+            "a mask is chosen once", expected="different `mask_ids`", got=f"{what} twice"
+        )
+    if code == -2:
+        return OperatorValueError(f"mask {what} has no polygon")
+    mask, begin, end = rows[what].tolist()
+    return OperatorValueError(
+        f"a polygon of mask {mask} has vertices that are not there",
+        expected=f"begin <= end, from 0 to {available}",
+        got=f"{begin} to {end}",
+    )
+
+
+@jit
+def _copy(
+    order: Any, polygons: Any, vertices: Any, out_polygons: Any, out_vertices: Any, renumber: bool
+) -> None:
+    first = 0
+    for k in range(order.shape[0]):
+        row = polygons[order[k, 0]]
+        size = row[2] - row[1]
+        out_polygons[k, 0] = order[k, 1] if renumber else row[0]
+        out_polygons[k, 1] = first
+        out_polygons[k, 2] = first + size
+        for v in range(size):
+            for c in range(vertices.shape[1]):
+                out_vertices[first + v, c] = vertices[row[1] + v, c]
+        first += size
+
+
+@select_masks.cpu
+def _cpu(call: Call) -> None:
+    _, polygons, vertices = call.inputs
+    orders, renumber = call.notes["orders"], call["reindex_masks"]
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{vertices.dtype.itemsize}"
+
+    def run(begin: int, end: int) -> None:
+        for i in range(begin, end):
+            points, target = vertices.array(i), call.outputs[1].array(i)
+            _copy(
+                orders[i],
+                polygons.array(i),
+                points.view(unsigned),
+                call.outputs[0].array(i),
+                target.view(unsigned),
+                renumber,
+            )
+
+    call.for_samples(run)
+
+
+@select_masks.cases
+def _cases() -> list[Case]:
+    polygons = np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10], [1, 2, 5]], np.int32)
+    points = np.arange(20, dtype=np.float32).reshape(10, 2)
+    ids = batch([np.array([2, 1], np.int32), np.array([0], np.int32)])
+    numbered = [np.array([[2, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32),
+                np.array([[0, 0, 3]], np.int32)]  # fmt: skip
+    anew = [np.array([[0, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32), numbered[1]]
+
+    def chosen(*masks: int) -> Any:
+        return batch([np.array(masks, np.int32)])
+
+    return [
+        Case("default", (ids, polygons, points), expect=numbered, oracle=False),
+        Case("numbered anew", (ids, polygons, points), {"reindex_masks": True}, anew,
+             oracle=False),
+        Case("one polygon each", (chosen(2, 0), batch([polygons]), batch([points])),
+             expect=[np.array([[2, 0, 3], [0, 3, 6]], np.int32)]),
+        Case("integers", (chosen(0), batch([polygons]),
+                          batch([np.arange(30, dtype=np.int16).reshape(10, 3)]))),
+        Case("none", (chosen(), batch([polygons]), batch([points])),
+             expect=[np.empty((0, 3), np.int32)]),
+        Case("empty", (samples(dtype=int32, layout=""), polygons, points), expect=[],
+             oracle=False),
+        Case("twice", (chosen(1, 1), polygons, points), raises=OperatorValueError,
+             match="twice"),
+        Case("missing", (chosen(1, 7), polygons, points), raises=OperatorValueError,
+             match="mask 7"),
+        Case("no such vertices", (chosen(0), polygons * 9, points), raises=OperatorValueError,
+             match="sample 0"),
+        Case("columns", (chosen(0), polygons[:, :2].copy(), points), raises=OperatorValueError,
+             match="columns"),
+        Case("dtype", (batch([np.array([1], np.int64)]), polygons, points),
+             raises=OperatorTypeError, match="mask_ids"),
+        Case("flat vertices", (chosen(0), polygons, points.ravel()), raises=OperatorTypeError,
+             match="vertices"),
+    ]  # fmt: skip
