@@ -68,25 +68,28 @@ OPERATORS = {
     "fn": "",
     "fn.decoders": "decoders",
     "fn.experimental": "",
+    "fn.noise": "noise",
     "fn.random": "random",
     "fn.readers": "readers",
     "ops": "",
     "ops.decoders": "decoders",
     "ops.experimental": "",
+    "ops.noise": "noise",
     "ops.random": "random",
     "ops.readers": "readers",
 }
 """Modules of operators, and how the operators in them are called here: one that is missing there
 must be missing altogether."""
 NAMESPACES = {
-    "io", "noise", "reductions", "segmentation", "transforms", "inputs", "hidden",
+    "io", "reductions", "segmentation", "transforms", "inputs", "hidden",
     "experimental.readers", "experimental.inputs",
 }  # fmt: skip
 """Groups of operators none of which is there yet."""
 OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
-    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.random", "fn.readers", "math",
-    "ops", "ops.decoders", "ops.experimental", "ops.random", "ops.readers", "pipeline",
+    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.noise", "fn.random",
+    "fn.readers", "math",
+    "ops", "ops.decoders", "ops.experimental", "ops.noise", "ops.random", "ops.readers", "pipeline",
     "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",
     "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ from gradiva import math as math
 from gradiva.capture.constants import constant as constant
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
+from gradiva.fn import noise as noise
 from gradiva.fn import random as random
 from gradiva.fn import readers as readers
 from gradiva.operators import *  # noqa: F403
