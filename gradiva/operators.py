@@ -16,6 +16,7 @@ from gradiva.ops.image.color_twist import color_twist as color_twist
 from gradiva.ops.image.contrast import contrast as contrast
 from gradiva.ops.image.crop import crop as crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
+from gradiva.ops.image.filter import filter as filter
 from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
 from gradiva.ops.image.grid_mask import grid_mask as grid_mask
@@ -24,6 +25,7 @@ from gradiva.ops.image.hue import hue as hue
 from gradiva.ops.image.jpeg_compression_distortion import (
     jpeg_compression_distortion as jpeg_compression_distortion,
 )
+from gradiva.ops.image.laplacian import laplacian as laplacian
 from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
 from gradiva.ops.image.resize import resize as resize
 from gradiva.ops.image.saturation import saturation as saturation
