@@ -1,4 +1,4 @@
-"""dilate, erode and median_blur, which the reference has on a GPU only, against OpenCV and SciPy."""
+"""dilate, erode and median_blur, on a GPU only in the reference, against OpenCV and SciPy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_as_opencv(
     if iterations > 1 and border != "constant":
         iterations = 1  # OpenCV takes one larger mask, which mirrors further
     array = image((*shape, channels), dtype)
-    anchor = (-1, -1) if place is None else tuple(int(p * n) for p, n in zip(place, size))  # noqa: B905
+    anchor = (
+        (-1, -1) if place is None else tuple(int(p * n) for p, n in zip(place, size, strict=True))
+    )
     expected = getattr(cv2, name)(
         array, np.ones(size[::-1], np.uint8), anchor=anchor, iterations=iterations,
         borderType=CV_BORDERS[border],

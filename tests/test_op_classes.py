@@ -31,7 +31,7 @@ def same(left: Batch, right: Batch) -> None:
 def test_each_operator_has_its_class() -> None:
     """Every function in `gradiva.fn` and its modules, and nothing else."""
     found = set()
-    for module in (fn, fn.decoders, fn.random, fn.readers, fn.experimental):
+    for module in (fn, fn.decoders, fn.experimental, fn.noise, fn.random, fn.readers):
         place = module.__name__.removeprefix("gradiva.fn").removeprefix(".")
         for name, value in vars(module).items():
             if isinstance(getattr(value, "__wrapped__", None), OperatorBase) or isinstance(

@@ -14,21 +14,18 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
-from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .borders import BORDERS, pad
+from .correlate import at_once, correlate_inside
 
 if TYPE_CHECKING:
-    import cv2
     from typing_extensions import Unpack
 
     from gradiva.eager.arguments import Common
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
 
 __all__ = ["filter"]
 
@@ -39,15 +36,13 @@ _LAYOUTS: Final = (
     "FCDHW", "CFDHW",
 )  # fmt: skip
 _MODES: Final = ("same", "valid")
-_CHANNELS: Final = 512
-"""What OpenCV filters in one pass."""
 
 
 @operator("filter", inputs=(2, 3))
 def filter(
     input: SampleType,
-    filter: SampleType,
-    fill_value: SampleType | None = None,
+    filter: Any,
+    fill_value: Any = None,
     /,
     *,
     anchor: IntsArg = -1,
@@ -185,46 +180,12 @@ def _cpu(call: Call) -> None:
         planes = image.reshape((-1, *extents, *channels))
         results = result.reshape((-1, *inner, *channels))
         for plane, out in zip(planes, results, strict=True):
-            padded = pad(plane, before, after, border, fills[sample])
-            _correlate(padded, np.ascontiguousarray(window), out)
+            plain = not valid and (border != "constant" or not fills[sample])
+            if not plain or not at_once(plane, window, before, border, out):
+                padded = pad(plane, before, after, border, fills[sample])
+                correlate_inside(padded, window, out)
 
     call.each_sample(correlate, source.geometry.volumes.tolist())
-
-
-def _correlate(padded: Array, window: Array, out: Array) -> None:
-    """Fill `out`, which is smaller than `padded` by the window's extents - 1."""
-    direct = window.ndim == 2 and padded.dtype in (np.uint8, np.uint16, np.int16, np.float32)
-    if not direct:
-        padded = convert_array(padded, np.dtype(np.float32))
-    depth = -1 if direct and out.dtype == padded.dtype else cv2.CV_32F
-    if window.ndim == 2:
-        result = _flat(padded, window, depth)
-    else:
-        result = np.empty(out.shape, np.float32)
-        for z in range(len(out)):
-            parts = (_flat(padded[z + k], window[k], depth) for k in range(len(window)))
-            total = next(parts).copy()
-            for part in parts:
-                total += part
-            result[z] = total
-    out[...] = convert_array(result, out.dtype)
-
-
-def _flat(padded: Array, window: Array, depth: int) -> Array:
-    """The correlation of one image, where the window lies inside."""
-    height, width = (a - b + 1 for a, b in zip(padded.shape, window.shape, strict=False))
-    shape = (height, width, *padded.shape[2:])
-    if padded.ndim == 3 and padded.shape[2] > _CHANNELS:
-        parts = [
-            _flat(np.ascontiguousarray(padded[..., k : k + _CHANNELS]), window, depth)
-            for k in range(0, padded.shape[2], _CHANNELS)
-        ]
-        return np.concatenate(parts, axis=2)
-    # The anchor in the corner, and no border: what lies outside is cut off.
-    result: Array = cv2.filter2D(
-        padded, depth, window, anchor=(0, 0), borderType=cv2.BORDER_CONSTANT
-    )
-    return result[:height, :width].reshape(shape)
 
 
 def _filters(*arrays: Any) -> Batch:

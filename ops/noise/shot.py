@@ -89,7 +89,7 @@ def _count_events(
 @shot.cpu
 def _cpu(call: Call) -> None:
     factor = call["factor"]
-    most = np.finfo(np.float32).max
+    most = float(np.finfo(np.float32).max)
     require_range(call, "factor", factor, -most, most, "a finite number")
     disturb(call, _count_events, factor)
 

@@ -117,7 +117,7 @@ def test_values_of_salt_and_pepper() -> None:
 @pytest.mark.parametrize("dtype", ["uint16", "float32"])
 def test_shot(dtype: str, factor: float | None) -> None:
     """Mean, variance and the values that occur. `factor` is 12 if it is not given."""
-    given = {} if factor is None else {"factor": factor}
+    given: dict[str, Any] = {} if factor is None else {"factor": factor}
     step = 12.0 if factor is None else factor
     if dtype == "uint16" and step % 1:
         return  # roundings would shift the mean
