@@ -19,6 +19,7 @@ from gradiva import experimental as experimental
 from gradiva import fn as fn
 from gradiva import io as io
 from gradiva import math as math
+from gradiva import noise as noise
 from gradiva import op_classes as op_classes
 from gradiva import ops as ops
 from gradiva import pipeline as pipeline

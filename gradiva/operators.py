@@ -51,11 +51,17 @@ from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as cro
 from gradiva.ops.image.debayer import debayer as debayer
 from gradiva.ops.image.equalize import equalize as equalize
 from gradiva.ops.image.erase import erase as erase
+from gradiva.ops.image.filter import filter as filter
 from gradiva.ops.image.flip import flip as flip
 from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
+from gradiva.ops.image.grid_mask import grid_mask as grid_mask
 from gradiva.ops.image.hsv import hsv as hsv
 from gradiva.ops.image.hue import hue as hue
 from gradiva.ops.image.jitter import jitter as jitter
+from gradiva.ops.image.jpeg_compression_distortion import (
+    jpeg_compression_distortion as jpeg_compression_distortion,
+)
+from gradiva.ops.image.laplacian import laplacian as laplacian
 from gradiva.ops.image.multi_paste import multi_paste as multi_paste
 from gradiva.ops.image.normalize import normalize as normalize
 from gradiva.ops.image.paste import paste as paste

@@ -67,29 +67,36 @@ OPERATORS = {
     "fn.decoders": "decoders",
     "fn.experimental": "",
     "fn.io.file": "io.file",
+    "fn.noise": "noise",
     "fn.random": "random",
+    "fn.reductions": "reductions",
+    "fn.transforms": "transforms",
     "fn.readers": "readers",
     "fn.segmentation": "segmentation",
     "ops": "",
     "ops.decoders": "decoders",
     "ops.experimental": "",
     "ops.io.file": "io.file",
+    "ops.noise": "noise",
     "ops.random": "random",
+    "ops.reductions": "reductions",
+    "ops.transforms": "transforms",
     "ops.readers": "readers",
     "ops.segmentation": "segmentation",
 }
 """Modules of operators, and how the operators in them are called here: one that is missing there
 must be missing altogether."""
 NAMESPACES = {
-    "noise", "reductions", "transforms", "inputs", "hidden",
+    "inputs", "hidden",
     "experimental.readers", "experimental.inputs",
 }  # fmt: skip
 """Groups of operators none of which is there yet."""
 OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
-    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.random",
-    "fn.readers", "fn.segmentation", "math", "ops", "ops.decoders", "ops.experimental",
-    "ops.io.file", "ops.random", "ops.readers", "ops.segmentation", "pipeline",
+    "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.noise",
+    "fn.random", "fn.readers", "fn.reductions", "fn.segmentation", "fn.transforms", "math", "ops", "ops.decoders", "ops.experimental",
+    "ops.io.file", "ops.noise", "ops.random", "ops.readers", "ops.reductions",
+    "ops.segmentation", "ops.transforms", "pipeline",
     "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",
     "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from gradiva.capture.constants import constant as constant
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
 from gradiva.fn import io as io
+from gradiva.fn import noise as noise
 from gradiva.fn import random as random
 from gradiva.fn import readers as readers
 from gradiva.fn import reductions as reductions

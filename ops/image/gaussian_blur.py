@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["gaussian_blur"]
+__all__ = ["extents_of", "gaussian_blur"]
 
 _LAYOUTS: Final = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
@@ -83,7 +83,7 @@ def _shapes(call: Call) -> Geometry:
     return call.inputs[0].geometry
 
 
-def _extents(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
+def extents_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
     """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
     letters = layout or "DHW"[3 - shapes.shape[1] :]
     first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
@@ -163,7 +163,7 @@ def _blur_samples(
 @gaussian_blur.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    extents, count = _extents(source.layout, source.geometry.shapes)
+    extents, count = extents_of(source.layout, source.geometry.shapes)
     weights, halves = windows(call["sigma"], call["window_size"], count, call.size)
     data, result = source.data, target.data
     # Numba has no float16 on the CPU: such samples pass through float32.

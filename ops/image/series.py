@@ -24,13 +24,14 @@ def _series(square: F64, first: int) -> F64:
     return total
 
 
-def sine_cosine(degrees: F32) -> tuple[F32, F32]:
-    """Sine and cosine of angles; the angle in radians is rounded to float32 first, as the
-    reference does. NaN for NaN and infinity."""
+def sine_cosine(angles: F32, *, radians: bool = False) -> tuple[F32, F32]:
+    """Sine and cosine of angles, in degrees unless `radians`; the angle in radians is rounded to
+    float32 first, as the reference does. NaN for NaN and infinity."""
     with np.errstate(all="ignore"):
-        radians = (degrees.astype(np.float64) * (math.pi / 180)).astype(np.float32)
+        if not radians:
+            angles = (angles.astype(np.float64) * (math.pi / 180)).astype(np.float32)
         # A remainder is exact, here and in every library.
-        angle = np.fmod(radians.astype(np.float64), 2 * math.pi)
+        angle = np.fmod(angles.astype(np.float64), 2 * math.pi)
         quarters = np.rint(angle * (2 / math.pi))
         rest = angle - quarters * (math.pi / 2)
         square = rest * rest

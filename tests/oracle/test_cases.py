@@ -18,7 +18,9 @@ RESAMPLED = ("resize", "resize_crop_mirror", "tensor_resize")
 CLOSE = (
     *RESAMPLED,
     "bbox_rotate",
+    "filter",
     "gaussian_blur",
+    "laplacian",
     "normalize",
     *(
         f"reductions.{name}"

@@ -1,0 +1,252 @@
+"""`filter`: weighted sums of the pixels around each pixel, with weights of one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.arguments import DTypeLike, IntsArg
+from gradiva.eager.batch import Batch, batch
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .borders import BORDERS, pad
+from .correlate import at_once, correlate_inside
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["filter"]
+
+Array = npt.NDArray[Any]
+
+_LAYOUTS: Final = (
+    "HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW", "DHW", "DHWC", "CDHW", "FDHW", "FDHWC",
+    "FCDHW", "CFDHW",
+)  # fmt: skip
+_MODES: Final = ("same", "valid")
+
+
+@operator("filter", inputs=(2, 3))
+def filter(
+    input: SampleType,
+    filter: Any,
+    fill_value: Any = None,
+    /,
+    *,
+    anchor: IntsArg = -1,
+    border: str = "reflect_101",
+    dtype: DTypeLike | None = None,
+    mode: str = "same",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Correlate samples with a filter: out[y, x] = sum of filter[i, j] * in[y + i - a, x + j - b].
+
+    input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW and
+        sequences of these. Without a layout all axes, 2 or 3, are filtered.
+    filter: float32 weights of each sample, (r, s), or (q, r, s) for volumes.
+    fill_value: one number per sample, for border="constant"; 0 by default.
+    anchor: (a, b), or (d, a, b) for volumes, or one number for all axes: which weight stands over
+        the pixel; may differ per sample. -1: the middle one, extent // 2.
+    border: "reflect_101" mirrors without the outermost pixel, "reflect_1001" with it, "wrap" goes
+        on at the other end, "clamp" repeats the outermost pixel, "constant" takes `fill_value`.
+    mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
+        sample; `anchor` and `border` are not needed.
+    dtype: of the output, float32 or the input's; the input's by default.
+
+    Sums are float32; OpenCV computes those of 2-D filters, large ones by Fourier transforms, and
+    rounds halves of them to even for 8 and 16 bit integers. Other results are rounded half away
+    from zero. Values saturate.
+
+    Returns samples of the input's shapes, or smaller ones by the filter's extent - 1. Raises
+    OperatorTypeError for other dtypes, layouts and ranks, OperatorValueError for anchors outside of
+    the filter, empty filters, and filters larger than the sample in mode "valid".
+    """
+    require_dtype(input, (uint8, int8, uint16, int16, float16, float32))
+    require_dtype(filter, (float32,), "the filter")
+    if input.layout == "":
+        require_ndim(input, (2, 3))
+    else:
+        require_layout(input, _LAYOUTS)
+    if input.layout is not None and input.ndim is not None:
+        require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
+    if fill_value is not None:
+        require_ndim(fill_value, (0,), "the fill value")
+    for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
+        if given not in known:
+            raise OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+    if dtype is None:
+        return input
+    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    return input.with_(dtype=dtype)
+
+
+def _axes(layout: str, ndim: int) -> int:
+    """How many axes are filtered."""
+    return sum(letter in "DHW" for letter in layout) if layout else ndim
+
+
+def _first(layout: str) -> int:
+    """The first axis that is filtered."""
+    return next(k for k, letter in enumerate(layout) if letter in "DHW") if layout else 0
+
+
+@filter.shapes
+def _shapes(call: Call) -> Int64Array:
+    source, windows = call.inputs[0], call.inputs[1].geometry.shapes
+    shapes = source.geometry.shapes.copy()
+    axes, first = windows.shape[1], _first(source.layout)
+    anchors = _anchors(call, axes)
+    valid = call["mode"] == "valid"
+    inside = shapes[:, first : first + axes]
+    for bad, problem, expected, got in (
+        (windows < 1, "the filter is empty", "1 or more weights along each axis", windows),
+        (
+            (windows > inside) & valid,
+            "the filter is larger than the sample",
+            "a smaller filter in mode 'valid'",
+            windows,
+        ),
+        ((anchors < -1) | (anchors >= windows), "", "-1, or a place in the filter", anchors),
+    ):
+        if bad.any() and not (valid and got is anchors):
+            sample = int(np.flatnonzero(bad.any(axis=1))[0])
+            raise OperatorValueError(
+                problem,
+                argument="anchor" if got is anchors else None,
+                expected=expected,
+                got=str(got[sample].tolist()),
+                sample=sample,
+            )
+    if valid:
+        shapes[:, first : first + axes] = inside - windows + 1
+    return shapes
+
+
+def _anchors(call: Call, axes: int) -> Int64Array:
+    given: Int64Array = call["anchor"]
+    if given.shape[1] not in (1, axes):
+        raise OperatorValueError(
+            argument="anchor",
+            expected=f"one number or {axes}, one per axis of the filter",
+            got=str(given.shape[1]),
+        )
+    return np.broadcast_to(given, (call.size, axes))
+
+
+@filter.cpu
+def _cpu(call: Call) -> None:
+    source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
+    anchors = _anchors(call, windows.geometry.ndim)
+    valid, border = call["mode"] == "valid", call["border"]
+    fills: list[Any] = [0] * call.size
+    if len(call.inputs) > 2:
+        given = call.inputs[2]
+        fills = [
+            convert_array(np.asarray(given.array(i)), source.data.dtype)[()]
+            for i in range(call.size)
+        ]
+    first, axes = _first(source.layout), windows.geometry.ndim
+
+    def correlate(sample: int) -> None:
+        image, window, result = (one.array(sample) for one in (source, windows, target))
+        if result.size == 0:
+            return
+        extents = image.shape[first : first + axes]
+        channels = image.shape[first + axes :]
+        middles = [size // 2 for size in window.shape]
+        before = [
+            half if place < 0 else place
+            for half, place in zip(middles, anchors[sample].tolist(), strict=True)
+        ]
+        after = [size - 1 - low for size, low in zip(window.shape, before, strict=True)]
+        if valid:
+            before, after = [0] * axes, [0] * axes
+        inner = result.shape[first : first + axes]
+        planes = image.reshape((-1, *extents, *channels))
+        results = result.reshape((-1, *inner, *channels))
+        for plane, out in zip(planes, results, strict=True):
+            plain = not valid and (border != "constant" or not fills[sample])
+            if not plain or not at_once(plane, window, before, border, out):
+                padded = pad(plane, before, after, border, fills[sample])
+                correlate_inside(padded, window, out)
+
+    call.each_sample(correlate, source.geometry.volumes.tolist())
+
+
+def _filters(*arrays: Any) -> Batch:
+    return batch([np.asarray(array, np.float32) for array in arrays])
+
+
+def _expected(image: Array, window: Any, border: str = "reflect") -> Array:
+    """By sums over shifted copies, of whole numbers."""
+    weights = np.asarray(window, np.int64)
+    mode: Any = border
+    padded = np.pad(
+        image.astype(np.int64),
+        [(size // 2, size - 1 - size // 2) for size in weights.shape]
+        + [(0, 0)] * (image.ndim - weights.ndim),
+        mode,
+    )
+    total = np.zeros(image.shape, np.int64)
+    for place, weight in np.ndenumerate(weights):
+        cut = tuple(slice(k, k + n) for k, n in zip(place, image.shape, strict=False))
+        total += weight * padded[cut]
+    limits = np.iinfo(image.dtype)
+    return np.clip(total, limits.min, limits.max).astype(image.dtype)
+
+
+@filter.cases
+def _cases() -> list[Case]:
+    images = samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
+    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16, low=-99, high=99)
+    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=int16, low=-99, high=99)
+    edges, wide = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], [[1, 2, -3, 1]]
+    three = _filters(edges, wide, [[2]])
+    two = _filters(edges, wide)
+    deep = np.arange(12).reshape(2, 3, 2) - 5
+    floats = samples((7, 7), layout="HW", dtype=float32)
+    return [
+        Case("per sample", (images, three),
+             expect=[_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))]),
+        Case("clamp", (planes, two), {"border": "clamp"},
+             [_expected(planes.at(i).transpose(1, 2, 0), w, "edge").transpose(2, 0, 1)
+              for i, w in enumerate((edges, wide))]),
+        Case("volume", (volumes, _filters(deep)), {"border": "wrap"},
+             [_expected(volumes.at(0), deep, "wrap")], oracle=False),
+        Case("valid", (images, three), {"mode": "valid"}),
+        Case("anchor", (images, three), {"anchor": 0, "border": "reflect_1001"}),
+        Case("fill", (floats, _filters(edges), batch([np.float32(3)])), {"border": "constant"}),
+        Case("to float", (images, three), {"dtype": float32}),
+        Case("int8", (samples((6, 7), dtype=int8, layout="HW"), _filters(edges)), oracle=False),
+        Case("half", (samples((6, 7), dtype=float16, layout="HW"), _filters(edges)), oracle=False),
+        Case("frames", (samples((2, 6, 7, 3), layout="FHWC"), _filters(wide))),
+        Case("no layout", (samples((6, 7), layout=""), _filters(wide))),
+        Case("empty", (samples(), batch(np.empty((0, 3, 3), np.float32))), expect=[]),
+        Case("outside", (images, three), {"anchor": 3}, raises=OperatorValueError,
+             match="`anchor`"),
+        Case("rank", (images, _filters(deep, deep, deep)), raises=OperatorTypeError,
+             match="the filter"),
+        Case("integers", (images, batch([np.ones((3, 3), np.int32)] * 3)),
+             raises=OperatorTypeError, match="float32"),
+        Case("too large", (images, _filters(*[np.ones((6, 6))] * 3)), {"mode": "valid"},
+             raises=OperatorValueError, match="larger"),
+        Case("border", (images, three), {"border": "mirror"}, raises=OperatorValueError,
+             match="`border`"),
+        Case("dtype", (samples((4, 4, 3), dtype=int32), _filters(edges)),
+             raises=OperatorTypeError, match="int32"),
+    ]  # fmt: skip

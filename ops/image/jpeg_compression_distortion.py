@@ -1,0 +1,124 @@
+"""`jpeg_compression_distortion`: what a JPEG of a given quality leaves of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.arguments import IntArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, uint8
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+if TYPE_CHECKING:
+    import cv2
+    import simplejpeg
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
+
+__all__ = ["jpeg_compression_distortion"]
+
+_ASSUMED = {3: "HWC", 4: "FHWC"}
+_MOST = 65500
+"""Pixels along an axis that the encoder takes."""
+
+
+@operator("jpeg_compression_distortion")
+def jpeg_compression_distortion(
+    input: SampleType,
+    /,
+    *,
+    quality: IntArg = 50,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Encode each image as a JPEG, and decode it again.
+
+    input: uint8 RGB, HWC or FHWC; HWC or FHWC by rank without a layout, and the output has that
+        layout. Each frame is a JPEG of its own.
+    quality: 1 (lowest) to 100; other numbers are clamped; may differ per sample.
+
+    The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantised by the tables
+    of libjpeg for that quality. Decoding smooths the chrominance (fancy upsampling).
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for images that have not three channels or more than 65500 pixels along an
+    axis.
+    """
+    require_dtype(input, (uint8,))
+    return with_layout(input, require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))
+
+
+@jpeg_compression_distortion.shapes
+def _shapes(call: Call) -> Geometry:
+    geometry = call.inputs[0].geometry
+    for bad, expected in (
+        (geometry.shapes[:, -1] != 3, "3 channels"),
+        ((geometry.shapes[:, -3:-1] > _MOST).any(axis=1), f"at most {_MOST} pixels along an axis"),
+    ):
+        if bad.any():
+            sample = int(np.flatnonzero(bad)[0])
+            raise OperatorValueError(
+                "the shape of an image",
+                expected=expected,
+                got=str(geometry.shape(sample)),
+                sample=sample,
+            )
+    return geometry
+
+
+@jpeg_compression_distortion.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    qualities = np.clip(call["quality"], 1, 100).tolist()
+
+    def distort(sample: int) -> None:
+        images, results = source.array(sample), target.array(sample)
+        if images.size == 0:
+            return
+        shape = (-1, *images.shape[-3:])
+        for image, result in zip(images.reshape(shape), results.reshape(shape), strict=True):
+            blue_first = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
+            options = [cv2.IMWRITE_JPEG_QUALITY, qualities[sample]]
+            done, data = cv2.imencode(".jpg", blue_first, options)
+            if not done:
+                raise OperatorRuntimeError("the image cannot be encoded", sample=sample)
+            simplejpeg.decode_jpeg(data, "RGB", buffer=result)
+
+    call.each_sample(distort, source.geometry.volumes.tolist())
+
+
+@jpeg_compression_distortion.cases
+def _cases() -> list[Case]:
+    images = samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
+    gray = np.full((16, 24, 3), 77, np.uint8)
+    flat = samples((16, 24, 3), low=77, high=77)
+    return [
+        Case("default", (images,)),
+        Case("flat", (flat,), {"quality": 100}, [gray]),
+        Case("lowest", (images,), {"quality": 1}),
+        Case("clamped", (images,), {"quality": -7}),
+        Case("per sample", (images,), {"quality": [5, 200, 80]}),
+        Case("frames", (samples((3, 19, 18, 3), layout="FHWC"),), {"quality": 30}),
+        Case("no layout", (samples((19, 18, 3), layout=""),), {"quality": 30}),
+        Case("no pixels", (samples((0, 18, 3), (2, 2, 3)),), oracle=False),
+        Case("empty", (samples(),), expect=[]),
+        Case("channels", (samples((4, 4, 1)),), raises=OperatorValueError, match="3 channels"),
+        Case("dtype", (samples((4, 4, 3), dtype=float32),), raises=OperatorTypeError,
+             match="float32"),
+        Case("layout", (samples((3, 4, 4), layout="CHW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("wide", (samples((1, 65501, 3)),), raises=OperatorValueError, match="65500"),
+        Case("wrong length", (images,), {"quality": [5]}, raises=OperatorValueError,
+             match="`quality`"),
+    ]  # fmt: skip

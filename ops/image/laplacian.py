@@ -1,0 +1,237 @@
+"""`laplacian`: the sum of the second derivatives along the axes of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import bool_, dtypes, float16, float32, int16, uint8
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .blur_rows import blur_row, convert_line, reflect, symmetric
+from .gaussian_blur import extents_of
+from .laplacian_windows import laplacian_windows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+
+__all__ = ["laplacian"]
+
+_LAYOUTS: Final = (
+    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
+    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
+)  # fmt: skip
+_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+
+
+@operator("laplacian")
+def laplacian(
+    input: SampleType,
+    /,
+    *,
+    window_size: IntsArg = 3,
+    smoothing_size: IntsArg | None = None,
+    scale: FloatsArg | None = None,
+    normalized_kernel: bool = False,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """The Laplacian of samples: the sum of the second derivatives along each of the axes D, H, W.
+
+    input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
+        samples have at most 3 axes, all of which count.
+    window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
+    smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
+        smoothing) to 31, one or one per axis; may differ per sample. By default the window size of
+        the derivative.
+    scale: factors of the derivatives, one or one per axis, 1 by default; may differ per sample.
+    normalized_kernel: scale each derivative by 2 ** (n + 2 - s), with n axes and s the sum of the
+        sizes of its windows; not together with `scale`.
+    dtype: of the output, float32 or the input's; the input's by default.
+
+    Smoothing windows are binomial coefficients, those of derivatives their second differences (for
+    size 3: 1, -2, 1), as in OpenCV's Laplacian. Beyond the border pixels are mirrored, the
+    outermost one not repeated. The sums are float32, along W, then H, then D; the derivatives are
+    scaled and added in the order of the axes; then the value is rounded half away from zero.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for other sizes.
+    """
+    require_dtype(input, _DTYPES)
+    if input.layout == "":
+        require_ndim(input, (1, 2, 3))
+    else:
+        require_layout(input, _LAYOUTS)
+    if dtype is None:
+        return input
+    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    return input.with_(dtype=dtype)
+
+
+@laplacian.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _add_line(source: Any, factor: Any, target: Any) -> None:
+    for j in range(source.size):
+        target[j] = target[j] + factor * source[j]
+
+
+@jit
+def _derive_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, weights: Any,
+    halves: Any, factors: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """extents: (planes, D, H, W, C). Each derivative is a blur with windows of its own."""
+    partials = weights.shape[1]
+    pitch, most, rings, volume = 1, 1, 1, 0
+    for i in range(begin, end):
+        row = extents[i, 3] * extents[i, 4]
+        deep = False
+        for a in range(partials):
+            pitch = max(pitch, row + 2 * halves[i, a, 2] * extents[i, 4])
+            rings = max(rings, (2 * halves[i, a, 1] + 1) * row)
+            for axis in range(3):
+                most = max(most, 2 * halves[i, a, axis] + 1)
+            deep = deep or halves[i, a, 0] > 0
+        if deep:
+            volume = max(volume, extents[i, 1] * extents[i, 2] * row)
+    line, out = np.empty(pitch, np.float32), np.empty(pitch, np.float32)
+    ring, total = np.empty((partials, rings), np.float32), np.empty(pitch, np.float32)
+    tags, at = np.empty((partials, most), np.int64), np.empty(most, np.int64)
+    slots = np.empty(most, np.int64)
+    whole, sums = np.empty(volume, np.float32), np.empty(volume, np.float32)
+    for i in range(begin, end):
+        planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
+        channels = extents[i, 4]
+        row = extents[i, 3] * channels
+        size = depth * height * row
+        if size == 0:
+            continue
+        for p in range(planes):
+            base, to = src_offsets[i] + p * size, dst_offsets[i] + p * size
+            if partials < 3:
+                tags[:] = -1
+                for y in range(height):
+                    total[:row] = np.float32(0)
+                    for a in range(partials):
+                        blur_row(
+                            src, base, row, channels, y, height, weights[i, a, 1], halves[i, a, 1],
+                            weights[i, a, 2], halves[i, a, 2], line, ring[a], tags[a], at, slots,
+                            out,
+                        )  # fmt: skip
+                        _add_line(out[:row], factors[i, a], total[:row])
+                    convert_line(total[:row], dst[to + y * row : to + (y + 1) * row])
+                continue
+            sums[:size] = np.float32(0)
+            for a in range(partials):
+                for z in range(depth):
+                    tags[0] = -1
+                    for y in range(height):
+                        blur_row(
+                            src, base + z * height * row, row, channels, y, height,
+                            weights[i, a, 1], halves[i, a, 1], weights[i, a, 2], halves[i, a, 2],
+                            line, ring[0], tags[0], at, slots, out,
+                        )  # fmt: skip
+                        there = (z * height + y) * row
+                        whole[there : there + row] = out[:row]
+                half = halves[i, a, 0]
+                for z in range(depth):
+                    for y in range(height):
+                        for k in range(2 * half + 1):
+                            at[k] = (reflect(z + k - half, depth) * height + y) * row
+                        symmetric(whole, at, weights[i, a, 0], half, row, out)
+                        there = (z * height + y) * row
+                        _add_line(out[:row], factors[i, a], sums[there : there + row])
+            convert_line(sums[:size], dst[to : to + size])
+
+
+@laplacian.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    extents, axes = extents_of(source.layout, source.geometry.shapes)
+    weights, halves, factors = laplacian_windows(
+        call["window_size"], call["smoothing_size"], call["scale"], call["normalized_kernel"],
+        axes, call.size,
+    )  # fmt: skip
+    data, result = source.data, target.data
+    # Numba has no float16 on the CPU: such samples pass through float32.
+    if source.dtype is float16:
+        data = convert_array(data, np.dtype(np.float32))
+    if target.dtype is float16:
+        result = np.zeros(result.shape, np.float32)
+    call.for_samples(
+        _derive_samples, data, source.geometry.offsets, result, target.geometry.offsets, extents,
+        weights, halves, factors,
+    )  # fmt: skip
+    if result is not target.data:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+def _expected(image: np.ndarray[Any, Any], axes: tuple[int, ...]) -> Any:
+    """Without smoothing, by differences of whole numbers."""
+    values = image.astype(np.int64)
+    total = np.zeros_like(values)
+    for axis in axes:
+        width = [(1, 1) if k == axis else (0, 0) for k in range(image.ndim)]
+        padded = np.pad(values, width, mode="reflect" if image.shape[axis] > 1 else "edge")
+        total += np.diff(padded, 2, axis)
+    limits = np.iinfo(image.dtype)
+    return np.clip(total, limits.min, limits.max).astype(image.dtype)
+
+
+@laplacian.cases
+def _cases() -> list[Case]:
+    images = samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
+    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=int16, low=-999, high=999)
+    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16, low=-99, high=99)
+    floats = samples((7, 7), (3, 5), layout="HW", dtype=float32)
+    plain = {"smoothing_size": 1}
+    return [
+        Case("default", (images,)),
+        Case("plain", (images,), plain, [_expected(images.at(i), (0, 1)) for i in range(3)]),
+        Case("planes", (planes,), plain, [_expected(planes.at(i), (1, 2)) for i in range(2)]),
+        Case("volume", (volumes,), plain, [_expected(volumes.at(0), (0, 1, 2))]),
+        Case("deep", (volumes,), {"window_size": [3, 5, 7]}),
+        Case("floats", (floats,), {"window_size": [3, 7], "normalized_kernel": True}),
+        Case("to float", (images,), {"scale": 0.3, "dtype": float32}),
+        Case("half", (samples((5, 6), layout="HW", dtype=float16),), oracle=False),
+        Case("sequence", (samples((2, 5, 6, 3), layout="FHWC"),), {"scale": [2.0, 0.5]}),
+        Case("line", (samples((9,), layout="W", dtype=int16, low=-99, high=99),)),
+        Case("per sample", (images,), {"window_size": np.array([[3], [5], [7]]),
+                                       "scale": np.array([[1], [0.5], [0.01]], np.float32)}),
+        Case("no layout", (samples((4, 5, 3), layout=""),), {"smoothing_size": 3}),
+        Case("empty", (samples(),), expect=[]),
+        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
+             match="`window_size`"),
+        Case("no window", (images,), {"window_size": 1}, raises=OperatorValueError,
+             match="`window_size`"),
+        Case("smoothing", (images,), {"smoothing_size": 0}, raises=OperatorValueError,
+             match="`smoothing_size`"),
+        Case("both", (images,), {"scale": 1.0, "normalized_kernel": True},
+             raises=OperatorValueError, match="`scale`"),
+        Case("axes", (images,), {"scale": [1.0, 2.0, 3.0]}, raises=OperatorValueError,
+             match="`scale`"),
+        Case("dtype", (images,), {"dtype": int16}, raises=OperatorTypeError, match="`dtype`"),
+        Case("bool", (samples((2, 2), layout="HW", dtype=bool_),), raises=OperatorTypeError,
+             match="bool"),
+        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),),
+             raises=OperatorTypeError, match="layout"),
+    ]  # fmt: skip

@@ -1,0 +1,95 @@
+"""Windows of `laplacian`: from sizes and scales to weights."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.geometry import Int64Array
+
+__all__ = ["laplacian_windows"]
+
+F32: TypeAlias = npt.NDArray[np.float32]
+
+_MOST: Final = 31
+
+
+def laplacian_windows(
+    window_size: Int64Array,
+    smoothing_size: Int64Array | None,
+    scale: F32 | None,
+    normalized: bool,
+    axes: int,
+    count: int,
+) -> tuple[F32, Int64Array, F32]:
+    """Weights (N, axes, 3, K), half sizes (N, axes, 3) and factors (N, axes): for each partial
+    derivative, a window along each of the axes D, H, W, of which the last `axes` are used.
+
+    weights[i, partial, axis, d] is the weight at distance d from the middle. Raises
+    OperatorValueError.
+    """
+    windows = _per_axis("window_size", window_size, axes, count)
+    smooth = None
+    if smoothing_size is not None:
+        smooth = _per_axis("smoothing_size", smoothing_size, axes, count)
+        _refuse_sizes("smoothing_size", smooth, 1)
+    _refuse_sizes("window_size", windows, 3)
+    if scale is not None and normalized:
+        raise OperatorValueError(
+            "give `scale` or `normalized_kernel=True`, not both", argument="scale"
+        )
+    scales = np.ones((count, axes), np.float32)
+    if scale is not None:
+        scales = _per_axis("scale", scale, axes, count)
+    sizes = np.empty((count, axes, axes), np.int64)
+    sizes[:] = windows[:, :, None] if smooth is None else smooth[:, None, :]
+    for axis in range(axes):
+        sizes[:, axis, axis] = windows[:, axis]
+    most = int(sizes.max(initial=1)) // 2
+    weights = np.zeros((count, axes, 3, most + 1), np.float64)
+    weights[..., 0] = 1
+    halves = np.zeros((count, axes, 3), np.int64)
+    halves[:, :, 3 - axes :] = sizes // 2
+    factors = scales
+    if normalized:
+        factors = 2.0 ** (axes + 2 - sizes.sum(axis=2))
+    for sample, partial, axis in np.ndindex(count, axes, axes):
+        size, derive = int(sizes[sample, partial, axis]), axis == partial
+        window = weights[sample, partial, 3 - axes + axis]
+        window[: size // 2 + 1] = _window(size, derive)
+    return weights.astype(np.float32), halves, np.ascontiguousarray(factors, np.float32)
+
+
+@lru_cache(maxsize=64)
+def _window(size: int, derive: bool) -> npt.NDArray[np.float64]:
+    """The middle of a window and what follows it: binomial coefficients, which smooth; for a
+    derivative the second difference of those of a window that is shorter by two."""
+    length = size - 2 if derive else size
+    smooth = np.array([math.comb(length - 1, k) for k in range(length)], np.float64)
+    return (np.convolve(smooth, [1, -2, 1]) if derive else smooth)[size // 2 :]
+
+
+def _per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
+    """(N, axes) of what was given, one number or one per axis."""
+    if values.shape[1] not in (1, axes):
+        raise OperatorValueError(
+            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
+        )
+    return np.broadcast_to(values, (count, axes))
+
+
+def _refuse_sizes(name: str, sizes: np.ndarray[Any, Any], least: int) -> None:
+    bad = (sizes < least) | (sizes > _MOST) | (sizes % 2 == 0)
+    if bad.any():
+        sample, axis = np.argwhere(bad)[0].tolist()
+        raise OperatorValueError(
+            argument=name,
+            expected=f"an odd number from {least} to {_MOST}",
+            got=str(sizes[sample, axis]),
+            sample=sample,
+        )

@@ -1,0 +1,153 @@
+"""`experimental.median_blur`: the median of the pixels around each pixel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.arguments import IntsArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import float32, int16, int32, uint8, uint16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype, require_layout, with_layout
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .borders import pad
+from .morphology import ASSUMED, LAYOUTS, pairs, planes_of
+
+if TYPE_CHECKING:
+    import cv2
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Common
+else:
+    cv2 = lazy_module("cv2", "opencv-python-headless")
+
+__all__ = ["median_blur"]
+
+Array = npt.NDArray[Any]
+
+
+@operator("experimental.median_blur")
+def median_blur(
+    input: SampleType,
+    /,
+    *,
+    window_size: IntsArg = 3,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Replace each pixel by the median of a rectangle around it, channel by channel.
+
+    input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC or
+        FHWC by rank without a layout, and the output has that layout.
+    window_size: odd (width, height) of the rectangle, or one number for both; may differ per
+        sample.
+
+    Beyond the border stands the outermost pixel, as in OpenCV's `medianBlur`.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for even windows.
+    """
+    require_dtype(input, (uint8, uint16, int16, float32))
+    return with_layout(input, require_layout(input, LAYOUTS, ASSUMED))
+
+
+@median_blur.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@median_blur.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    sizes = pairs(call, "window_size")
+    bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="window_size",
+            expected="odd numbers from 1 on",
+            got=str(sizes[sample].tolist()),
+            sample=sample,
+        )
+
+    def run(sample: int) -> None:
+        image, result = source.array(sample), target.array(sample)
+        if image.size == 0:
+            return
+        width, height = sizes[sample].tolist()
+        planes = planes_of(target.layout, image), planes_of(target.layout, result)
+        for plane, out in zip(*planes, strict=True):
+            _median(plane, width, height, out)
+
+    call.each_sample(run, source.geometry.volumes.tolist())
+
+
+def _median(image: Array, width: int, height: int, out: Array) -> None:
+    """The median of one image, (H, W) or (H, W, C)."""
+    if width == height == 1:
+        out[...] = image
+    elif image.ndim == 3 and image.shape[2] not in (1, 3, 4):
+        for channel in range(image.shape[2]):
+            _median(np.ascontiguousarray(image[..., channel]), width, height, out[..., channel])
+    elif width == height and (width <= 5 or (image.dtype == np.uint8 and width < 256)):
+        out[...] = cv2.medianBlur(image, width).reshape(image.shape)
+    else:
+        # What OpenCV has not: row by row, so that the windows need little memory.
+        before = [height // 2, width // 2]
+        padded = pad(image, before, before, "clamp", 0)
+        middle = width * height // 2
+        for y in range(len(image)):
+            windows = np.lib.stride_tricks.sliding_window_view(
+                padded[y : y + height], (height, width), axis=(0, 1)
+            )[0]
+            flat = windows.reshape((*image.shape[1:], -1))
+            out[y] = np.partition(flat, middle, axis=-1)[..., middle]
+
+
+def _expected(image: Array, width: int, height: int) -> Array:
+    """By NumPy's median, of whole windows at once."""
+    half = [(height // 2, height // 2), (width // 2, width // 2)]
+    padded = np.pad(image, half + [(0, 0)] * (image.ndim - 2), "edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), axis=(0, 1))
+    result: Array = np.median(windows, axis=(-2, -1)).astype(image.dtype)
+    return result
+
+
+@median_blur.cases
+def _cases() -> list[Case]:
+    images = samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
+    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=uint16)
+
+    def expected(width: int, height: int) -> list[Array]:
+        return [_expected(images.at(i), width, height) for i in range(3)]
+
+    across = [_expected(planes.at(i).transpose(1, 2, 0), 5, 5).transpose(2, 0, 1) for i in range(2)]
+    return [
+        Case("default", (images,), expect=expected(3, 3), oracle=False),
+        Case("large", (images,), {"window_size": 11}, expected(11, 11), oracle=False),
+        Case("wide", (images,), {"window_size": [5, 1]}, expected(5, 1), oracle=False),
+        Case("planes", (planes,), {"window_size": [5, 5]}, across, oracle=False),
+        Case("one pixel", (images,), {"window_size": 1}, [images.at(i) for i in range(3)],
+             oracle=False),
+        Case("per sample", (images,), {"window_size": np.array([[1], [3], [7]])}, oracle=False),
+        Case("floats", (samples((7, 8), layout="HW", dtype=float32),), {"window_size": [7, 7]},
+             oracle=False),
+        Case("frames", (samples((2, 5, 6, 2), layout="FHWC"),), oracle=False),
+        Case("empty", (samples(),), expect=[], oracle=False),
+        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
+             match="`window_size`"),
+        Case("three", (images,), {"window_size": [3, 3, 3]}, raises=OperatorValueError,
+             match="`window_size`"),
+        Case("dtype", (samples((4, 4, 3), dtype=int32),), raises=OperatorTypeError, match="int32"),
+        Case("layout", (samples((4, 4, 3), layout="WHC"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("wrong length", (images,), {"window_size": np.array([[3], [3]])},
+             raises=OperatorValueError, match="`window_size`"),
+    ]  # fmt: skip

@@ -1,0 +1,184 @@
+"""`noise.salt_and_pepper`: set some pixels to a high or a low value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.arguments import FloatArg
+from gradiva.eager.case import Case, samples
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import bool_, float32, int16
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Geometry
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operator
+from gradiva.eager.rules import require_dtype
+from gradiva.eager.run import Call
+from gradiva.eager.value import SampleType
+
+from .words import NOISY, STRIP, random_words, require_range
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.arguments import Sampled
+
+__all__ = ["salt_and_pepper"]
+
+
+@operator("noise.salt_and_pepper", random=True)
+def salt_and_pepper(
+    input: SampleType,
+    /,
+    *,
+    prob: FloatArg = 0.05,
+    salt_vs_pepper: FloatArg = 0.5,
+    salt_val: FloatArg | None = None,
+    pepper_val: FloatArg | None = None,
+    per_channel: bool = False,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Set pixels, at random, to `salt_val` or `pepper_val`.
+
+    input: any dtype but bool, any rank; layouts with or without C. Without a layout the last axis
+        holds the channels.
+    prob: of a pixel to be changed, 0 to 1; may differ per sample.
+    salt_vs_pepper: of a changed pixel to be salt, 0 to 1; may differ per sample.
+    salt_val, pepper_val: may differ per sample; without their fraction for integers, saturating. By
+        default the highest and the lowest value of an integer dtype, 1 and -1 for floats.
+    per_channel: whether each channel of a pixel is drawn for itself; else all are changed alike.
+    rng, seed: see `gradiva.random`.
+
+    A pixel is salt if its random 32-bit word is below prob * salt_vs_pepper * 2**32, else pepper if
+    it is below prob * 2**32. The words are those of `random.coin_flip` for samples of one element
+    per pixel.
+
+    Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool,
+    OperatorValueError for probabilities outside 0..1.
+    """
+    require_dtype(input, NOISY)
+    return input
+
+
+@salt_and_pepper.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _scatter(
+    src: Any, src_offsets: Any, out: Any, offsets: Any, extents: Any, positions: Any, seed: Any,
+    number: Any, salted: Any, changed: Any, salt: Any, pepper: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """extents: (before the channels, channels, behind them), of each sample."""
+    words = np.empty(STRIP, np.uint32)
+    for i in range(begin, end):
+        position = np.uint64(positions[i])
+        outer, channels, inner = extents[i, 0], extents[i, 1], extents[i, 2]
+        volume = outer * channels * inner
+        s, d = src_offsets[i], offsets[i]
+        source, target = src[s : s + volume], out[d : d + volume]
+        target[:] = source
+        low, high, white, black = salted[i], changed[i], salt[i], pepper[i]
+        if volume == 0:
+            continue
+        pixels = outer * inner
+        for first in range(0, pixels, STRIP):
+            count = min(STRIP, pixels - first)
+            random_words(first, number, position, seed, words[: (count + 3) // 4 * 4])
+            for k in range(count):
+                word = np.uint64(words[k])
+                if word < high:
+                    value = white if word < low else black
+                    frame, place = divmod(first + k, inner)
+                    at = frame * channels * inner + place
+                    for c in range(channels):
+                        target[at + c * inner] = value
+
+
+def _values(given: Any, dtype: np.dtype[Any], default: Any, count: int) -> Any:
+    """(N,) values of the samples' dtype."""
+    if given is None:
+        return np.full(count, default, dtype)
+    if dtype.kind == "f":
+        return convert_array(given, dtype)
+    # float64 holds the limits of all narrower integers; those of 64 bits saturate.
+    return convert_array(np.trunc(given.astype(np.float64)), dtype)
+
+
+@salt_and_pepper.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    for name in ("prob", "salt_vs_pepper"):
+        require_range(call, name, call[name], 0, 1, "a probability, 0 to 1")
+    changed = call["prob"].astype(np.float64)
+    salted = changed * call["salt_vs_pepper"].astype(np.float64)
+    thresholds = [(part * 2.0**32).astype(np.uint64) for part in (salted, changed)]
+    dtype = source.data.dtype
+    limits = (-1, 1) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    salt = _values(call["salt_val"], dtype, limits[1], call.size)
+    pepper = _values(call["pepper_val"], dtype, limits[0], call.size)
+    shapes = source.geometry.shapes
+    extents = np.ones((call.size, 3), np.int64)
+    axis = source.layout.find("C") if source.layout else shapes.shape[1] - 1
+    if call["per_channel"] or axis < 0:
+        extents[:, 0] = source.geometry.volumes
+    else:
+        extents[:, 0] = shapes[:, :axis].prod(axis=1)
+        extents[:, 1] = shapes[:, axis]
+        extents[:, 2] = shapes[:, axis + 1 :].prod(axis=1)
+    # Values are moved, not computed with: their bits serve, of float16 too.
+    bits = f"u{dtype.itemsize}"
+    call.for_samples(
+        _scatter,
+        source.data.view(bits),
+        source.geometry.offsets,
+        target.data.view(bits),
+        target.geometry.offsets,
+        extents,
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        *thresholds,
+        salt.view(bits),
+        pepper.view(bits),
+    )
+
+
+@salt_and_pepper.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (40, 31, 3))
+    floats = samples((3, 9, 11), dtype=float32, layout="CHW")
+    wide = samples((6, 7, 2), dtype=int16)
+
+    def full(value: float) -> list[np.ndarray[Any, Any]]:
+        return [np.full_like(images.at(i), value) for i in range(3)]
+
+    return [
+        Case("default", (images,), {"seed": 1}, oracle=False),
+        Case("never", (images,), {"prob": 0}, [images.at(i) for i in range(3)]),
+        Case("all salt", (images,), {"prob": 1, "salt_vs_pepper": 1}, full(255)),
+        Case("all pepper", (images,), {"prob": 1, "salt_vs_pepper": 0}, full(0)),
+        Case("values", (images,), {"prob": 1, "salt_vs_pepper": 0, "pepper_val": 7.9}, full(7)),
+        Case("saturates", (images,), {"prob": 1, "salt_vs_pepper": 1, "salt_val": 300.0},
+             full(255), oracle=False),
+        Case("floats", (floats,), {"prob": 1, "salt_vs_pepper": 0},
+             [np.full((3, 9, 11), -1, np.float32)]),
+        Case("per sample", (images,), {"prob": [0.0, 0.5, 1.0], "salt_vs_pepper": [0.1, 0.5, 0.2],
+                                       "salt_val": [9, 8, 7], "seed": 3}, oracle=False),
+        Case("per channel", (wide,), {"prob": 0.5, "per_channel": True, "seed": 4}, oracle=False),
+        Case("frames", (samples((2, 3, 5, 4), layout="FCHW"),), {"prob": 0.5, "seed": 5},
+             oracle=False),
+        Case("scalars", (samples((), layout=""),), {"prob": 0.5, "seed": 5}, oracle=False),
+        Case("empty", (samples(),), expect=[]),
+        Case("bool", (samples((2, 2), dtype=bool_, layout="HW"),), raises=OperatorTypeError,
+             match="bool"),
+        Case("high", (images,), {"prob": 1.5}, raises=OperatorValueError, match="`prob`"),
+        Case("not a number", (images,), {"salt_vs_pepper": float("nan")},
+             raises=OperatorValueError, match="`salt_vs_pepper`"),
+        Case("wrong length", (images,), {"salt_val": [1.0]}, raises=OperatorValueError,
+             match="`salt_val`"),
+    ]  # fmt: skip

@@ -1,0 +1,102 @@
+"""What the noise operators share: dtypes, and random words and normal values in strips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.convert import convert_array
+from gradiva.eager.dtypes import bool_, dtypes, float16
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.jit import jit
+from gradiva.eager.rng import normal_from_word, philox
+from gradiva.eager.run import Call
+
+__all__ = ["NOISY", "STRIP", "disturb", "normal_values", "random_words", "require_range"]
+
+NOISY: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+"""The dtypes that noise can be added to."""
+
+STRIP: Final = 1024
+"""Elements that kernels work on at a time; a multiple of 4."""
+
+
+@jit
+def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) -> None:
+    """`words` = the random words of elements `first` and following; `first` is a multiple of 4.
+
+    Element e has word e % 4 of block e // 4, as in `random.uniform` and `random.normal`.
+    """
+    block = first // 4
+    for b in range(words.size // 4):
+        w0, w1, w2, w3 = philox(np.uint32(block + b), number, position, seed)
+        words[4 * b] = w0
+        words[4 * b + 1] = w1
+        words[4 * b + 2] = w2
+        words[4 * b + 3] = w3
+
+
+@jit
+def normal_values(words: Any, out: Any) -> None:
+    """`out` = `normal_from_word` of each word, its bits included.
+
+    The middle of the distribution is computed for all, in a loop that vectorises; then come the
+    15% that lie outside of it.
+    """
+    # fmt: off
+    for j in range(out.size):
+        q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
+        r = 0.180625 - q * q
+        num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
+                   + 67265.770927008700853) * r + 45921.953931549871457) * r
+                 + 13731.693765509461125) * r + 1971.5909503065514427) * r
+               + 133.14166789178437745) * r + 3.387132872796366608
+        den = ((((((5226.495278852545925 * r + 28729.085735721942674) * r
+                   + 39307.89580009271061) * r + 21213.794301586595867) * r
+                 + 5394.1960214247511077) * r + 687.1870074920579083) * r
+               + 42.313330701600911252) * r + 1.0
+        out[j] = q * num / den
+    # fmt: on
+    for j in range(out.size):
+        q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
+        if abs(q) > 0.425:
+            out[j] = normal_from_word(words[j])
+
+
+def disturb(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
+    """Run a kernel of noise over all samples; float16 passes through float32.
+
+    kernel(src, src_offsets, out, offsets, counts, positions, seed, number, *parameters, begin, end)
+    """
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    data, result = source.data, target.data
+    if source.dtype is float16:
+        data = convert_array(data, np.dtype(np.float32))
+        result = np.zeros(result.shape, np.float32)
+    call.for_samples(
+        kernel,
+        data,
+        source.geometry.offsets,
+        result,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        *parameters,
+    )
+    if result is not target.data:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+def require_range(call: Call, name: str, values: Any, low: float, high: float, text: str) -> None:
+    """Refuse values outside low..high and NaN. Raises OperatorValueError."""
+    bad = ~((values >= low) & (values <= high))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument=name, expected=text, got=str(values[sample]), sample=sample
+        )
