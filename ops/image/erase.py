@@ -149,23 +149,37 @@ def erase_kernel(
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
         volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
-        dst[d : d + volume] = src[src_offsets[i] : src_offsets[i] + volume]
+        source, target = src[src_offsets[i] : src_offsets[i] + volume], dst[d : d + volume]
+        for k in range(volume):  # faster than assigning the slice, which may have to look back
+            target[k] = source[k]
         for r in range(starts[i], starts[i + 1]):
             low, high = regions[r, 0], regions[r, 1]
             length = high[4] - low[4]
             if length <= 0:
                 continue
+            # Whole pixels are filled row by row, else what lies within each pixel.
+            whole = length == shape[4]
+            last = low[3] + 1 if whole else high[3]
+            if whole:
+                length = max(high[3] - low[3], 0) * shape[4]
+                last = min(last, high[3])
             for a in range(low[0], high[0]):
                 for b in range(low[1], high[1]):
                     for c in range(low[2], high[2]):
-                        for e in range(low[3], high[3]):
+                        for e in range(low[3], last):
                             at = (((a * shape[1] + b) * shape[2] + c) * shape[3] + e) * shape[4]
-                            row = dst[d + at + low[4] : d + at + high[4]]
+                            row = dst[d + at + low[4] : d + at + low[4] + length]
                             if fill.shape[1] == 1:
                                 row[:] = fill[i, 0]
                             elif channel == 4:
+                                pace = high[4] - low[4]
+                                for k in range(min(pace, length)):
+                                    value = fill[i, low[4] + k]
+                                    for j in range(k, length, pace):
+                                        row[j] = value
+                            elif channel == 3 and whole:
                                 for k in range(length):
-                                    row[k] = fill[i, low[4] + k]
+                                    row[k] = fill[i, e + k // shape[4]]
                             else:
                                 place = (a, b, c, e)
                                 row[:] = fill[i, place[channel]]

@@ -153,6 +153,10 @@ def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Ta
             groups[-1].append(axis)
         else:
             groups.append([axis])
+    if len(groups) == 1 and last < ndim - 1:
+        # Rows that are blended are faster than pixels of many channels.
+        groups.append(list(range(last + 1, ndim)))
+        last = ndim - 1
     if len(groups) > _MOST:
         raise OperatorValueError(
             "too many axes change",
