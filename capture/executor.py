@@ -24,18 +24,20 @@ from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.processes.pool import ProcessPool
-from gradiva.eager.quarantine import Quarantine, collecting, collecting_in
+from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
 from .checkpoint import Marks
-from .dropping import Made, deliver, in_step
+from .dropping import Made, Rows, deliver, in_step
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
 from .runners import Runners
 
 __all__ = ["Executor", "Plan"]
+
+_CLOSED = "the pipeline was closed while a batch was awaited"
 
 
 class _Read(NamedTuple):
@@ -45,6 +47,8 @@ class _Read(NamedTuple):
     size: int
     positions: dict[Any, Positions]
     noted: Quarantine
+    rows: Rows | None
+    """Of the samples that are left, among all that were to be read; None if that is all."""
 
 
 class Plan:
@@ -78,6 +82,8 @@ class Plan:
         self.processes = processes
         self._kept: dict[Node, tuple[Batch, ...]] = {}
         """What was read for a batch that will be asked for again, because one source failed."""
+        self._noted: Quarantine | None = None
+        """What was noted meanwhile for that batch."""
         self._wanted = batch_size
         self._turn = 0
         if processes is not None:
@@ -106,28 +112,39 @@ class Plan:
     def read(self, pool: WorkerPool) -> _Read:
         """What the next iteration is made of. Raises as `run` does."""
         values: Values = {}
+        noted, self._noted = self._noted or apart(), None
         try:
-            with collecting() as noted:
-                size = self._read(values, pool)
+            with collecting_in(noted):
+                size, rows = self._read(values, pool)
             positions = self._positions(values, size)
             self.iteration += 1
+        except GradivaError as error:
+            if getattr(error, "again", False):
+                self._noted = noted
+            else:
+                self.iteration += 1  # this batch is lost, the next one is another
+            raise
         finally:
             # A batch that is asked for again leaves the sources where they were.
             self.marks.note(moved=not self._kept)
-        return _Read(values, size, positions, noted)
+        return _Read(values, size, positions, noted, rows)
 
     def compute(self, read: _Read) -> Outputs:
         """The outputs for what was read. Raises GradivaError."""
         recording = trace.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
-            outputs = self.program.run(*read[:3], self.seed, self.pool)
+            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool)
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
-        return Made.of(outputs, read.noted)
+        if rows is None:
+            rows = read.rows
+        elif read.rows is not None:
+            rows = read.rows[rows]
+        return Made.of(outputs, read.noted, rows)
 
-    def _read(self, values: Values, pool: WorkerPool) -> int:
+    def _read(self, values: Values, pool: WorkerPool) -> tuple[int, Rows | None]:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
@@ -173,7 +190,7 @@ class Plan:
             self._kept = self._kept if getattr(failure, "again", False) else {}
             raise failure
         self._kept = {}
-        return self.batch_size if size is None else in_step(values, lost, size)
+        return (self.batch_size, None) if size is None else in_step(values, lost, size)
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
@@ -186,7 +203,7 @@ class Plan:
         return found
 
     def reset(self) -> None:
-        self._kept = {}
+        self._kept, self._noted = {}, None
         for source in self.sources.values():
             source.reset()
 
@@ -211,6 +228,8 @@ class Executor:
         self.threaded = threaded
         self.taken = 0
         """Batches that were handed out, errors included."""
+        self.rows: Rows | None = None
+        """Which samples the batch that was handed out last has; None if none was left out."""
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
@@ -255,7 +274,7 @@ class Executor:
                 threads = (self._scheduler, *self._runners.threads)
                 alive = all(thread.is_alive() for thread in threads)
                 if not self._ready and (self._closed or not alive):
-                    raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
+                    raise OperatorRuntimeError(_CLOSED)
             item = self._ready.popleft()
             if not self._end_was_met:
                 self.plan.marks.hand_out()
@@ -267,13 +286,14 @@ class Executor:
             number = self.taken
             self.taken += not isinstance(item, StopIteration)
         if isinstance(item, BaseException):
-            # Raised once more at each call after the end, until `reset`.
+            # Raised once more at each call after the end, until `reset`; another object, because
+            # an exception grows each time it is raised.
             if isinstance(item, StopIteration):
                 with self._changed:
-                    self._ready.append(item)
-                self._end_was_met = True
+                    self._ready.append(StopIteration(*item.args))
+                    self._end_was_met = True
             raise item
-        return deliver(item, self.plan.quarantine, number)
+        return self._deliver(item, number)
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:
@@ -286,6 +306,8 @@ class Executor:
         try:
             outputs = self.plan.run()
         except StopIteration:
+            if self._closed:
+                raise OperatorRuntimeError(_CLOSED) from None
             self._end_was_met = True
             raise
         except BaseException:
@@ -294,7 +316,11 @@ class Executor:
         finally:
             self.plan.marks.hand_out()
         self.taken += 1
-        return deliver(outputs, self.plan.quarantine, self.taken - 1)
+        return self._deliver(outputs, self.taken - 1)
+
+    def _deliver(self, item: Outputs, number: int) -> Outputs:
+        self.rows = item.rows if isinstance(item, Made) else None
+        return deliver(item, self.plan.quarantine, number)
 
     def _schedule(self) -> None:
         """Read for one batch after the other; run the graph too, where there are no runners."""
@@ -374,19 +400,23 @@ class Executor:
         if end_was_met:
             self._ready.append(StopIteration())
 
-    def reset(self) -> None:
-        """Start again, if the user has met the end of the data; else without effect."""
+    def reset(self) -> bool:
+        """Start again, if the user has met the end of the data; else without effect. Returns
+        whether it had been met."""
         with self._changed:
             if not self._end_was_met:
-                return
+                return False
             self._ready.clear()
             self.plan.reset()
             self.plan.marks.again()
             self._ended = self._end_was_met = False
             self._changed.notify_all()
+            return True
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop the scheduler and the workers. A callback that never returns is left behind."""
+        if self._process != os.getpid():
+            return  # its threads are not here, and its locks may be held by them for ever
         with self._changed:
             self._closed = True
             self._changed.notify_all()

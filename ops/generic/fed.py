@@ -19,6 +19,12 @@ from .received import Receiver, one_size
 __all__ = ["Fed"]
 
 
+class StarvedError(OperatorRuntimeError):
+    """Nothing was fed. What the other sources have for this batch waits for it."""
+
+    again = True
+
+
 class Fed(Source):
     """Queues of fed batches, one for each output."""
 
@@ -77,7 +83,7 @@ class Fed(Source):
     def _starved(self) -> OperatorRuntimeError:
         missing = [index for index, queue in enumerate(self._queues) if not queue]
         of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
-        return OperatorRuntimeError(
+        return StarvedError(
             f"there is no data for this batch{of}: call feed_input before each run, give the data "
             "to run by name, or use blocking=True to wait for a thread that feeds"
         )
