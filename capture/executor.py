@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,7 +242,7 @@ class Executor:
         threads = plan.pool.num_threads
         self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
         self._reading = plan.pool
-        self._runners = Runners(self._compute, "runner")
+        self._runners = Runners(_weakly(weakref.WeakMethod(self._compute)), "runner")
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
@@ -263,7 +263,10 @@ class Executor:
             return self._run_here()
         if self._scheduler is None:
             self._scheduler = threading.Thread(
-                target=self._schedule, name="gradiva-scheduler", daemon=True
+                target=_schedule,
+                args=(weakref.ref(self), self._changed),
+                name="gradiva-scheduler",
+                daemon=True,
             )
             self._scheduler.start()
         with self._changed:
@@ -322,34 +325,33 @@ class Executor:
         self.rows = item.rows if isinstance(item, Made) else None
         return deliver(item, self.plan.quarantine, number)
 
-    def _schedule(self) -> None:
-        """Read for one batch after the other; run the graph too, where there are no runners."""
-        while True:
-            with self._changed:
-                began = time.perf_counter_ns() if self._is_full() else 0
-                queued = len(self._ready) >= self.depth
-                while not self._closed and (self._ended or self._is_full()):
-                    self._changed.wait()
-                if self._closed:
-                    return
-                recording = trace.active
-                if recording is not None and began:
-                    why = "wait: the queue is full" if queued else "wait: runners are at work"
-                    recording.done(self.plan.pool, "wait", why, began)
-                number, self._begun = self._begun, self._begun + 1
-            trace.place.batch = number
-            if trace.active is not None:
-                trace.active.begun(self.plan.pool)
-            try:
-                read = self.plan.read(self._reading)
-            except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
-                self._put(number, error)
-                continue
-            if self._overlaps:
-                self._runners.put(number, read)
-            else:
-                self._compute(number, read)
-            del read
+    def _may_begin(self) -> bool:
+        """Whether there is room for one more batch, and data."""
+        return not self._ended and not self._is_full()
+
+    def _begin(self, waited: int, queued: bool) -> int:
+        """The number of the next batch. Called under the lock; waited: since when, or 0."""
+        recording = trace.active
+        if recording is not None and waited:
+            why = "wait: the queue is full" if queued else "wait: runners are at work"
+            recording.done(self.plan.pool, "wait", why, waited)
+        number, self._begun = self._begun, self._begun + 1
+        return number
+
+    def _make(self, number: int) -> None:
+        """Read for a batch; run the graph too, where there are no runners."""
+        trace.place.batch = number
+        if trace.active is not None:
+            trace.active.begun(self.plan.pool)
+        try:
+            read = self.plan.read(self._reading)
+        except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
+            self._put(number, error)
+            return
+        if self._overlaps:
+            self._runners.put(number, read)
+        else:
+            self._compute(number, read)
 
     def _is_full(self) -> bool:
         """Whether all batches are ready or under way that may be.
@@ -430,6 +432,39 @@ class Executor:
         self._early.clear()
         for pool in (self.plan.pool, self._reading):
             pool.close()
+
+
+def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) -> None:
+    """The scheduler thread: makes one batch after the other. While it waits it does not keep the
+    executor: a source may hold the pipeline, which then goes when nobody else holds it."""
+    while True:
+        waited, queued = 0, False
+        with changed:
+            while True:
+                executor = reference()
+                if executor is None or executor._closed:
+                    return
+                if executor._may_begin():
+                    break
+                if not waited and executor._is_full():
+                    waited = time.perf_counter_ns()
+                    queued = len(executor._ready) >= executor.depth
+                del executor
+                changed.wait()
+            number = executor._begin(waited, queued)
+        executor._make(number)
+        del executor
+
+
+def _weakly(method: weakref.WeakMethod[Any]) -> Callable[..., None]:
+    """A function that calls the method for as long as there is its object."""
+
+    def call(*arguments: Any) -> None:
+        bound = method()
+        if bound is not None:
+            bound(*arguments)
+
+    return call
 
 
 _executors: weakref.WeakSet[Executor] = weakref.WeakSet()

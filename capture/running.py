@@ -40,10 +40,7 @@ class Running(Definition):
 
     def _initialise(self) -> None:
         self._executor: Executor | None = None
-        options = self._options
-        self._processes = ProcessPool(
-            options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
-        )
+        self._processes = self._new_processes()
         self._restored: Restored | None = None
         if self._options.checkpoint is not None:
             with blaming("Pipeline"):
@@ -59,6 +56,12 @@ class Running(Definition):
         self._set_up = self._taken = 0
         """Batches that `iter_setup` prepared, and that were handed out, since the last reset."""
         self._setup_ended = False
+
+    def _new_processes(self) -> ProcessPool:
+        options = self._options
+        return ProcessPool(
+            options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
+        )
 
     def build(self, define_graph: Any = None) -> None:
         """Compile the graph and open its sources. `run` does it if it was not done.
@@ -78,6 +81,11 @@ class Running(Definition):
             self._building = True
             try:
                 self._build(define_graph)
+            except BaseException:
+                # Nobody will use what was started, and `build` may be called again.
+                self._processes.close()
+                self._processes = self._new_processes()
+                raise
             finally:
                 self._building = False
 

@@ -3,10 +3,12 @@ left out, checkpoints and epochs, blocks that are left in the wrong order, ends 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,6 +177,99 @@ def test_close_in_another_thread_is_not_the_end_of_the_data(way: Any) -> None:
     error = within(10, pipe.run)
     assert isinstance(error, GradivaError)
     assert "was closed while a batch was awaited" in str(error)
+
+
+def children() -> set[str]:
+    """Processes that this one has started and that still run."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        found |= set((task / "children").read_text().split())
+    return found
+
+
+def test_a_build_that_fails_late_leaves_no_process(folder: str) -> None:
+    def made(place: Any = None) -> Any:
+        return piped(
+            lambda: (fn.external_source(number, parallel=True), *readers(folder, "replace")()),
+            py_num_workers=2,
+            enable_checkpointing=True,
+            checkpoint=place,
+        )
+
+    pipe = made()
+    pipe.run()
+    place = pipe.checkpoint()
+    pipe.close()
+    os.rename(os.path.join(folder, "a", "00.png"), os.path.join(folder, "a", "99.png"))
+    before = children()
+    pipe = made(place)
+    for _ in range(2):
+        with pytest.raises(GradivaError, match="the data are not those"):
+            pipe.build()
+    assert children() == before
+
+
+def test_close_by_two_threads_at_once() -> None:
+    for attempt in range(8):
+        pipe = piped(lambda: fn.external_source(number, parallel=True), py_num_workers=1)
+        pipe.run()
+        pool = pipe._processes
+        errors: list[BaseException] = []
+
+        def close(pool: Any = pool, errors: list[BaseException] = errors) -> None:
+            try:
+                pool.close()
+            except BaseException as error:  # noqa: BLE001  it is looked at below
+                errors.append(error)
+
+        threads = [threading.Thread(target=close) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+            time.sleep(0.001 * attempt)
+        for thread in threads:
+            thread.join(10)
+        assert not errors
+        pipe.close()
+
+
+class CallsItself(Pipeline):
+    """Its source is a method of its own."""
+
+    def define_graph(self) -> Any:
+        return fn.external_source(self.make)
+
+    def make(self, index: int) -> Any:
+        return number(index)
+
+
+def test_a_pipeline_that_is_its_own_source_goes_when_it_is_dropped() -> None:
+    threads = threading.active_count()
+    pipe = CallsItself(2, 2)
+    assert first(pipe.run()) == [0]
+    gone = weakref.ref(pipe)
+    del pipe
+    until = time.monotonic() + 10
+    while gone() is not None and time.monotonic() < until:
+        time.sleep(0.05)
+        gc.collect()
+    assert gone() is None
+    assert threading.active_count() <= threads
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_repeated_is_in_the_checkpoint(way: Any) -> None:
+    def made(place: Any = None) -> Pipeline:
+        return piped(
+            lambda: fn.external_source(name="a", repeat_last=True),
+            enable_checkpointing=True,
+            checkpoint=place,
+            **way,
+        )
+
+    pipe = made()
+    pipe.feed_input("a", number(7))
+    assert first(pipe.run()) == [7]
+    assert first(made(pipe.checkpoint()).run()) == [7]
 
 
 def test_the_end_can_be_met_for_ever() -> None:

@@ -14,7 +14,7 @@ from gradiva.eager.provenance import Provenance
 from gradiva.eager.source import Source
 from gradiva.eager.threads import WorkerPool
 
-from .received import Receiver, one_size
+from .received import Receiver, one_size, restored, stored
 
 __all__ = ["Fed"]
 
@@ -100,11 +100,17 @@ class Fed(Source):
             self._changed.notify_all()
 
     def get_state(self) -> dict[str, Any]:
-        return {"position": self._position, "fixed": self._receiver.get_state()}
+        state = {"position": self._position, "fixed": self._receiver.get_state()}
+        if self._repeat_last and self._last is not None:
+            state["last"] = stored(self._last)
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
         try:
             position, fixed = int(state["position"]), self._receiver.read_state(state["fixed"])
+            last = restored(state.get("last", ()), position)
+            if len(last) not in (0, len(self._queues)):
+                raise ValueError(f"it has {len(last)} outputs")
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise OperatorValueError(f"this is not the state of a source: {error}") from None
-        self._position, self._receiver.fixed = position, fixed
+        self._position, self._receiver.fixed, self._last = position, fixed, last or None
