@@ -4,6 +4,7 @@ left out, checkpoints and epochs, blocks that are left in the wrong order, ends 
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import signal
 import threading
@@ -21,6 +22,7 @@ import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
 from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
 from gradiva.eager.operator import current_interpreter
+from gradiva.eager.processes import memory
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
 
@@ -423,3 +425,23 @@ def test_a_forked_child_lets_go_of_a_pipeline_at_once() -> None:
     assert first(pipe.run()) == [1]
     pipe.close()
     assert gradiva.Pipeline.current() is None
+
+
+def test_a_view_that_goes_in_a_forked_child_takes_only_its_own_memory_with_it() -> None:
+    """What was not copied into the child would be unmapped there all the same: under others."""
+    segment = memory.Segment(1 << 20)
+    view = segment.array(np.dtype(np.uint8), (1 << 20,))
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            fresh = [mmap.mmap(-1, 1 << 20) for _ in range(64)]  # where there is room
+            del view, segment
+            gc.collect()
+            for number, block in enumerate(fresh):
+                block[::4096] = bytes([number]) * 256
+            code = int(any(block[0] != number for number, block in enumerate(fresh)))
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert len(view) == 1 << 20

@@ -96,8 +96,8 @@ class Segment:
                 ) from None
         self.fd = fd
         self._map = mmap.mmap(fd, self.nbytes)
-        if hasattr(mmap, "MADV_DONTFORK"):
-            self._map.madvise(mmap.MADV_DONTFORK)
+        # Not MADV_DONTFORK: where a view is left in a child, its end unmaps this range there, and
+        # by then that would be the memory of something else.
         keep_private(self)
 
     def array(
