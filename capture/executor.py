@@ -279,6 +279,8 @@ class Executor:
                 if not self._ready and (self._closed or not alive):
                     raise OperatorRuntimeError(_CLOSED)
             item = self._ready.popleft()
+            if self._closed and isinstance(item, StopIteration):
+                raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
             if not self._end_was_met:
                 self.plan.marks.hand_out()
             self._line_up()

@@ -289,7 +289,7 @@ def test_the_end_can_be_met_for_ever() -> None:
     assert max(depths[1:]) == min(depths[1:])  # the first one comes from where it was met
 
 
-def readers(folder: str, policy: str = "skip", **options: Any) -> Callable[[], Any]:
+def readers(folder: str, policy: Any = "skip", **options: Any) -> Callable[[], Any]:
     """Images, and their numbers as labels."""
     names = sorted(os.listdir(os.path.join(folder, "a")))
     files = [os.path.join(folder, "a", name) for name in names]
@@ -361,7 +361,8 @@ def test_an_iterator_goes_on_amid_the_epoch(policy: Any, moving: bool, folder: s
         )
 
     pipe, loop = made()
-    epochs, places = [], []
+    epochs: list[list[Any]] = []
+    places: list[tuple[int, int, bytes]] = []
     for _ in range(3):
         epochs.append([])
         for (batch,) in loop:
@@ -376,7 +377,7 @@ def test_an_iterator_goes_on_amid_the_epoch(policy: Any, moving: bool, folder: s
 
 
 def test_iterators_of_checkpoints_that_do_not_belong_together(folder: str) -> None:
-    options = {"batch_size": 2, "num_threads": 1, "enable_checkpointing": True}
+    options: Any = {"batch_size": 2, "num_threads": 1, "enable_checkpointing": True}
     pipe = pipeline_def(**options)(readers(folder, "replace"))()
     places = [pipe.checkpoint()]
     pipe.run()
