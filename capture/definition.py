@@ -235,8 +235,28 @@ class Definition:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _current.set(_current.get()[:-1])
-        self._recording.pop().__exit__(kind, error, trace)
+        above = list(_current.get())
+        if self not in above:
+            raise OperatorTypeError(
+                "this pipeline is not current: its block was left before, or in another thread",
+                operator="Pipeline",
+                location=user_location(),
+            )
+        top = above[-1]
+        while above:
+            # What was made current within the block, and left so, ends with it.
+            last = above.pop()
+            _current.set(tuple(above))
+            last._recording.pop().__exit__(None, None, None)
+            if last is self:
+                break
+        if top is not self and kind is None:
+            raise OperatorTypeError(
+                "another pipeline was made current in the block of this one, and still was at its "
+                "end: call pop_current, or leave its own block, first",
+                operator="Pipeline",
+                location=user_location(),
+            )
 
     @staticmethod
     def push_current(pipeline: Definition) -> None:

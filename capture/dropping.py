@@ -14,9 +14,10 @@ from gradiva.eager.tolerance import keep_rows
 
 from .graph import Graph, Node
 
-__all__ = ["Made", "deliver", "drop_inside", "drops", "hold", "in_step"]
+__all__ = ["Made", "Rows", "deliver", "drop_inside", "drops", "hold", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
+Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def drop_inside(
@@ -33,16 +34,19 @@ def drop_inside(
     return len(kept)
 
 
-def in_step(values: Values, lost: Mapping[Node, Sequence[int]], size: int) -> int:
+def in_step(
+    values: Values, lost: Mapping[Node, Sequence[int]], size: int
+) -> tuple[int, Rows | None]:
     """What one source has left out leaves the batches of the others: they go together by their
-    place in the batch. Returns how many samples of `size` are left."""
+    place in the batch. Returns how many samples of `size` are left, and which; None for all."""
     gone = sorted({row for rows in lost.values() for row in rows})
-    if gone:
-        for (node, output), batch in values.items():
-            stays = ~np.isin(np.delete(np.arange(size), lost[node]), gone)
-            if not stays.all():
-                values[node, output] = keep_rows(batch, np.flatnonzero(stays))
-    return size - len(gone)
+    if not gone:
+        return size, None
+    for (node, output), batch in values.items():
+        stays = ~np.isin(np.delete(np.arange(size), lost[node]), gone)
+        if not stays.all():
+            values[node, output] = keep_rows(batch, np.flatnonzero(stays))
+    return size - len(gone), np.delete(np.arange(size), gone)
 
 
 def drops(node: Node) -> bool:
@@ -80,14 +84,18 @@ def _before(nodes: Iterable[Node]) -> set[Node]:
 
 
 class Made(tuple[Batch, ...]):
-    """The outputs of one iteration, with the samples that could not be read."""
+    """The outputs of one iteration, with the samples that could not be read.
+
+    rows: the samples that are left, among all that were to be read; None if that is all.
+    """
 
     noted: Sequence[Quarantined]
+    rows: Rows | None
 
     @staticmethod
-    def of(outputs: tuple[Batch, ...], noted: Quarantine) -> Made:
+    def of(outputs: tuple[Batch, ...], noted: Quarantine, rows: Rows | None) -> Made:
         made = Made(outputs)
-        made.noted = noted
+        made.noted, made.rows = noted, rows
         return made
 
 

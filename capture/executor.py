@@ -15,7 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,12 +23,12 @@ import numpy as np
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.quarantine import Quarantine, collecting, collecting_in
+from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
 from .checkpoint import Marks
-from .dropping import Made, deliver, in_step
+from .dropping import Made, Rows, deliver, in_step
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Executor", "Plan"]
 
+_CLOSED = "the pipeline was closed while a batch was awaited"
+
 
 class _Read(NamedTuple):
     """What was read for a batch."""
@@ -47,6 +49,8 @@ class _Read(NamedTuple):
     size: int
     positions: dict[Any, Positions]
     noted: Quarantine
+    rows: Rows | None
+    """Of the samples that are left, among all that were to be read; None if that is all."""
 
 
 class Plan:
@@ -80,6 +84,8 @@ class Plan:
         self.processes = processes
         self._kept: dict[Node, tuple[Batch, ...]] = {}
         """What was read for a batch that will be asked for again, because one source failed."""
+        self._noted: Quarantine | None = None
+        """What was noted meanwhile for that batch."""
         self._wanted = batch_size
         self._turn = 0
         if processes is not None:
@@ -108,28 +114,39 @@ class Plan:
     def read(self, pool: WorkerPool) -> _Read:
         """What the next iteration is made of. Raises as `run` does."""
         values: Values = {}
+        noted, self._noted = self._noted or apart(), None
         try:
-            with collecting() as noted:
-                size = self._read(values, pool)
+            with collecting_in(noted):
+                size, rows = self._read(values, pool)
             positions = self._positions(values, size)
             self.iteration += 1
+        except GradivaError as error:
+            if getattr(error, "again", False):
+                self._noted = noted
+            else:
+                self.iteration += 1  # this batch is lost, the next one is another
+            raise
         finally:
             # A batch that is asked for again leaves the sources where they were.
             self.marks.note(moved=not self._kept)
-        return _Read(values, size, positions, noted)
+        return _Read(values, size, positions, noted, rows)
 
     def compute(self, read: _Read) -> Outputs:
         """The outputs for what was read. Raises GradivaError."""
         recording = trace.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
-            outputs = self.program.run(*read[:3], self.seed, self.pool)
+            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool)
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
-        return Made.of(outputs, read.noted)
+        if rows is None:
+            rows = read.rows
+        elif read.rows is not None:
+            rows = read.rows[rows]
+        return Made.of(outputs, read.noted, rows)
 
-    def _read(self, values: Values, pool: WorkerPool) -> int:
+    def _read(self, values: Values, pool: WorkerPool) -> tuple[int, Rows | None]:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None
@@ -175,7 +192,7 @@ class Plan:
             self._kept = self._kept if getattr(failure, "again", False) else {}
             raise failure
         self._kept = {}
-        return self.batch_size if size is None else in_step(values, lost, size)
+        return (self.batch_size, None) if size is None else in_step(values, lost, size)
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""
@@ -188,7 +205,7 @@ class Plan:
         return found
 
     def reset(self) -> None:
-        self._kept = {}
+        self._kept, self._noted = {}, None
         for source in self.sources.values():
             source.reset()
 
@@ -213,6 +230,8 @@ class Executor:
         self.threaded = threaded
         self.taken = 0
         """Batches that were handed out, errors included."""
+        self.rows: Rows | None = None
+        """Which samples the batch that was handed out last has; None if none was left out."""
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
@@ -225,7 +244,7 @@ class Executor:
         threads = plan.pool.num_threads
         self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
         self._reading = plan.pool
-        self._runners = Runners(self._compute, "runner")
+        self._runners = Runners(_weakly(weakref.WeakMethod(self._compute)), "runner")
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
@@ -246,7 +265,10 @@ class Executor:
             return self._run_here()
         if self._scheduler is None:
             self._scheduler = threading.Thread(
-                target=self._schedule, name="gradiva-scheduler", daemon=True
+                target=_schedule,
+                args=(weakref.ref(self), self._changed),
+                name="gradiva-scheduler",
+                daemon=True,
             )
             self._scheduler.start()
         with self._changed:
@@ -257,8 +279,10 @@ class Executor:
                 threads = (self._scheduler, *self._runners.threads)
                 alive = all(thread.is_alive() for thread in threads)
                 if not self._ready and (self._closed or not alive):
-                    raise OperatorRuntimeError("the pipeline was closed while a batch was awaited")
+                    raise OperatorRuntimeError(_CLOSED)
             item = self._ready.popleft()
+            if self._closed and isinstance(item, StopIteration):
+                raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
             if not self._end_was_met:
                 self.plan.marks.hand_out()
             self._line_up()
@@ -269,13 +293,14 @@ class Executor:
             number = self.taken
             self.taken += not isinstance(item, StopIteration)
         if isinstance(item, BaseException):
-            # Raised once more at each call after the end, until `reset`.
+            # Raised once more at each call after the end, until `reset`; another object, because
+            # an exception grows each time it is raised.
             if isinstance(item, StopIteration):
                 with self._changed:
-                    self._ready.append(item)
-                self._end_was_met = True
+                    self._ready.append(StopIteration(*item.args))
+                    self._end_was_met = True
             raise item
-        return deliver(item, self.plan.quarantine, number)
+        return self._deliver(item, number)
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:
@@ -288,6 +313,8 @@ class Executor:
         try:
             outputs = self.plan.run()
         except StopIteration:
+            if self._closed:
+                raise OperatorRuntimeError(_CLOSED) from None
             self._end_was_met = True
             raise
         except BaseException:
@@ -296,36 +323,39 @@ class Executor:
         finally:
             self.plan.marks.hand_out()
         self.taken += 1
-        return deliver(outputs, self.plan.quarantine, self.taken - 1)
+        return self._deliver(outputs, self.taken - 1)
 
-    def _schedule(self) -> None:
-        """Read for one batch after the other; run the graph too, where there are no runners."""
-        while True:
-            with self._changed:
-                began = time.perf_counter_ns() if self._is_full() else 0
-                queued = len(self._ready) >= self.depth
-                while not self._closed and (self._ended or self._is_full()):
-                    self._changed.wait()
-                if self._closed:
-                    return
-                recording = trace.active
-                if recording is not None and began:
-                    why = "wait: the queue is full" if queued else "wait: runners are at work"
-                    recording.done(self.plan.pool, "wait", why, began)
-                number, self._begun = self._begun, self._begun + 1
-            trace.place.batch = number
-            if trace.active is not None:
-                trace.active.begun(self.plan.pool)
-            try:
-                read = self.plan.read(self._reading)
-            except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
-                self._put(number, error)
-                continue
-            if self._overlaps:
-                self._runners.put(number, read)
-            else:
-                self._compute(number, read)
-            del read
+    def _deliver(self, item: Outputs, number: int) -> Outputs:
+        self.rows = item.rows if isinstance(item, Made) else None
+        return deliver(item, self.plan.quarantine, number)
+
+    def _may_begin(self) -> bool:
+        """Whether there is room for one more batch, and data."""
+        return not self._ended and not self._is_full()
+
+    def _begin(self, waited: int, queued: bool) -> int:
+        """The number of the next batch. Called under the lock; waited: since when, or 0."""
+        recording = trace.active
+        if recording is not None and waited:
+            why = "wait: the queue is full" if queued else "wait: runners are at work"
+            recording.done(self.plan.pool, "wait", why, waited)
+        number, self._begun = self._begun, self._begun + 1
+        return number
+
+    def _make(self, number: int) -> None:
+        """Read for a batch; run the graph too, where there are no runners."""
+        trace.place.batch = number
+        if trace.active is not None:
+            trace.active.begun(self.plan.pool)
+        try:
+            read = self.plan.read(self._reading)
+        except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
+            self._put(number, error)
+            return
+        if self._overlaps:
+            self._runners.put(number, read)
+        else:
+            self._compute(number, read)
 
     def _is_full(self) -> bool:
         """Whether all batches are ready or under way that may be.
@@ -376,19 +406,23 @@ class Executor:
         if end_was_met:
             self._ready.append(StopIteration())
 
-    def reset(self) -> None:
-        """Start again, if the user has met the end of the data; else without effect."""
+    def reset(self) -> bool:
+        """Start again, if the user has met the end of the data; else without effect. Returns
+        whether it had been met."""
         with self._changed:
             if not self._end_was_met:
-                return
+                return False
             self._ready.clear()
             self.plan.reset()
             self.plan.marks.again()
             self._ended = self._end_was_met = False
             self._changed.notify_all()
+            return True
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop the scheduler and the workers. A callback that never returns is left behind."""
+        if self._process != os.getpid():
+            return  # its threads are not here, and its locks may be held by them for ever
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -402,6 +436,39 @@ class Executor:
         self._early.clear()
         for pool in (self.plan.pool, self._reading):
             pool.close()
+
+
+def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) -> None:
+    """The scheduler thread: makes one batch after the other. While it waits it does not keep the
+    executor: a source may hold the pipeline, which then goes when nobody else holds it."""
+    while True:
+        waited, queued = 0, False
+        with changed:
+            while True:
+                executor = reference()
+                if executor is None or executor._closed:
+                    return
+                if executor._may_begin():
+                    break
+                if not waited and executor._is_full():
+                    waited = time.perf_counter_ns()
+                    queued = len(executor._ready) >= executor.depth
+                del executor
+                changed.wait()
+            number = executor._begin(waited, queued)
+        executor._make(number)
+        del executor
+
+
+def _weakly(method: weakref.WeakMethod[Any]) -> Callable[..., None]:
+    """A function that calls the method for as long as there is its object."""
+
+    def call(*arguments: Any) -> None:
+        bound = method()
+        if bound is not None:
+            bound(*arguments)
+
+    return call
 
 
 _executors: weakref.WeakSet[Executor] = weakref.WeakSet()

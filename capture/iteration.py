@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import (
+    GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
@@ -19,6 +20,7 @@ from gradiva.eager.errors import (
 from .epochs import Epochs, Shards
 from .pipeline import Pipeline
 from .run_apis import PipelineAPIType
+from .running import Outputs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -98,7 +100,10 @@ class PipelineIterator:
             elif size > 0:
                 self._batches = self._count(size, size)
         self._epoch = self._done = 0
+        self._waiting: list[Outputs] = []
+        """Batches of this turn that were made before one was to be asked for again."""
         self._ended = False
+        self._go_on()
         self._first: list[dict[Any, Any]] | None = None
         if prepare_first_batch and self._batches != 0:
             try:
@@ -170,33 +175,62 @@ class PipelineIterator:
     def _next(self) -> list[dict[Any, Any]]:
         if self._ended or self._over():
             self._end()
-        outputs = []
-        for pipe in self._pipes:
-            try:
-                outputs.append(pipe._run_for(PipelineAPIType.ITERATOR))
-            except StopIteration:
-                self._end()
+        outputs = self._waiting
+        try:
+            for pipe in self._pipes[len(outputs) :]:
+                most = self._last_size(len(outputs))
+                outputs.append(pipe._run_for(PipelineAPIType.ITERATOR, most))
+        except StopIteration:
+            outputs.clear()
+            self._end()
+        except GradivaError as error:
+            if not getattr(error, "again", False):
+                # It is one of the epoch's batches, though a lost one.
+                outputs.clear()
+                self._done += 1
+            raise
+        self._waiting = []
         self._done += 1
         return [
             {
-                name: self._convert(name, batch if cut is None else batch.select(range(cut)))
+                name: self._convert(name, batch)
                 for name, batch in zip(self._names, batches, strict=True)
             }
-            for batches, cut in zip(outputs, map(self._last_size, range(len(outputs))), strict=True)
+            for batches in outputs
         ]
 
     def _over(self) -> bool:
         """Whether the epoch has no further batch."""
-        if self._batches is None:
-            return False
-        most = self._batches
+        return self._batches is not None and self._done >= self._most()
+
+    def _most(self) -> int:
+        """Batches in this epoch, where the length is known."""
+        assert self._batches is not None
         if self._policy is LastBatchPolicy.PARTIAL and self._shards:
-            most = min(most, max(shards.length(self._epoch) for shards in self._shards))
-        return self._done >= most
+            return min(self._batches, max(shards.length(self._epoch) for shards in self._shards))
+        return self._batches
+
+    def _go_on(self) -> None:
+        """Go to the place in the epoch from which pipelines made of checkpoints go on."""
+        before = {pipe._begun_at() for pipe in self._pipes}
+        if len(before) > 1:
+            with blaming(type(self).__name__):
+                raise OperatorValueError(
+                    "the pipelines go on from checkpoints after different numbers of batches",
+                    argument="pipelines",
+                    expected="checkpoints that were made together",
+                    got=", ".join(map(str, sorted(before))),
+                )
+        self._done = before.pop()
+        while self._batches and self._over():
+            self._done -= self._most()
+            self._epoch += 1
 
     def _last_size(self, number: int) -> int | None:
         """To how many samples the last batch of a pipeline must be cut; None: not at all."""
-        if self._policy is not LastBatchPolicy.PARTIAL or self._done != self._batches:
+        if self._policy is not LastBatchPolicy.PARTIAL or self._batches is None:
+            return None
+        if self._done + 1 != self._batches:
             return None
         before = (self._batches - 1) * self.batch_size
         if self._shards:

@@ -88,12 +88,25 @@ class Program:
         pool: WorkerPool,
         keys: Keys = (),
     ) -> Outputs:
+        """The outputs of `run_step`."""
+        return self.run_step(values, size, positions, seed, pool, keys)[0]
+
+    def run_step(
+        self,
+        values: Values,
+        size: int,
+        positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: Keys = (),
+    ) -> tuple[Outputs, Positions | None]:
         """The outputs for these values of sources and parameters, which are used up.
 
         positions: of the samples in each source, and under None those that count where no source
         is named. seed: of random keys that have none. keys: of random calls, and the positions
         of their samples, where the graph only says which of these it is. Where a node leaves out
-        samples, they leave all values, and the outputs are smaller.
+        samples, they leave all values, and the outputs are smaller; then also the numbers of the
+        samples that are left.
         """
         recording, began = trace.active, 0
         turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes))
@@ -118,7 +131,8 @@ class Program:
                 values[node, output] = batch
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
-        return tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+        outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+        return outputs, turn.selection.left
 
     def _call(self, node: Node, turn: _Turn) -> Outputs:
         scope = self._scopes.get(node)

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradiva.eager.affinity import thread_cpus
 from gradiva.eager.device import Device, require_cpu
 from gradiva.eager.errors import OperatorRuntimeError, blaming
@@ -49,7 +51,8 @@ class Running(Definition):
         if self._options.checkpoint is not None:
             with blaming("Pipeline"):
                 self._restored = read_checkpoint(self._options.checkpoint)
-        self._build_lock = threading.Lock()
+        self._build_lock = threading.RLock()
+        self._building = False
         self._apis = ApiCheck()
         self._scheduled = 0
         """Batches that were scheduled and not yet shared."""
@@ -69,29 +72,46 @@ class Running(Definition):
         with self._build_lock:
             if self._executor is not None:
                 return
-            if define_graph is not None:
-                self._require_undefined()
-                self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
-            batch_size = self.batch_size
-            recorded = self._recorded()
-            check_types(
-                self._declared(), [edge.node.type[edge.output] for edge in recorded.outputs]
-            )
-            restored, seed = self._restored, self.seed
-            if restored is not None:
-                with blaming("Pipeline"):
-                    restored.check(recorded, batch_size, seed)
-                seed = restored.seed
-            graph = optimise(recorded)
-            plan = self._plan(graph, get_default_rng().seed if seed is None else seed)
+            if self._building:
+                with blaming("Pipeline.build"):
+                    raise OperatorRuntimeError(
+                        "the pipeline is being built: there is no data, and nothing to be known "
+                        "about it, until its graph is defined"
+                    )
+            self._building = True
+            try:
+                self._build(define_graph)
+            except BaseException:
+                # Nobody will use what was started, and `build` may be called again.
+                if self._processes is not None:
+                    self._processes.close()
+                    self._processes = None
+                raise
+            finally:
+                self._building = False
+
+    def _build(self, define_graph: Any) -> None:
+        if define_graph is not None:
+            self._require_undefined()
+            self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
+        batch_size = self.batch_size
+        recorded = self._recorded()
+        check_types(self._declared(), [edge.node.type[edge.output] for edge in recorded.outputs])
+        restored, seed = self._restored, self.seed
+        if restored is not None:
             with blaming("Pipeline"):
-                ended = restored.put_into(plan) if restored is not None else False
-            if self._options.enable_checkpointing:
-                plan.marks.begin()
-            threaded = self.exec_async and self.exec_pipelined
-            self._executor = Executor(plan, self.cpu_queue_size, threaded)
-            self._executor.begin_at(ended)
-            self._graph = graph
+                restored.check(recorded, batch_size, seed)
+            seed = restored.seed
+        graph = optimise(recorded)
+        plan = self._plan(graph, get_default_rng().seed if seed is None else seed)
+        with blaming("Pipeline"):
+            ended = restored.put_into(plan) if restored is not None else False
+        if self._options.enable_checkpointing:
+            plan.marks.begin()
+        threaded = self.exec_async and self.exec_pipelined
+        self._executor = Executor(plan, self.cpu_queue_size, threaded)
+        self._executor.begin_at(ended)
+        self._graph = graph
 
     def _plan(self, graph: Graph, seed: int) -> Plan:
         """The sources opened, and the threads and memory that the options ask for."""
@@ -142,12 +162,23 @@ class Running(Definition):
         self._in_use = outputs if settings.poison else ()
         return outputs
 
-    def _run_for(self, kind: PipelineAPIType) -> Outputs:
-        """The next batch, for an iterator."""
+    def _run_for(self, kind: PipelineAPIType, most: int | None = None) -> Outputs:
+        """The next batch, for an iterator; most: of the first so many of its samples, of which
+        some may have been left out."""
         executor = self._built()
         self._apis.use(kind)
         self._prepare()
-        return self._take(executor)
+        outputs = self._take(executor)
+        if most is None:
+            return outputs
+        rows = np.arange(len(outputs[0])) if executor.rows is None else executor.rows
+        kept = np.flatnonzero(rows < most).tolist()
+        return tuple(TensorListCPU.of(batch.select(kept)) for batch in outputs)
+
+    def _begun_at(self) -> int:
+        """How many batches were made before the checkpoint that this pipeline goes on from."""
+        executor = self._built()
+        return 0 if self._restored is None or executor.started else executor.plan.iteration
 
     def _follow(self, epochs: Epochs) -> None:
         """Let batches end with the epochs of a reader."""
@@ -289,10 +320,11 @@ class Running(Definition):
 
     def reset(self) -> None:
         """Go to the start of the data again, after its end was reached."""
-        self._setup_ended = False
-        self._set_up = self._taken = self._scheduled = 0
-        if self._executor is not None:
-            self._executor.reset()
+        if self._executor is None:
+            return
+        if self._executor.reset() or (self._setup_ended and self._taken >= self._set_up):
+            self._setup_ended = False
+            self._set_up = self._taken = self._scheduled = 0
 
     def empty(self) -> bool:
         """Whether no batch is scheduled, or ready and not yet handed out."""

@@ -23,6 +23,7 @@ from .errors import user_location
 __all__ = [
     "Quarantine",
     "Quarantined",
+    "apart",
     "collecting",
     "collecting_in",
     "place_of",
@@ -169,12 +170,17 @@ def record(entries: Iterable[Quarantined]) -> None:
     quarantine().record(entries)
 
 
+def apart() -> Quarantine:
+    """An empty list for `collecting_in`, that is told to nobody."""
+    return Quarantine(most=1 << 60, warns=False)
+
+
 @contextmanager
 def collecting() -> Iterator[Quarantine]:
     """Collect what is recorded in the block apart, for the one who hands the batch out."""
-    apart = Quarantine(most=1 << 60, warns=False)
-    with collecting_in(apart):
-        yield apart
+    collector = apart()
+    with collecting_in(collector):
+        yield collector
 
 
 @contextmanager

@@ -81,7 +81,8 @@ class WorkerPool:
         self.cpus = cpus
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        # A pool may be closed by the garbage collector, in a thread that is starting it.
+        self._lock = threading.RLock()
         self._closed = False
         self.cancelled = False
         """Set from any thread to make running and later calls return early, work undone."""
@@ -226,7 +227,7 @@ def _forget_after_fork() -> None:
     for pool in list(_pools):
         pool._threads = []
         pool._jobs = queue.SimpleQueue()
-        pool._lock = threading.Lock()
+        pool._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -94,7 +94,8 @@ NAMESPACES = {
 OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
     "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.noise",
-    "fn.random", "fn.readers", "fn.reductions", "fn.segmentation", "fn.transforms", "math", "ops", "ops.decoders", "ops.experimental",
+    "fn.random", "fn.readers", "fn.reductions", "fn.segmentation", "fn.transforms", "math",
+    "ops", "ops.decoders", "ops.experimental",
     "ops.io.file", "ops.noise", "ops.random", "ops.readers", "ops.reductions",
     "ops.segmentation", "ops.transforms", "pipeline",
     "pipeline.experimental", "plugin.numba", "plugin.numba.experimental", "plugin.numba.fn",

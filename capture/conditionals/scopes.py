@@ -106,6 +106,11 @@ class Selection:
         self._chosen: dict[Scope, Rows] = {}
         self._rows: dict[Scope, Rows] = {}
 
+    @property
+    def left(self) -> Rows | None:
+        """The samples of the batch as it was read that are left; None for all."""
+        return self._left
+
     def mask(self, predicate: Edge, values: Any) -> Mask:
         """Whether the predicate is true, for each sample of its scope."""
         key = (predicate.node, predicate.output)

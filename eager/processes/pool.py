@@ -114,9 +114,11 @@ class ProcessPool(Dispatcher):
 
     def close(self) -> None:
         """End the workers, and let go of the memory. Whoever waits gets an error."""
-        if self._closed or self._process != os.getpid():
+        if self._process != os.getpid():
             return
         with self._changed:
+            if self._closed:
+                return  # also where another thread is at it
             self._closed = True
             self._changed.notify_all()
         self._poke()

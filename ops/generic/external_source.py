@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from gradiva.eager.arguments import Strings
-from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.batch import Batch
 from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.errors import (
     GradivaError,
@@ -22,7 +22,7 @@ from gradiva.eager.threads import WorkerPool
 from .fed import Fed
 from .feed import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 from .feed_state import feed_state, restore_feed
-from .received import Receiver, declared_types, one_size
+from .received import Receiver, declared_types, one_size, restored, stored
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -230,10 +230,7 @@ class ExternalFeed(Source):
         }
         if self._arguments["repeat_last"] and self._last is not None:
             # It may be asked for again, and the source cannot be asked for it.
-            state["last"] = [
-                [[batch.array(index) for index in range(len(batch))], batch.layout]
-                for batch in self._last
-            ]
+            state["last"] = stored(self._last)
         return state
 
     def _feed_state(self) -> Any:
@@ -257,9 +254,7 @@ class ExternalFeed(Source):
         try:
             place = [int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
             fixed = self._receiver.read_state(state["fixed"])
-            last = tuple(
-                as_batch(arrays, layout=layout) for arrays, layout in state.get("last", ())
-            )
+            last = restored(state.get("last", ()), place[-1])
             feed, calls = state["feed"], [int(number) for number in state["calls"]]
             if min([*place, *calls]) < 0 or len(last) not in (0, self._count):
                 raise ValueError(f"it has {len(last)} outputs, and stands at {place}")
@@ -269,7 +264,4 @@ class ExternalFeed(Source):
         self._calls = calls or [0]
         self._epoch, self._iteration, self._in_epoch, self._position = place
         self._receiver.fixed = fixed
-        for batch in last:
-            first = self._position - len(batch)
-            batch.provenance = Provenance(np.arange(first, self._position, dtype=np.int64))
         self._last = last or None

@@ -14,9 +14,15 @@ from gradiva.eager.provenance import Provenance
 from gradiva.eager.source import Source
 from gradiva.eager.threads import WorkerPool
 
-from .received import Receiver, one_size
+from .received import Receiver, one_size, restored, stored
 
 __all__ = ["Fed"]
+
+
+class StarvedError(OperatorRuntimeError):
+    """Nothing was fed. What the other sources have for this batch waits for it."""
+
+    again = True
 
 
 class Fed(Source):
@@ -77,7 +83,7 @@ class Fed(Source):
     def _starved(self) -> OperatorRuntimeError:
         missing = [index for index, queue in enumerate(self._queues) if not queue]
         of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
-        return OperatorRuntimeError(
+        return StarvedError(
             f"there is no data for this batch{of}: call feed_input before each run, give the data "
             "to run by name, or use blocking=True to wait for a thread that feeds"
         )
@@ -94,11 +100,17 @@ class Fed(Source):
             self._changed.notify_all()
 
     def get_state(self) -> dict[str, Any]:
-        return {"position": self._position, "fixed": self._receiver.get_state()}
+        state = {"position": self._position, "fixed": self._receiver.get_state()}
+        if self._repeat_last and self._last is not None:
+            state["last"] = stored(self._last)
+        return state
 
     def set_state(self, state: dict[str, Any]) -> None:
         try:
             position, fixed = int(state["position"]), self._receiver.read_state(state["fixed"])
+            last = restored(state.get("last", ()), position)
+            if len(last) not in (0, len(self._queues)):
+                raise ValueError(f"it has {len(last)} outputs")
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise OperatorValueError(f"this is not the state of a source: {error}") from None
-        self._position, self._receiver.fixed = position, fixed
+        self._position, self._receiver.fixed, self._last = position, fixed, last or None

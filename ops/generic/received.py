@@ -9,10 +9,11 @@ import numpy as np
 from gradiva.eager.batch import Batch, as_batch
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.provenance import Provenance
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.value import SampleType
 
-__all__ = ["Receiver", "declared_types", "one_size"]
+__all__ = ["Receiver", "declared_types", "one_size", "restored", "stored"]
 
 
 class Receiver:
@@ -80,6 +81,22 @@ class Receiver:
                 )
         if len(made):
             self.fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
+
+
+def stored(batches: tuple[Batch, ...]) -> list[Any]:
+    """Batches as plain data, for a checkpoint."""
+    return [
+        [[batch.array(index) for index in range(len(batch))], batch.layout] for batch in batches
+    ]
+
+
+def restored(data: Any, end: int) -> tuple[Batch, ...]:
+    """What `stored` told; its samples are those before position `end`. Raises TypeError,
+    ValueError."""
+    batches = tuple(as_batch(arrays, layout=layout) for arrays, layout in data)
+    for batch in batches:
+        batch.provenance = Provenance(np.arange(end - len(batch), end, dtype=np.int64))
+    return batches
 
 
 def one_size(batches: tuple[Batch, ...], most: int) -> int:
