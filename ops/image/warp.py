@@ -219,7 +219,8 @@ def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
     value = call["fill_value"]
     single = np.array([0.0 if value is None else value]).astype(np.float32)
     fill = convert_array(single, target.data.dtype)[0]
-    soft_fill = convert_array(single, source.data.dtype).astype(np.float32)[0]
+    both = convert_array(convert_array(single, target.data.dtype), source.data.dtype)
+    soft_fill = both.astype(np.float32)[0]
     call.for_samples(
         warp_volumes if "D" in layout else warp_planes, source.data, source.geometry.offsets,
         target.data, target.geometry.offsets, np.ascontiguousarray(shapes), sizes, matrices,
