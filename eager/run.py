@@ -44,6 +44,7 @@ class Call:
 
     __slots__ = (
         "_given",
+        "edges",
         "failures",
         "geometries",
         "inputs",
@@ -78,6 +79,8 @@ class Call:
         self.notes: dict[str, Any] = {}
         self.failures: dict[int, GradivaError] | None = None
         """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
+        self.edges: frozenset[str] = frozenset()
+        """The arguments that were given per sample, not as one value for all."""
 
     def fail(self, error: SampleDataError) -> None:
         """A sample cannot be read: note it down, or raise."""
@@ -189,6 +192,9 @@ def prepare(
     call = Call(operator, inputs, rows, size, pool)
     call.types = types if isinstance(types, tuple) else (types,)
     call.key, call.positions = key, positions
+    call.edges = frozenset(
+        name for name, value in given.items() if isinstance(value, Batch | np.ndarray)
+    )
     call.failures = {} if forgiving else None
     assert operator.shape_rule is not None
     shapes = operator.shape_rule(call)

@@ -105,7 +105,7 @@ def _canvas(
 def _shapes(call: Call) -> NDArray[np.int64]:
     extents = extents_of(call)
     axis = _axis(call, extents.shape[1])
-    sizes = out_sizes(call, extents)
+    sizes = out_sizes(call, extents, cut=True)
     if sizes is None:
         sizes = extents if call["keep_size"] else _canvas(extents, call["angle"], axis)
     require_pixels(call, sizes, call["fill_value"] is not None)

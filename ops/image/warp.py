@@ -75,8 +75,14 @@ def _first_axis(layout: str) -> int:
     return 1 if layout.startswith("F") else 0
 
 
-def out_sizes(call: Call, extents: Int64s, repeat: bool = False) -> Int64s | None:
-    """`size`, rounded, (N, axes); None if it was not given. repeat: one number serves all axes."""
+def out_sizes(
+    call: Call, extents: Int64s, *, repeat: bool = False, cut: bool = False
+) -> Int64s | None:
+    """`size` in whole pixels, (N, axes); None if it was not given.
+
+    repeat: one number serves all axes. cut: fractions of sizes given per sample are cut off, as in
+    the reference, which rounds those given for all samples.
+    """
     rows = call["size"]
     if rows is None or rows.shape[1] == 0:
         return None
@@ -89,16 +95,20 @@ def out_sizes(call: Call, extents: Int64s, repeat: bool = False) -> Int64s | Non
             expected=f"{axes} numbers, channels not counted",
             got=str(rows.shape[1]),
         )
-    bad = ~((rows > 0) & (rows <= _LARGEST)).all(axis=1)
+    cut = cut and "size" in call.edges
+    bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
         raise OperatorValueError(
             argument="size",
-            expected=f"numbers of pixels from 1 to {_LARGEST}",
+            expected=f"numbers of pixels from {0 if cut else 1} to {_LARGEST}",
             got=str(rows[sample].tolist()),
             sample=sample,
         )
     wide = rows.astype(np.float64)
+    if cut:
+        whole: Int64s = wide.astype(np.int64)
+        return whole
     # Less than half a pixel is one pixel, as in the reference.
     rounded: Int64s = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
     return rounded
@@ -219,7 +229,9 @@ def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
     value = call["fill_value"]
     single = np.array([0.0 if value is None else value]).astype(np.float32)
     fill = convert_array(single, target.data.dtype)[0]
-    soft_fill = convert_array(single, source.data.dtype).astype(np.float32)[0]
+    # Both conversions, in this order, as in the reference.
+    both = convert_array(convert_array(single, target.data.dtype), source.data.dtype)
+    soft_fill = both.astype(np.float32)[0]
     call.for_samples(
         warp_volumes if "D" in layout else warp_planes, source.data, source.geometry.offsets,
         target.data, target.geometry.offsets, np.ascontiguousarray(shapes), sizes, matrices,

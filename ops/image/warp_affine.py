@@ -58,9 +58,9 @@ def warp_affine(
         differ per sample. They take (x, y) or (x, y, z) of the output, in pixels from the corner of
         the first one, to the place in the input; with `inverse_map` False, from input to output.
     size: (h, w) or (d, h, w) of the output in pixels, rounded half up, at least 1; the input's by
-        default. May differ per sample.
+        default. May differ per sample; then fractions are cut off, and 0 is allowed.
     fill_value: what there is outside of the input, for all channels; without it, the nearest pixel.
-        Linear interpolation mixes it in after it was converted to the input's dtype.
+        Converted to the output's dtype; for linear interpolation then to the input's, and mixed in.
     interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that place.
     dtype: of the output, one of those above; the input's by default. Rounded half away from zero,
         saturated.
@@ -80,7 +80,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     axes = extents.shape[1]
     matrices, call.notes["places"] = warp_matrices(call, axes, axes + 1)
     call.notes["matrices"] = matrices if call["inverse_map"] else inverse(matrices)
-    given = out_sizes(call, extents)
+    given = out_sizes(call, extents, cut=True)
     sizes = extents if given is None else given
     require_pixels(call, sizes, call["fill_value"] is not None)
     return out_shapes(call, sizes)
@@ -119,7 +119,7 @@ def _cases() -> list[Case]:
         Case("input", (images, maps), {"size": (5, 7), "fill_value": 3}),
         Case("nearest", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "interp_type": 0}),
         Case("to float", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "dtype": float32}),
-        Case("sizes", (images,), {**shift, "size": [[2, 3], [4, 1], [9, 9]]}),
+        Case("sizes", (images,), {**shift, "size": [[2.9, 3], [4, 1.5], [9, 9]]}),
         Case("volumes", (volumes,), {"matrix": turns, "interp_type": 0}, turned),
         Case("linear volumes", (volumes,), {"matrix": turns}, turned),
         Case("sequence", (frames,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2)}),

@@ -184,13 +184,15 @@ def _cpu(call: Call) -> None:
                 count = plane.shape[2] if plane.ndim == 3 else 1
                 for first in range(0, count, 4):
                     part = plane if count <= 4 else plane[:, :, first : first + 4]
+                    where = result if count <= 4 else result[:, :, first : first + 4]
                     made = cv2.warpPerspective(
                         np.ascontiguousarray(part), matrix.astype(np.float64), size[::-1],
-                        flags=flags, borderMode=border,
+                        dst=where if count <= 4 else None, flags=flags, borderMode=border,
                         borderValue=tuple(values[first : first + 4].tolist()),
                     )  # fmt: skip
-                    where = result if count <= 4 else result[:, :, first : first + 4]
-                    where[...] = made.reshape(where.shape)
+                    # OpenCV writes into what it was given, if that fits.
+                    if not np.may_share_memory(made, where):
+                        where[...] = made.reshape(where.shape)
 
     call.each_sample(warp, target.geometry.volumes.tolist())
 

@@ -35,6 +35,9 @@ OPTIONS: dict[str, Any] = {
 RANDOM_SHAPES = ("decoders.image_random_crop",)
 """Operators whose outputs are of random shapes."""
 
+ON_GPU = ("jitter",)
+"""Operators that the reference has on the GPU alone: here it can neither store nor load them."""
+
 
 def in_format(operator: OperatorBase) -> bool:
     """Whether the file format has a place for an operator that users call."""
@@ -200,6 +203,8 @@ def test_case(operator: OperatorBase, case: Case) -> None:
     stored = Stored(operator, case)
     ours = stored.pipe.run()
     _same(stored.by_us(stored.data), ours)
+    if operator.name in ON_GPU:
+        return
     _same(stored.by_us(stored.theirs(operator, case)), ours)
     if not (case.oracle or case.name == _first(operator)):
         dali.Pipeline.deserialize(stored.data)

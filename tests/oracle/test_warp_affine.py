@@ -113,8 +113,13 @@ def test_sizes(size: tuple[float, ...]) -> None:
 
 
 def test_sizes_per_sample() -> None:
+    """Fractions are cut off, down to no pixel."""
     sizes = np.random.default_rng(5).uniform(1, 50, (6, 2)).astype(np.float32)
+    sizes[0] = 2.99999, 0.9
     check("warp_affine", pictures(), matrix=MAPS[1], size=sizes)
+    check("rotate", pictures(), angle=20.0, size=sizes)
+    with pytest.raises(OperatorValueError, match="sample 0"):
+        gradiva.warp_affine(pictures(), matrix=MAPS[1], size=-sizes)
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
