@@ -79,8 +79,8 @@ def _user_places(trace: TracebackType | None, shell: Any) -> Iterator[tuple[Code
 
 def _where(code: CodeType, line: int) -> str:
     place = code.co_filename
-    compiler = getattr(_shell(), "compile", None)
-    named = compiler.format_code_name(place) if hasattr(compiler, "format_code_name") else None
+    name_of = getattr(getattr(_shell(), "compile", None), "format_code_name", None)
+    named = name_of(place) if name_of is not None else None
     if named is not None:
         place = " ".join(named)
     inside = "" if code.co_name.startswith("<") else f", in {code.co_name}"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["Signatures", "extended", "named", "spread"]
+__all__ = ["Signatures", "described", "extended", "named", "spread"]
 
 
 class _Written(str):
@@ -58,6 +58,18 @@ def named(common: Iterable[str], taken: Iterable[str] = ()) -> list[inspect.Para
         for name, kind in _COMMON.items()
         if name in present
     ]
+
+
+def described(
+    bind: Callable[[tuple[Any, ...], dict[str, Any]], Any], signature: inspect.Signature
+) -> Callable[..., Any]:
+    """A function with this signature that binds a call."""
+
+    def call(*inputs: Any, **keywords: Any) -> Any:
+        return bind(inputs, keywords)
+
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    return call
 
 
 def extended(

@@ -161,7 +161,12 @@ def class_of(
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     )
     own = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value.default)
+        inspect.Parameter(
+            key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=value.default,
+            annotation=found.__signature__.parameters[key].annotation,
+        )
         for key, value in sorted(found.arguments.items())
     ]
     fields = {

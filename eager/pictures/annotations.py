@@ -74,10 +74,10 @@ def labels_of(
     """
     if labels is None:
         return None
-    if single and (isinstance(labels, str | bytes) or np.ndim(labels) == 0):
-        labels = [labels]
-    elif single and boxes is not None and len(labels) == len(boxes[0]) != 1:
-        labels = [labels]
+    if single:
+        several = boxes is not None and len(boxes[0]) > 1
+        if _scalar(labels) or (several and len(labels) == len(boxes[0] if boxes else ())):
+            labels = [labels]
     found: list[tuple[str, list[str]]] = []
     for index, given in enumerate(_entries("labels", labels, count, False)):
         amount = len(boxes[index]) if boxes is not None else 0
@@ -100,12 +100,18 @@ def labels_of(
     return found
 
 
+def _scalar(value: Any) -> bool:
+    """Whether it is one text or one number, and not a list of some kind."""
+    plain = isinstance(value, str | bytes | int | float | os.PathLike)
+    return plain or (not isinstance(value, list | tuple | dict) and getattr(value, "ndim", 1) == 0)
+
+
 def _entries(argument: str, given: Any, count: int, single: bool) -> list[Any]:
     """One entry per sample."""
     if single:
         own = isinstance(given, list | tuple) and len(given) == 1
-        return list(given) if own and np.ndim(given[0]) else [given]
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return list(given) if own and not _scalar(given[0]) else [given]
+    if _scalar(given) or isinstance(given, dict) or not isinstance(given, Iterable):
         raise OperatorTypeError(
             argument=argument, expected="one entry per sample", got=describe(given)
         )
@@ -141,38 +147,38 @@ def _numbers(argument: str, given: Any, index: int) -> Array:
 
 
 def _texts(given: Any, index: int) -> str | list[str]:
-    if isinstance(given, str):
-        return given
-    if isinstance(given, os.PathLike):
-        return os.path.basename(given)
-    if isinstance(given, bytes):
-        return given.decode("utf-8", "replace")
-    if isinstance(given, list | tuple) and all(isinstance(text, str) for text in given):
-        return list(given)
-    array = np.asarray(given) if isinstance(given, list) else _label_array(given, index)
+    """One text for a sample, or several."""
+    if isinstance(given, str | bytes | os.PathLike):
+        return _text(given)
+    if isinstance(given, list | tuple):
+        if all(_scalar(item) for item in given):
+            return [_text(item) for item in given]
+        raise _no_label(describe(given), index)
+    try:
+        array = given if isinstance(given, np.ndarray) else to_array(given)
+    except GradivaError:
+        raise _no_label(describe(given), index) from None
     if array.dtype == np.uint8 and array.ndim == 1 and array.size > 1:
         text = array.tobytes().decode("utf-8", "replace")
         if text.isprintable():  # from get_property
             return text
     if array.ndim > 1:
-        raise OperatorValueError(
-            argument="labels",
-            expected="a text, a number or a list of them",
-            got=f"shape {array.shape}",
-            sample=index,
-        )
-    texts = [f"{value:.4g}" if isinstance(value, float) else str(value)
-             for value in array.reshape(-1).tolist()]  # fmt: skip
+        raise _no_label(f"shape {array.shape}", index)
+    texts = [_text(value) for value in array.reshape(-1).tolist()]
     return texts if array.ndim else texts[0]
 
 
-def _label_array(given: Any, index: int) -> Array:
-    try:
-        return np.asarray(given) if isinstance(given, np.ndarray) else to_array(given)
-    except GradivaError:
-        raise OperatorTypeError(
-            argument="labels",
-            expected="a text, a number or a list of them",
-            got=describe(given),
-            sample=index,
-        ) from None
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, os.PathLike):
+        return os.path.basename(os.fspath(value))
+    if not isinstance(value, str) and hasattr(value, "item"):
+        value = value.item()
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _no_label(got: str, index: int) -> GradivaError:
+    return OperatorValueError(
+        argument="labels", expected="a text, a number or a list of them", got=got, sample=index
+    )

@@ -168,17 +168,35 @@ class Figure:
 
 
 def _lines(cell: Cell, size: int) -> list[str]:
-    """The caption, cut to the width of the cell."""
+    """The caption, broken and cut to the width of the cell."""
     width = size if cell.pixels is None else max(size, cell.pixels.shape[1])
-    return [_cut(line, width) for line in cell.caption if line]
+    return [part for line in cell.caption if line for part in _broken(line, width)]
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """At most three lines."""
+    letters = font()
+    lines = [""]
+    for word in _known(text).split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if not lines[-1] or len(lines) == 3 or letters.getlength(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [_cut(line, width) for line in lines]
+
+
+def _known(text: str) -> str:
+    """The font has no other letters than these."""
+    return text.encode("latin-1", "replace").decode("latin-1")
 
 
 def _cut(text: str, width: int) -> str:
-    # The font has no letters but these.
-    text = text.encode("latin-1", "replace").decode("latin-1")
+    text = _known(text)
     letters = font()
     if letters.getlength(text) <= width:
         return text
+    text = text[:width]
     while text and letters.getlength(text + "...") > width:
         text = text[:-1]
     return text + "..."
