@@ -116,7 +116,8 @@ class OperatorBase:
         self.__wrapped__ = function
         self.__signature__ = spread(function, self.common)
         # For those who inspect it. Python itself calls the class's.
-        vars(self)["__call__"] = described(self.bind, self.__signature__)
+        if callable(self):
+            vars(self)["__call__"] = described(self.bind, self.__signature__)
         operators[name] = self
 
     def shapes(self, rule: F) -> F:

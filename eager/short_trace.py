@@ -14,7 +14,7 @@ from typing import Any
 
 __all__ = ["short_trace"]
 
-_OURS = ("gradiva.", "IPython.", "tqdm.", "concurrent.futures.")
+_OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
 _MOST_CALLERS = 6
 
@@ -26,7 +26,7 @@ def short_trace(error: Any) -> list[str]:
     if tracer is not None and tracer.mode not in ("Context", "Plain", "Minimal"):
         lines: list[str] = tracer.structured_traceback(type(error), error, error.__traceback__)
         return lines
-    places = list(_user_places(error.__traceback__, shell))
+    places = list(_user_places(error.__traceback__))
     top = error.location
     lines = []
     if top is not None:
@@ -44,7 +44,7 @@ def short_trace(error: Any) -> list[str]:
         lines.append(f"called from {_where(code, line)}: {_text(code, line).strip()}")
     if len(callers) > _MOST_CALLERS:
         lines.append(f"... and {len(callers) - _MOST_CALLERS} more calls")
-    return lines + _cause(error, shell)
+    return lines + _cause(error)
 
 
 def _message(error: Any) -> str:
@@ -53,26 +53,25 @@ def _message(error: Any) -> str:
     return text.removesuffix(f"\n  at {error.location}")
 
 
-def _cause(error: Any, shell: Any) -> list[str]:
+def _cause(error: Any) -> list[str]:
     """What the user's own code raised inside an operator."""
     cause = error.__cause__
     if cause is None:
         return []
     lines = ["", f"caused by {type(cause).__name__}: {cause}"]
-    places = list(_user_places(cause.__traceback__, shell))
+    places = list(_user_places(cause.__traceback__))
     if places:
         lines += [_where(*places[-1]), *_source(*places[-1])]
     return lines
 
 
-def _user_places(trace: TracebackType | None, shell: Any) -> Iterator[tuple[CodeType, int]]:
+def _user_places(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
     """Where the user's code stands in a traceback, the outermost first."""
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
         code = trace.tb_frame.f_code
         ours = module in _OURS_WHOLE or module.startswith(_OURS)
-        # The frame in which IPython runs a cell.
-        if not ours and not (shell is not None and code.co_name == "run_code"):
+        if not ours:
             yield code, trace.tb_lineno
         trace = trace.tb_next
 

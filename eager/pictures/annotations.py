@@ -75,8 +75,8 @@ def labels_of(
     if labels is None:
         return None
     if single:
-        several = boxes is not None and len(boxes[0]) > 1
-        if _scalar(labels) or (several and len(labels) == len(boxes[0] if boxes else ())):
+        amount = len(boxes[0]) if boxes else 0
+        if _scalar(labels) or (amount > 1 and hasattr(labels, "__len__") and len(labels) == amount):
             labels = [labels]
     found: list[tuple[str, list[str]]] = []
     for index, given in enumerate(_entries("labels", labels, count, False)):
@@ -172,7 +172,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, os.PathLike):
-        return os.path.basename(os.fspath(value))
+        return str(os.path.basename(os.fspath(value)))
     if not isinstance(value, str) and hasattr(value, "item"):
         value = value.item()
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -62,7 +62,8 @@ def draw_boxes(pixels: Array, boxes: Array, texts: Sequence[str]) -> Array:
             continue
         ink = colour(number + 1)
         edges = np.clip(box, -1, 2) * [width, height, width, height]
-        left, top, right, bottom = edges.round().astype(int).tolist()
+        across, down = np.sort(edges.round().astype(int).reshape(2, 2), axis=0).T.tolist()
+        (left, right), (top, bottom) = across, down
         corner = (max(left, right - 1), max(top, bottom - 1))
         pen.rectangle(((left, top), corner), outline=ink, width=thickness)
         if number < len(texts) and texts[number]:
