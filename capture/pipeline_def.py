@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
 from gradiva.eager.errors import OperatorTypeError, user_location
+from gradiva.eager.signature import extended
 
 from .conditionals.convert import convert
 from .definition import Definition
@@ -101,3 +102,8 @@ def pipeline_def(
             operator="pipeline_def", expected="a function", got=repr(fn), location=user_location()
         )
     return PipelineFactory(fn, pipeline_kwargs, enable_conditionals)
+
+
+pipeline_def.__signature__ = extended(  # type: ignore[attr-defined]
+    pipeline_def, inspect.signature(Definition)
+)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import html as markup
-import io
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .lazy import lazy_module
+from .pictures.drawing import draw
+from .pictures.figure import Cell, grid_html
 
 if TYPE_CHECKING:
-    import PIL.Image as pil
-
     from .batch import Batch
     from .tensor import Tensor
-else:
-    pil = lazy_module("PIL.Image", "pillow")
 
-__all__ = ["MOST", "batch_text", "html", "picture", "tensor_text"]
+__all__ = ["MOST", "batch_text", "html", "tensor_text"]
 
 MOST = 16
 _THUMBNAIL = 128
@@ -54,71 +50,29 @@ def _values(array: np.ndarray[Any, Any]) -> str:
     return np.array2string(array, separator=", ", max_line_width=1000).replace("\n", "")
 
 
-def picture(array: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any] | None:
-    """The sample as an (H, W) or (H, W, 3) uint8 picture, or None if it is not an image.
-
-    Floats in 0..1 are scaled, other floats are stretched between their extremes; of a sequence the
-    first frame is shown.
-    """
-    if array.size == 0:
-        return None
-    if layout[:1] in ("F", "D"):
-        array, layout = array[0], layout[1:]
-    if layout == "CHW":
-        array, layout = np.moveaxis(array, 0, -1), "HWC"
-    if layout not in ("HWC", "HW") or array.ndim != len(layout):
-        return None
-    if layout == "HWC":
-        if array.shape[2] not in (1, 2, 3, 4):
-            return None
-        array = array[..., :3] if array.shape[2] >= 3 else array[..., 0]
-    return _to_uint8(array)
-
-
-def _to_uint8(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if array.dtype == np.uint8:
-        return np.ascontiguousarray(array)
-    values = array.astype(np.float64)
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    if array.dtype == np.uint16:
-        low, high = 0.0, 65535.0
-    elif low >= 0 and high <= 1:
-        low, high = 0.0, 1.0
-    scaled = np.nan_to_num((values - low) / max(high - low, 1e-12), posinf=1.0, neginf=0.0)
-    return (np.clip(scaled, 0, 1) * 255).round().astype(np.uint8)
-
-
 def html(tensors: Sequence[Tensor], batch: Batch | None = None) -> str:
-    """Thumbnails of the samples that are images, and a caption with shape, dtype and layout."""
+    """Thumbnails of the samples, and a caption with shape, dtype, layout and device.
+
+    Under each sample stand its file, where known, its shape, and what was done to draw it.
+    """
     caption = repr(batch) if batch is not None else repr(tensors[0])
+    if batch is None:
+        caption = f"{caption[:-1]}, device='cpu')"
     parts = [f"<div><code>{markup.escape(caption)}</code></div>"]
-    cells = [cell for tensor in tensors if (cell := _cell(tensor))]
-    if cells:
-        parts.append(
-            "<div style='display:flex;flex-wrap:wrap;gap:8px;margin-top:6px'>"
-            + "".join(cells)
-            + "</div>"
-        )
-    if batch is not None and cells and len(batch) > len(tensors):
-        parts.append(f"<div>... and {len(batch) - len(tensors)} more</div>")
+    cells = [] if "values=" in caption else [_cell(tensor, batch is None) for tensor in tensors]
+    if any(cell is not None for cell in cells):
+        parts.append(grid_html([cell for cell in cells if cell is not None], _THUMBNAIL))
+        if batch is not None and len(batch) > len(tensors):
+            parts.append(f"<div>... and {len(batch) - len(tensors)} more</div>")
     return "".join(parts)
 
 
-def _cell(tensor: Tensor) -> str | None:
-    array = picture(np.asarray(tensor), tensor.layout)
-    if array is None:
+def _cell(tensor: Tensor, alone: bool) -> Cell | None:
+    """A sample, or None if the caption above says all there is to say."""
+    array = np.asarray(tensor)
+    if alone and array.size <= _NUMBERS:
         return None
-    image = pil.fromarray(array)
-    image.thumbnail((_THUMBNAIL, _THUMBNAIL))
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    data = base64.b64encode(buffer.getvalue()).decode()
-    shape = " x ".join(map(str, tensor.shape))
-    name = tensor.source_info().rsplit("/", 1)[-1]
-    label = markup.escape(f"{name} {shape}".strip())
-    return (
-        "<figure style='margin:0;text-align:center;font-size:11px'>"
-        f"<img alt='{label}' src='data:image/png;base64,{data}'>"
-        f"<figcaption>{label}</figcaption></figure>"
-    )
+    drawing = draw(array, str(tensor.layout), _THUMBNAIL)
+    shape = " x ".join(map(str, array.shape))
+    name = os.path.basename(tensor.source_info())
+    return Cell(drawing.pixels, drawing.text, (name, shape, drawing.note))

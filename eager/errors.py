@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
+from .short_trace import short_trace
+
 __all__ = [
     "GradivaError",
     "Location",
@@ -128,6 +130,10 @@ class GradivaError(Exception):
         if self.location is not None:
             lines.append(f"  at {self.location}")
         return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the user's line, then the message."""
+        return short_trace(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         facts = {name: value for name, value in vars(self).items() if name != "location"}

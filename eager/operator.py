@@ -16,6 +16,7 @@ import numpy as np
 
 from .arguments import check_names, parse_signature
 from .errors import GradivaError, OperatorTypeError, user_location
+from .signature import described, spread
 from .tensor import Tensor
 from .value import SampleType, Value
 
@@ -113,6 +114,10 @@ class OperatorBase:
         self.__module__ = function.__module__
         self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
+        self.__signature__ = spread(function, self.common)
+        # For those who inspect it. Python itself calls the class's.
+        if callable(self):
+            vars(self)["__call__"] = described(self.bind, self.__signature__)
         operators[name] = self
 
     def shapes(self, rule: F) -> F:

@@ -14,6 +14,7 @@ from .lazy import lazy_module
 from .modes import pool_of
 from .operator import current_interpreter
 from .rng import enter_step, get_default_rng, leave_step
+from .signature import extended
 from .source import Source, SourceOperator
 from .threads import WorkerPool, default_pool
 
@@ -278,6 +279,8 @@ class Reader:
 
 def reader_class(name: str, operator: SourceOperator[P]) -> Callable[P, Reader]:
     """The dynamic-mode class `name` of a source operator, typed with its arguments."""
-    made = type(name, (Reader,), {"operator": operator, "__doc__": operator.__doc__})
+    signature = extended(Reader.__init__, operator.__signature__, without=("batch_size",))
+    fields = {"operator": operator, "__doc__": operator.__doc__, "__signature__": signature}
+    made = type(name, (Reader,), fields)
     made.__module__ = operator.__module__
     return cast("Callable[P, Reader]", made)

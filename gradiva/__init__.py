@@ -64,6 +64,7 @@ from gradiva.eager.errors import OperatorTypeError as OperatorTypeError
 from gradiva.eager.errors import OperatorValueError as OperatorValueError
 from gradiva.eager.modes import EvalContext as EvalContext
 from gradiva.eager.modes import EvalMode as EvalMode
+from gradiva.eager.pictures.show import show as show
 from gradiva.eager.quarantine import Quarantine as Quarantine
 from gradiva.eager.quarantine import quarantine as quarantine
 from gradiva.eager.rng import step as step

@@ -17,6 +17,7 @@ from gradiva import fn
 from gradiva.eager.arguments import check_names, is_edge
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.operator import OperatorBase
+from gradiva.eager.signature import Signatures, named
 from gradiva.eager.value import Value
 from gradiva.ops.class_names import classes, hand_out
 
@@ -159,15 +160,21 @@ def class_of(
         for parameter in parameters
         if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     )
-    named = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=value.default)
+    own = [
+        inspect.Parameter(
+            key,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=value.default,
+            annotation=found.__signature__.parameters[key].annotation,
+        )
         for key, value in sorted(found.arguments.items())
     ]
     fields = {
         "__doc__": found.__doc__,
         "__module__": "gradiva.ops",
-        "__signature__": inspect.Signature(
-            [*named, inspect.Parameter("common", inspect.Parameter.VAR_KEYWORD)]
+        "__signature__": Signatures(
+            inspect.Signature([*own, *named(found.common, taken=found.arguments)]),
+            found.__signature__,
         ),
         "function": staticmethod(function),
         "in_order": _IN_ORDER.get(found.name) or tuple(positional),

@@ -12,6 +12,7 @@ from gradiva.eager.errors import GradivaError, OperatorTypeError, blaming, descr
 from gradiva.eager.operator import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.quarantine import collecting, record
+from gradiva.eager.signature import extended
 from gradiva.eager.threads import default_pool
 from gradiva.eager.tolerance import forgives, refuse_single
 from gradiva.ops.readers.file import read_files
@@ -49,6 +50,9 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
         else:
             decoded = image(read_files(names, where, default_pool()), **options)
         return decoded.select(0) if single else decoded
+
+
+imread.__signature__ = extended(imread, image.__signature__)  # type: ignore[attr-defined]
 
 
 def _forgiving(names: list[str], where: Provenance, options: dict[str, Any]) -> Any:

@@ -1,0 +1,1 @@
+"""Pictures of samples: thumbnails in notebooks, and `show`."""
