@@ -402,7 +402,9 @@ def test_the_quarantine_survives_a_worker_that_dies(folder: str) -> None:
     )()
     pipe.build()
     os.remove(os.path.join(folder, "a", "01.png"))
-    threading.Timer(0.3, lambda: os.kill(pipe._processes.pids  # type: ignore[union-attr][0], signal.SIGKILL)).start()
+    assert pipe._processes is not None
+    (worker,) = pipe._processes.pids
+    threading.Timer(0.3, lambda: os.kill(worker, signal.SIGKILL)).start()
     with pytest.raises(GradivaError, match="worker process"):
         pipe.run()
     data, _ = pipe.run()
