@@ -263,23 +263,9 @@ class Executor:
             raise OperatorRuntimeError(f"this pipeline {why}")
         if not self.threaded:
             return self._run_here()
-        if self._scheduler is None:
-            self._scheduler = threading.Thread(
-                target=_schedule,
-                args=(weakref.ref(self), self._changed),
-                name="gradiva-scheduler",
-                daemon=True,
-            )
-            self._scheduler.start()
         with self._changed:
             began = 0 if self._ready else time.perf_counter_ns()
-            while not self._ready:
-                self.plan.demand(self._finished)
-                self._changed.wait(1.0)
-                threads = (self._scheduler, *self._runners.threads)
-                alive = all(thread.is_alive() for thread in threads)
-                if not self._ready and (self._closed or not alive):
-                    raise OperatorRuntimeError(_CLOSED)
+            self._await()
             item = self._ready.popleft()
             if self._closed and isinstance(item, StopIteration):
                 raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
@@ -301,6 +287,34 @@ class Executor:
                     self._end_was_met = True
             raise item
         return self._deliver(item, number)
+
+    def look(self) -> None:
+        """Wait until the next batch is ready, without taking it. Raises what taking it would; does
+        nothing where batches are made when they are taken."""
+        if self.threaded:
+            with self._changed:
+                self._await()
+                item = self._ready[0]
+            if isinstance(item, BaseException):
+                raise item
+
+    def _await(self) -> None:
+        """Wait until a batch is ready, with the lock held."""
+        if self._scheduler is None:
+            self._scheduler = threading.Thread(
+                target=_schedule,
+                args=(weakref.ref(self), self._changed),
+                name="gradiva-scheduler",
+                daemon=True,
+            )
+            self._scheduler.start()
+        while not self._ready:
+            self.plan.demand(self._finished)
+            self._changed.wait(1.0)
+            threads = (self._scheduler, *self._runners.threads)
+            alive = all(thread.is_alive() for thread in threads)
+            if not self._ready and (self._closed or not alive):
+                raise OperatorRuntimeError(_CLOSED)
 
     def _run_here(self) -> Outputs:
         if self._end_was_met:

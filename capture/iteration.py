@@ -54,7 +54,8 @@ class PipelineIterator:
     auto_reset: go on with the next epoch when a new loop begins ("yes" or True); else `reset` does.
     last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
         FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
-    prepare_first_batch: make the first batch at once, so that errors show here.
+    prepare_first_batch: make the first batch at once, so that errors show here. It does not count
+        as handed out: a checkpoint taken before the loop begins before it.
 
     Raises OperatorTypeError or OperatorValueError for arguments that make no sense.
     """
@@ -104,10 +105,10 @@ class PipelineIterator:
         """Batches of this turn that were made before one was to be asked for again."""
         self._ended = False
         self._go_on()
-        self._first: list[dict[Any, Any]] | None = None
         if prepare_first_batch and self._batches != 0:
             try:
-                self._first = self._next()
+                for pipe in self._pipes:
+                    pipe._look(PipelineAPIType.ITERATOR)
             except StopIteration:
                 with blaming(type(self).__name__):
                     raise OperatorRuntimeError("the pipeline has no data at all") from None
@@ -162,17 +163,11 @@ class PipelineIterator:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> list[dict[Any, Any]]:
-        if self._first is not None:
-            batches, self._first = self._first, None
-            return batches
-        return self._next()
-
     def next(self) -> list[dict[Any, Any]]:
         """The next batches. Raises StopIteration at the end of the epoch."""
         return self.__next__()
 
-    def _next(self) -> list[dict[Any, Any]]:
+    def __next__(self) -> list[dict[Any, Any]]:
         if self._ended or self._over():
             self._end()
         outputs = self._waiting
@@ -246,7 +241,7 @@ class PipelineIterator:
 
     def reset(self) -> None:
         """Begin the next epoch. In the middle of an epoch it has no effect."""
-        if self._first is not None or not (self._ended or self._over()):
+        if not (self._ended or self._over()):
             return
         for pipe in self._pipes:
             pipe.reset()

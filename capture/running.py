@@ -175,6 +175,13 @@ class Running(Definition):
         kept = np.flatnonzero(rows < most).tolist()
         return tuple(TensorListCPU.of(batch.select(kept)) for batch in outputs)
 
+    def _look(self, kind: PipelineAPIType) -> None:
+        """Wait for the first batch, for an iterator, without taking it."""
+        executor = self._built()
+        self._apis.use(kind)
+        if type(self).iter_setup is Running.iter_setup:
+            executor.look()
+
     def _begun_at(self) -> int:
         """How many batches were made before the checkpoint that this pipeline goes on from."""
         executor = self._built()

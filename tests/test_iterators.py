@@ -187,7 +187,7 @@ def test_ragged_batches() -> None:
         return fn.external_source(lambda: [np.zeros(2), np.ones(3)])
 
     with pytest.raises(ValueError, match="different shapes"):
-        DALIGenericIterator(pipe(), ["data"])
+        next(DALIGenericIterator(pipe(), ["data"]))
     row = next(DALIRaggedIterator(pipe(), ["data"]))
     assert [sample.tolist() for sample in row[0]["data"]] == [[0, 0], [1, 1, 1]]
 
@@ -225,3 +225,20 @@ def test_iterators_and_runs_do_not_mix(file: str) -> None:
 def test_no_data_at_all(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="the pipeline has no data at all"):
         DALIGenericIterator(rows(0), ["data"])
+
+
+def test_a_checkpoint_before_the_loop(file: str) -> None:
+    """The batch that an iterator has made to see errors early is not handed out yet."""
+    first = pipeline(file, 6, 2)
+    made = pipeline_with_checkpoints(file)
+    DALIGenericIterator(made, ["label"], reader_name="reader")
+    again = pipeline_with_checkpoints(file, checkpoint=made.checkpoint())
+    assert again.run()[0].as_array().tolist() == first.run()[0].as_array().tolist()
+
+
+def pipeline_with_checkpoints(file: str, **options: Any) -> Pipeline:
+    @pipeline_def(batch_size=2, num_threads=1, enable_checkpointing=True)
+    def labels() -> Any:
+        return fn.readers.file(files=[file] * 6, labels=list(range(6)), name="reader")[1]
+
+    return labels(**options)

@@ -68,7 +68,7 @@ def test_ragged_batches() -> None:
     with pytest.raises(ValueError, match="one of 'dense', 'list', 'coo' for each output"):
         DALIRaggedIterator(ragged(), names, output_types=["dense"])
     with pytest.raises(ValueError, match="different shapes"):
-        DALIGenericIterator(ragged(), names)
+        next(DALIGenericIterator(ragged(), names))
 
 
 def test_feed_ndarray() -> None:
