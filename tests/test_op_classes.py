@@ -31,7 +31,7 @@ def same(left: Batch, right: Batch) -> None:
 def test_each_operator_has_its_class() -> None:
     """Every function in `gradiva.fn` and its modules, and nothing else."""
     found = set()
-    for module in (fn, fn.decoders, fn.random, fn.readers, fn.experimental):
+    for module in (fn, fn.decoders, fn.random, fn.readers, fn.experimental, fn.transforms):
         place = module.__name__.removeprefix("gradiva.fn").removeprefix(".")
         for name, value in vars(module).items():
             if isinstance(getattr(value, "__wrapped__", None), OperatorBase) or isinstance(
@@ -55,7 +55,7 @@ def test_where_the_classes_are(name: str) -> None:
 
 
 def test_unknown_classes() -> None:
-    for module in (ops, ops.decoders, ops.random, ops.readers, ops.experimental):
+    for module in (ops, ops.decoders, ops.random, ops.readers, ops.experimental, ops.transforms):
         with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute"):
             module.Nothing  # noqa: B018
         assert not hasattr(module, "nothing")
