@@ -96,6 +96,8 @@ def test_channels() -> None:
     assert drawn(image, "HWC")[0][0, 0].tolist() == [10, 20, 30]
     pixels, note = drawn(image.astype(np.float32) - 20, "HWC")
     assert note == "scaled from -10..235; first 3 of 4 channels"
+    flags = np.array([[[True, False, True]]])
+    assert drawn(flags, "HWC")[0][0, 0].tolist() == [255, 0, 255]
     many = np.zeros((4, 4, 9), np.uint8)
     many[..., 8] = 200
     pixels, note = drawn(many, "HWC")

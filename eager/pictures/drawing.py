@@ -45,6 +45,11 @@ class Drawing:
 def draw(array: Array, layout: str, size: int, willing: bool = False) -> Drawing:
     """A drawing that fits into `size` x `size` pixels; a series of pictures is up to three times
     as wide. willing: see `arrange`."""
+    with np.errstate(all="ignore"):  # the mean of values near the largest overflows
+        return _draw(array, layout, size, willing)
+
+
+def _draw(array: Array, layout: str, size: int, willing: bool) -> Drawing:
     if array.dtype.kind not in "biuf":
         array = array.astype(np.float32)  # bfloat16
     found = arrange(array, layout, willing)

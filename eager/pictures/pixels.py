@@ -42,7 +42,7 @@ def to_pixels(array: Array, whole: Array) -> tuple[Array, str]:
     One channel is grey, two are red and green, the fourth is opacity.
     """
     if array.dtype == np.bool_:
-        return _grey(array.astype(np.uint8) * np.uint8(255)), ""
+        return _channels(array.astype(np.uint8) * np.uint8(255), True)
     if array.shape[-1] == 1 and array.dtype.kind in "iu":
         classes = _classes(array)
         if classes is not None:
