@@ -32,7 +32,8 @@ from .fingerprint import difference, fingerprint, told
 from .graph import Graph, Node
 
 if TYPE_CHECKING:
-    from .executor import Executor, Plan
+    from .executor import Executor
+    from .plan import Plan
 
 __all__ = ["Marks", "Restored", "checkpoint", "read_checkpoint"]
 

@@ -10,8 +10,8 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming, describe
 from gradiva.ops.generic.fed import Fed
 
-from .executor import Plan
 from .node import DataNode
+from .plan import Plan
 
 __all__ = ["fed_sources", "feed"]
 

@@ -23,9 +23,10 @@ from .checkpoint import Restored, read_checkpoint
 from .compiler import optimise
 from .definition import Definition
 from .epochs import Epochs
-from .executor import Executor, Plan
+from .executor import Executor
 from .feeding import feed
 from .graph import Graph
+from .plan import Plan
 from .presize import presize
 from .run_apis import ApiCheck, PipelineAPIType, check_types
 from .statistics import MemoryStatistics

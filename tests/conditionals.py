@@ -11,8 +11,8 @@ import gradiva
 from gradiva import fn
 from gradiva.capture.check import check
 from gradiva.capture.compiler import optimise
-from gradiva.capture.executor import Plan
 from gradiva.capture.graph import Graph
+from gradiva.capture.plan import Plan
 from gradiva.eager.threads import WorkerPool
 
 __all__ = ["bits", "feed", "graph_of", "outputs_of", "run"]

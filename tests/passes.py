@@ -10,8 +10,8 @@ import numpy as np
 import gradiva
 from gradiva import fn
 from gradiva.capture.compiler import optimise
-from gradiva.capture.executor import Plan
 from gradiva.capture.graph import Graph
+from gradiva.capture.plan import Plan
 from gradiva.eager.threads import WorkerPool
 
 __all__ = ["body", "feed", "flags", "graph_of", "images", "prints", "refuses", "run", "same_bits"]

@@ -10,8 +10,8 @@ import numpy as np
 import gradiva
 from gradiva import capture, fn
 from gradiva.capture.compiler import optimise
-from gradiva.capture.executor import Plan
 from gradiva.capture.graph import Graph
+from gradiva.capture.plan import Plan
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.threads import WorkerPool
 from tests.programs import Program
