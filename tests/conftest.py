@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,15 @@ from gradiva.eager.rng import _step
 def photographs() -> Path:
     """The folder of photographs that ships with the package: one folder per label."""
     return Path(gradiva.__file__).parent / "photographs"
+
+
+@pytest.fixture(scope="module")
+def young_heap() -> Iterator[None]:
+    """What was there before this file is left out of collections: they would take seconds each."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

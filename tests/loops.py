@@ -84,7 +84,7 @@ def ahead_threads() -> list[str]:
 
 
 @pytest.fixture
-def no_thread_is_left() -> Any:
+def no_thread_is_left(young_heap: None) -> Any:
     gc.collect()  # what other tests have left to it
     yield
     gc.collect()
