@@ -25,7 +25,7 @@ NATIVE = "belongs to native code, of which there is none"
 
 MISSING: dict[str, dict[str, str]] = {
     "": {
-        "auto_aug": "augmentations come with issue 6",
+        "auto_aug": "automatic augmentation is not there yet",
         "backend_impl": NATIVE,
         "external_source": INSIDE,
         "internal": INSIDE,
@@ -102,7 +102,7 @@ MODULES = [
     "plugin.numba.fn.experimental", "plugin_manager", "sysconfig", "tfrecord", "types",
 ]  # fmt: skip
 LATER = ["backend", "plugin.base_iterator", "tensors"]
-"""Modules that other parts of issue 4 write."""
+"""Modules that are only asked for being there."""
 
 
 def module(root: str, name: str) -> ModuleType:
