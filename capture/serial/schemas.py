@@ -85,7 +85,15 @@ _INTS = (
     "int", "Ints", "IntArg", "IntsArg", "RaggedIntsArg", "ImageType", "InterpArg", "InterpType",
     "DTypeLike",
 )  # fmt: skip
-_FLOATS = ("float", "Floats", "FloatArg", "FloatsArg", "RaggedFloatsArg", "MatrixArg", "FloatArrayArg")
+_FLOATS = (
+    "float",
+    "Floats",
+    "FloatArg",
+    "FloatsArg",
+    "RaggedFloatsArg",
+    "MatrixArg",
+    "FloatArrayArg",
+)
 _ELEMENTS = {
     **{KINDS[name]: "int64" for name in _INTS},
     **{KINDS[name]: "float" for name in _FLOATS},
