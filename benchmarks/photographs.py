@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,10 @@ import PIL.Image
 
 import gradiva
 
-__all__ = ["make_data"]
+__all__ = ["encoded_photographs", "make_data"]
 
 
-def make_data(folder: Path, count: int) -> None:
+def encoded_photographs(count: int) -> Iterator[bytes]:
     """`count` JPEG files of quality 85 to 95 whose shorter side has 280 to 520 pixels."""
     generator = np.random.default_rng(0)
     sources = [
@@ -29,6 +30,12 @@ def make_data(folder: Path, count: int) -> None:
         stream = io.BytesIO()
         quality = int(generator.integers(85, 96))
         picture.resize(size, PIL.Image.Resampling.BICUBIC).save(stream, "JPEG", quality=quality)
+        yield stream.getvalue()
+
+
+def make_data(folder: Path, count: int) -> None:
+    """Write them to ten folders."""
+    for number, data in enumerate(encoded_photographs(count)):
         target = folder / str(number % 10) / f"{number:05}.jpg"
         target.parent.mkdir(exist_ok=True)
-        target.write_bytes(stream.getvalue())
+        target.write_bytes(data)
