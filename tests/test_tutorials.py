@@ -36,7 +36,8 @@ def cells_of(path: Path) -> list[Cell]:
         elif cells:
             cells[-1].lines.append(line)
         else:
-            assert line.startswith("# ") or not line, f"{path.name}:{number}: a line before the first cell"
+            sound = line.startswith("# ") or not line
+            assert sound, f"{path.name}:{number}: a line before the first cell"
     return cells
 
 

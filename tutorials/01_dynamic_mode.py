@@ -208,8 +208,8 @@ with refused():
 pair = images.select([0, 2])
 boxes = gradiva.as_batch(
     np.array(
-        [[[0.15, 0.32, 0.40, 0.60], [0.49, 0.34, 0.72, 0.62]],
-         [[0.36, 0.05, 0.55, 0.34], [0.54, 0.60, 0.93, 0.98]]], np.float32
+        [[[0.24, 0.24, 0.44, 0.50], [0.59, 0.29, 0.78, 0.57]],
+         [[0.36, 0.07, 0.56, 0.32], [0.54, 0.60, 0.99, 0.98]]], np.float32
     )
 )  # fmt: skip
 labels = [["eye", "eye"], ["face", "helmet"]]
@@ -222,7 +222,7 @@ gradiva.show(pair, boxes=boxes, labels=labels, size=240)
 # %%
 turns = [1, 0]
 flipped = gradiva.bb_flip(boxes, horizontal=turns, ltrb=True)
-np.testing.assert_allclose(flipped.at(0)[0], [0.60, 0.32, 0.85, 0.60], rtol=1e-6)
+np.testing.assert_allclose(flipped.at(0)[0], [0.56, 0.24, 0.76, 0.50], rtol=1e-6)
 np.testing.assert_array_equal(flipped.at(1), boxes.at(1))
 gradiva.show(gradiva.flip(pair, horizontal=turns), boxes=flipped, labels=labels, size=240)
 
@@ -280,7 +280,7 @@ gradiva.show(decoded, labels=labels)
 #
 # ## Damaged files
 #
-# We copy two photographs, and cut one of them off in the middle. The error names the file.
+# We copy three photographs, and cut the second one off in the middle. The error names the file.
 
 # %%
 folder = Path(tempfile.mkdtemp())

@@ -252,7 +252,6 @@ gradiva.show(captured, columns=7, size=96)
 
 # %%
 told = loop.explain()
-print(told)
 assert told.share < 1.0
 assert {entry.operator for entry in told} == {"brightness", "flip"}
 told
