@@ -130,7 +130,7 @@ turned
 
 # %% [markdown]
 # If the numbers do not fit the batch, the error tells what was expected and what came. A misspelt
-# name is found too.
+# name is found too; a type checker such as mypy finds it before you run the code.
 
 # %%
 with refused():
