@@ -95,6 +95,19 @@ def resize(
     interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN, LINEAR
         (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
     antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only, and
+        no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
+
+                          "pil"                "opencv"               "torchvision"
+        NN                NEAREST              INTER_NEAREST          nearest
+        LINEAR            BILINEAR             INTER_LINEAR           bilinear
+        TRIANGULAR        BILINEAR             INTER_AREA             bilinear
+        CUBIC             BICUBIC              INTER_CUBIC            bicubic
+        LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
+        antialias         always (but NN)      INTER_AREA only        as the argument says
+        dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
+        roi_start, _end   box=, any place      cropped first          cropped first
+        resize_shorter    truncates the other  rounds, as gradiva     truncates the other
     dtype: of the output: the input's (default) or float32.
     save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
     minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
@@ -212,6 +225,22 @@ def _cases() -> list[Case]:
         Case("filter per sample", (images,), {"size": (8, 8), "interp_type": [0, 1, 5]}),
         Case("sequence, attributes", (frames,), {"size": (3, 4), "save_attrs": True}),
         Case("volume", (volume,), {"size": (3, 4, 5), "interp_type": InterpType.INTERP_TRIANGULAR}),
+        Case("of Pillow", (images,), {"resize_shorter": 6, "compat": "pil"}, oracle=False),
+        Case("of OpenCV", (frames,), {"size": (9, 5), "compat": "opencv"}, oracle=False),
+        Case(
+            "of torchvision",
+            (planes,),
+            {"size": (3, 9), "compat": "torchvision", "interp_type": [2, 1]},
+            oracle=False,
+        ),
+        Case("of Pillow, empty", (samples(),), {"size": (4, 4), "compat": "pil"}, [], oracle=False),
+        Case(
+            "unknown library",
+            (images,),
+            {"size": 4, "compat": "zork"},
+            raises=OperatorValueError,
+            match="`compat`",
+        ),
         Case("empty", (samples(),), {"size": (4, 4)}, []),
         Case("no size", (images,), raises=OperatorValueError, match="resize_shorter"),
         Case(

@@ -84,9 +84,9 @@ def _listed(values: Any) -> str:
     return ", ".join(str(value) for value in values)
 
 
-def note_compat(call: Call, low: Array, high: Array) -> Int64Array:
-    """The filters of a call (N,), checked. Keeps what `run_compat` needs: these, and the regions
-    (N, 4) as top, left, bottom, right."""
+def note_compat(call: Call, low: Array, high: Array, crop: bool = False) -> Int64Array:
+    """The filters of a call (N,), checked. Keeps what `run_compat` needs: these, the regions (N, 4)
+    as top, left, bottom, right, and whether Pillow's filters must not look beyond them."""
     compat, filters = call["compat"], call["interp_type"]
     if filters is None:
         filters = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
@@ -112,7 +112,7 @@ def note_compat(call: Call, low: Array, high: Array) -> Int64Array:
                 got=str(channels[sample]),
                 sample=sample,
             )
-    call.notes["compat"] = (filters, np.hstack([low, high]))
+    call.notes["compat"] = (filters, np.hstack([low, high]), crop)
     return np.asarray(filters)
 
 
@@ -182,7 +182,9 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
         new_short, new_long = named, np.trunc(named * long / short)
         if limit is not None:
             over = new_long > top
-            new_short = np.where(over, np.trunc(top * new_short / np.maximum(new_long, 1)), new_short)
+            new_short = np.where(
+                over, np.trunc(top * new_short / np.maximum(new_long, 1)), new_short
+            )
             new_long = np.where(over, top, new_long)
     else:
         new_short, new_long = np.trunc(named * short / long), named
@@ -233,11 +235,13 @@ def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
 
 def run_compat(call: Call) -> None:
     """The kernel, after `note_compat`. A sample at a time: the libraries release the GIL."""
-    filters, regions = call.notes["compat"]
+    filters, regions, crop = call.notes["compat"]
     compat, antialias = call["compat"], call["antialias"]
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
-    pixels = None if compat == "torchvision" else {"pil": resize_pil, "opencv": resize_opencv}[compat]
+    pixels = (
+        None if compat == "torchvision" else {"pil": resize_pil, "opencv": resize_opencv}[compat]
+    )
 
     def make(sample: int) -> None:
         image, made = source.array(sample), target.array(sample)
@@ -248,9 +252,12 @@ def run_compat(call: Call) -> None:
         if pixels is None:
             _torchvision(image, region, made, layout.index("H"), filter, antialias)
             return
-        if compat == "opencv":
-            region = tuple(map(int, region))
-        for one, other in zip(_frames(image, layout), _frames(made, layout), strict=True):
+        frames = _frames(image, layout)
+        if crop or compat == "opencv":
+            top, left, bottom, right = map(int, region)
+            frames = frames[:, top:bottom, left:right]
+            region = (0, 0, bottom - top, right - left)
+        for one, other in zip(frames, _frames(made, layout), strict=True):
             pixels(one, region, other, filter)
 
     volumes = np.maximum(source.geometry.volumes, target.geometry.volumes)

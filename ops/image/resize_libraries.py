@@ -54,9 +54,8 @@ def resize_pil(source: Array, region: Any, target: Array, filter: InterpType) ->
 
 
 def resize_opencv(source: Array, region: Any, target: Array, filter: InterpType) -> None:
-    """cv2.resize of the region, for arrays (H, W, C); the channels of a pixel go together."""
-    top, left, bottom, right = region
-    window = np.ascontiguousarray(source[top:bottom, left:right])
-    method = getattr(cv2, _OPENCV[filter])
+    """cv2.resize of whole arrays (H, W, C); the channels of a pixel go together."""
     size = (target.shape[1], target.shape[0])
-    target[:] = cv2.resize(window, size, interpolation=method).reshape(target.shape)
+    method = getattr(cv2, _OPENCV[filter])
+    made = cv2.resize(np.ascontiguousarray(source), size, interpolation=method)
+    target[:] = made.reshape(target.shape)

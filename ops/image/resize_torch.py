@@ -1,7 +1,8 @@
 """Bilinear, bicubic and nearest resampling with the arithmetic of torch.nn.functional.interpolate.
 
 For uint8 that arithmetic is in whole numbers, so it can be had exactly: weights are float64,
-rounded to 16 bits with as many binary places as the largest of them allows; the sum along an axis
+rounded to 16 bits with as many binary places as the largest of them allows (at the border, where
+several fall on one pixel, the largest while they are added); the sum along an axis
 is rounded half up and clipped to a byte; W comes first, then H. For float32 the weights are float32
 and so are the sums, in the order of the taps; torch may contract a multiplication and an addition,
 so the last bits differ. Checked against torch 2.13.0 on the CPU (tests/test_resize_torch.py).
@@ -38,13 +39,17 @@ class _Table(NamedTuple):
     places: int
 
 
-def _kernel(x: Array, cubic: bool, a: Any) -> Array:
+def _kernel(x: Array, cubic: bool, antialias: bool) -> Array:
     """The filter at x, in the dtype of x."""
     x = np.abs(x)
     if not cubic:
         return np.where(x < 1, 1 - x, np.zeros_like(x))
+    a = x.dtype.type(-0.5 if antialias else -0.75)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
-    far = (((x - 5) * x + 8) * x - 4) * a
+    # The same polynomial, rounded in two ways.
+    far = (
+        (((x - 5) * x + 8) * x - 4) * a if antialias else ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    )
     return np.where(x < 1, near, np.where(x < 2, far, np.zeros_like(x)))
 
 
@@ -53,7 +58,7 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
     real = np.float64 if integer else np.float32
     scale = real(n) / real(m)
     half, reach = real(0.5), 2 if cubic else 1
-    places = np.arange(m, dtype=real)
+    places, largest = np.arange(m, dtype=real), real(0.0)
     if antialias:
         stretch = max(scale, real(1.0))
         centre = scale * (places + half)
@@ -61,12 +66,14 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
         counts = np.minimum((centre + reach * stretch + half).astype(np.int64), n) - starts
         taps = np.arange(counts.max())
         at = (starts[:, None] + taps).astype(real) - centre[:, None] + half
-        weights = _kernel(at * (real(1.0) / stretch), cubic, real(-0.5))
+        weights = _kernel(at * (real(1.0) / stretch), cubic, True)
         weights[taps >= counts[:, None]] = 0
         # `accumulate` adds from left to right; `sum` would not.
         weights /= np.add.accumulate(weights, axis=1)[:, -1:]
+        largest = weights.max()
     else:
-        source = scale * (places + half) - half
+        # Rounded once: in float64 nothing of a float32 is lost.
+        source = (np.float64(scale) * (places + half) - half).astype(real)
         if not cubic:
             source = np.maximum(source, real(0.0))
         whole = np.minimum(np.floor(source).astype(np.int64), n - 1)
@@ -77,14 +84,17 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
         weights = np.zeros((m, 2 * reach), real)
         for tap in range(2 * reach):
             slot = np.clip(np.clip(lowest + tap, 0, n - 1) - starts, 0, counts - 1)
-            weights[np.arange(m), slot] += _kernel(real(tap + 1 - reach) - part, cubic, real(-0.75))
+            weights[np.arange(m), slot] += _kernel(real(tap + 1 - reach) - part, cubic, False)
+            largest = max(largest, weights.max())
     if not integer:
         return _Table(starts, counts, weights, 0)
-    bits, largest = 0, weights.max()
+    bits = 0
     while bits < _PLACES and int(0.5 + largest * (1 << (bits + 1))) < _LIMIT:
         bits += 1
     scaled = weights * (1 << bits)
-    return _Table(starts, counts, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32), bits)
+    return _Table(
+        starts, counts, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32), bits
+    )
 
 
 @jit
