@@ -55,7 +55,7 @@ def _kernel(x: Array, cubic: bool, antialias: bool) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Table:
-    real = np.float64 if integer else np.float32
+    real: Any = np.float64 if integer else np.float32
     scale = real(n) / real(m)
     half, reach = real(0.5), 2 if cubic else 1
     places, largest = np.arange(m, dtype=real), real(0.0)
@@ -166,7 +166,7 @@ def _pick(
 def _nearest_places(n: int, m: int) -> Array:
     """The pixel of n that each of m takes: the one at or before i n / m, in float32."""
     at = np.arange(m, dtype=np.float32) * (np.float32(n) / np.float32(m))
-    return np.minimum(np.floor(at).astype(np.int64), n - 1)
+    return np.asarray(np.minimum(np.floor(at).astype(np.int64), n - 1))
 
 
 def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> None:
