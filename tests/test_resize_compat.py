@@ -149,7 +149,7 @@ def test_regions() -> None:
 def test_random_resized_crop_cuts_first(compat: str) -> None:
     source = image(3, (20, 30, 3))
     batch = gradiva.batch([source], layout="HWC")
-    ramp = np.stack(np.mgrid[:20, :30], 2).astype(np.float32)
+    ramp = np.moveaxis(np.indices((20, 30)), 0, 2).astype(np.float32)
     window: dict[str, Any] = {"size": (64, 64), "seed": 4, "interp_type": NN}
     places = np.asarray(
         gradiva.random_resized_crop(gradiva.batch([ramp], layout="HWC"), **window).at(0)
@@ -279,7 +279,7 @@ def test_refused_types() -> None:
         (plain, {"compat": "pil", "dtype": types.FLOAT}, "`dtype`"),
     ):
         with pytest.raises(OperatorTypeError, match=text):
-            gradiva.resize(batch, size=4, **arguments)  # type: ignore[arg-type]
+            gradiva.resize(batch, size=4, **arguments)
     with pytest.raises(OperatorValueError, match="at most 4 channels"):
         gradiva.resize(plain, size=3, compat="opencv", interp_type=TRIANGULAR)
     nothing = gradiva.batch([image(0, (4, 5, 3)), image(0, (0, 5, 3))], layout="HWC")
