@@ -124,8 +124,7 @@ def test_the_longer_side_is_truncated(compat: str, portrait: bool, limit: int | 
     made = gradiva.resize(batch, resize_longer=9, compat=compat)
     both = (9, int(9 * 10 / 17))
     assert made.at(0).shape[:2] == (both if portrait else both[::-1])
-    # gradiva rounds.
-    assert max(gradiva.resize(batch, resize_shorter=11).at(0).shape) == 19
+    assert max(gradiva.resize(batch, resize_shorter=11).at(0).shape) == 19  # rounded
 
 
 def test_regions() -> None:
@@ -207,14 +206,12 @@ def test_stands_alone() -> None:
     def groups(compat: str | None) -> list[list[str]]:
         return [[m.operator.name for m in node.members] for node in graph(compat).nodes]
 
-    assert [] not in [groups(None)[-1], groups("pil")[-1]]
     assert groups(None)[-1] == ["resize", "flip", "brightness"]
     assert groups("pil")[-1] == ["flip", "brightness"]
     assert [node.operator.name for node in graph("pil").nodes][1] == "resize"
 
 
 def test_captured_loop(photographs: Path) -> None:
-    """A loop that is captured gives the bits of the one that is not."""
     results = []
     for capture in (False, True):
         reader = gradiva.readers.File(file_root=str(photographs))
