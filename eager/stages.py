@@ -57,12 +57,14 @@ class Reindex(NamedTuple):
 class Rows(NamedTuple):
     """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
     kernel, `(data, tables, samples, chain, target, begin, end)`; bind: from `(tables, samples,
-    chain, target)` to a function `(data, begin, end)` for one thread; rounding: the first steps."""
+    chain, target)` to a function `(data, begin, end)` for one thread; rounding: the first steps;
+    alone: arguments that, where given, take a call out of groups."""
 
     tables: Callable[..., Any]
     run: Callable[..., None]
     bind: Callable[..., Any]
     rounding: Callable[..., Any]
+    alone: tuple[str, ...] = ()
 
 
 class Planes(NamedTuple):

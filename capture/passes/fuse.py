@@ -51,7 +51,10 @@ def _members(node: Node) -> tuple[Node, ...]:
 def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
     """Whether this is of these kinds, or a group: the members of a group are."""
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
-    fits = bool(node.members) or isinstance(node.operator.stage, kinds)
+    stage = node.operator.stage
+    fits = bool(node.members) or isinstance(stage, kinds)
+    if fits and isinstance(stage, Rows):
+        fits = all(node.attribute(name) is None for name in stage.alone)
     return fits and single and not (node.operator.effects or is_anchored(node))
 
 

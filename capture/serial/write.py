@@ -33,6 +33,8 @@ from .values import put
 __all__ = ["Writer", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
+_OWN = frozenset({"compat"})
+"""Arguments that the reference does not have: what they say cannot be left out."""
 _ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1
 
@@ -112,6 +114,11 @@ class Writer:
                 raise OperatorTypeError(
                     "Python objects have no place in a file", argument=name, got=repr(value),
                     expected="plain data",
+                )  # fmt: skip
+            if name in _OWN and name in declared:
+                raise OperatorValueError(
+                    "the file format has no place for this argument", argument=name,
+                    expected="none", got=repr(value),
                 )  # fmt: skip
             if "on_error" in declared and name in _ON_ERROR:
                 # Without `replace`, a fill value changes nothing.

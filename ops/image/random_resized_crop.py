@@ -18,6 +18,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .resize import DTYPES, check_dtype, filters_of, resize, run_plan
+from .resize_compat import check_compat, note_compat
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +45,7 @@ def random_resized_crop(
     min_filter: InterpArg | None = None,
     mag_filter: InterpArg | None = None,
     antialias: bool = True,
+    compat: str | None = None,
     dtype: DTypeLike | None = None,
     minibatch_size: int = 32,
     temp_buffer_hint: int = 0,
@@ -58,6 +60,8 @@ def random_resized_crop(
         the same window for the same key. Unlike `resize` after it, the filters look beyond the
         window where the image goes on.
     interp_type, min_filter, mag_filter, antialias, dtype: as in `resize`.
+    compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
+        torchvision's RandomResizedCrop. The window itself is drawn as always.
     minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
     rng, seed: see `gradiva.random`.
 
@@ -68,6 +72,11 @@ def random_resized_crop(
     check_dtype(input, dtype)
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     _height_and_width(size)
+    if compat is not None:
+        check_compat(
+            compat, input, layout, dtype=dtype, antialias=antialias, min_filter=min_filter,
+            mag_filter=mag_filter,
+        )  # fmt: skip
     result = with_layout(input, layout)
     return result if dtype is None else result.with_(dtype=dtype)
 
@@ -91,7 +100,11 @@ def _shapes(call: Call) -> Int64Array:
     sizes = np.tile(np.array(_height_and_width(call["size"]), np.int64), (call.size, 1))
     low = windows[:, :2].astype(np.float64)
     high = low + windows[:, 2:]
-    call.notes["plan"] = (inputs, sizes, low, high, filters_of(call, sizes, low, high))
+    if call["compat"] is None:
+        filters = filters_of(call, sizes, low, high)
+    else:
+        filters = note_compat(call, low, high, crop=True)
+    call.notes["plan"] = (inputs, sizes, low, high, filters)
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
     return shapes
@@ -117,6 +130,13 @@ def _cases() -> list[Case]:
         Case("float", (images,), {"size": (7, 9), "seed": 3, "dtype": float32,
                                   "interp_type": [1, 2, 3]}, oracle=False),
         Case("sequence", (frames,), {"size": (3, 4), "seed": 4}, oracle=False),
+        Case("of torchvision", (images,), {"size": (5, 6), "seed": 1, "compat": "torchvision"},
+             oracle=False),
+        Case("window of all, of Pillow", (samples((8, 6, 3)),),
+             {"size": (16, 12), **whole, **nearest, "compat": "pil"},
+             [image.repeat(2, 0).repeat(2, 1) for image in twice], oracle=False),
+        Case("unknown library", (images,), {"size": 4, "compat": "zork"},
+             raises=OperatorValueError, match="torchvision"),
         Case("empty", (samples(),), {"size": (4, 4)}, []),
         Case("no size", (images,), raises=OperatorTypeError, match="`size`"),
         Case("bad size", (images,), {"size": (4, 0)}, raises=OperatorValueError, match="`size`"),

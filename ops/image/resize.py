@@ -10,7 +10,7 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, Inte
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import InterpType, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
@@ -19,7 +19,8 @@ from gradiva.eager.value import SampleType
 
 from .resample import Tables, bind_resample, rounding, run_resample
 from .resample_run import resample_samples
-from .resize_shapes import resize_geometry
+from .resize_arguments import filters_of, per_axis, sizes_of
+from .resize_compat import check_compat, compat_sizes, note_compat, run_compat
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,8 +46,6 @@ LAYOUTS = (
     "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
 ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
-_AXES = ("size", "max_size", "roi_start", "roi_end")
-_NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
 
 
 @operator("resize")
@@ -70,6 +69,7 @@ def resize(
     min_filter: InterpArg | None = None,
     mag_filter: InterpArg | None = None,
     antialias: bool = True,
+    compat: str | None = None,
     dtype: DTypeLike | None = None,
     save_attrs: bool = False,
     minibatch_size: int = 32,
@@ -95,6 +95,19 @@ def resize(
     interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN, LINEAR
         (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
     antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only, and
+        no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
+
+                          "pil"                "opencv"               "torchvision"
+        NN                NEAREST              INTER_NEAREST          nearest
+        LINEAR            BILINEAR             INTER_LINEAR           bilinear
+        TRIANGULAR        BILINEAR             INTER_AREA             bilinear
+        CUBIC             BICUBIC              INTER_CUBIC            bicubic
+        LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
+        antialias         always (but NN)      INTER_AREA only        as the argument says
+        dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
+        roi_start, _end   box=, any place      cropped first          cropped first
+        resize_shorter    truncates the other  rounds, as gradiva     truncates the other
     dtype: of the output: the input's (default) or float32.
     save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
     minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
@@ -105,6 +118,11 @@ def resize(
     require_dtype(input, DTYPES)
     layout = require_layout(input, LAYOUTS, ASSUMED)
     check_dtype(input, dtype)
+    if compat is not None:
+        check_compat(
+            compat, input, layout, dtype=dtype, antialias=antialias, min_filter=min_filter,
+            mag_filter=mag_filter,
+        )  # fmt: skip
     result = with_layout(input, layout)
     if dtype is not None:
         result = result.with_(dtype=dtype)
@@ -127,69 +145,18 @@ def _shapes(call: Call) -> Any:
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     inputs = source.shapes[:, axes]
-    sizes, low, high = sizes_of(call, inputs)
-    call.notes["plan"] = (inputs, sizes, low, high, filters_of(call, sizes, low, high))
+    if call["compat"] is None:
+        sizes, low, high = sizes_of(call, inputs)
+        filters = filters_of(call, sizes, low, high)
+    else:
+        sizes, low, high = compat_sizes(call, inputs)
+        filters = note_compat(call, low, high)
+    call.notes["plan"] = (inputs, sizes, low, high, filters)
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
     if not call["save_attrs"]:
         return shapes
     return shapes, np.full((call.size, 1), len(axes), np.int64)
-
-
-def sizes_of(call: Call, inputs: Int64Array) -> tuple[Int64Array, Any, Any]:
-    """What the arguments of a call make of the extents (N, axes): see `resize_geometry`."""
-    return resize_geometry(
-        inputs,
-        **{name: per_axis(call, name, inputs.shape[1]) for name in _AXES},
-        **{name: _wide(call[name]) for name in _NUMBERS},
-        mode=call["mode"],
-        subpixel_scale=call["subpixel_scale"],
-        roi_relative=call["roi_relative"],
-    )
-
-
-def _wide(rows: Any) -> Any:
-    return None if rows is None else rows.astype(np.float64)
-
-
-def per_axis(call: Call, name: str, count: int) -> Any:
-    """(N, axes) float64; one number stands for all axes."""
-    rows = call[name]
-    if rows is None:
-        return None
-    rows = np.asarray(rows, np.float64)
-    if rows.ndim == 1:
-        rows = np.broadcast_to(rows, (call.size, len(rows)))
-    if rows.shape[1] not in (1, count):
-        raise OperatorValueError(
-            argument=name, expected=f"1 or {count} numbers", got=str(rows.shape[1])
-        )
-    return np.broadcast_to(rows, (call.size, count)).copy()
-
-
-def filters_of(call: Call, sizes: Int64Array, low: Any, high: Any) -> Int64Array:
-    """(N, 5): the filter of D, H and W, then 1 for antialiasing, then the number of axes."""
-    given = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
-    plain = given["interp_type"]
-    if plain is None:
-        plain = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
-    for name, rows in given.items():
-        bad = None if rows is None else (rows < 0) | (rows > 5)
-        if bad is not None and bad.any():
-            raise OperatorValueError(
-                argument=name,
-                expected="an interpolation such as types.INTERP_LINEAR",
-                got=str(rows[bad][0]),
-                sample=int(np.flatnonzero(bad)[0]),
-            )
-    shrinking = plain if given["min_filter"] is None else given["min_filter"]
-    growing = plain if given["mag_filter"] is None else given["mag_filter"]
-    filters = np.zeros((call.size, 5), np.int64)
-    smaller = sizes < np.abs(high - low)
-    filters[:, 3 - sizes.shape[1] : 3] = np.where(smaller, shrinking[:, None], growing[:, None])
-    filters[:, 3] = call["antialias"]
-    filters[:, 4] = sizes.shape[1]
-    return filters
 
 
 def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
@@ -212,7 +179,7 @@ def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
     return Tables(source.offsets, sizes, window, roi, filters)
 
 
-resize.stage = Rows(resample_tables, run_resample, bind_resample, rounding)
+resize.stage = Rows(resample_tables, run_resample, bind_resample, rounding, alone=("compat",))
 
 
 @resize.cpu
@@ -221,7 +188,10 @@ def run_plan(call: Call) -> None:
     outputs, both ends of the source regions, and the filters."""
     source = call.inputs[0].geometry
     layout = call.outputs[0].layout
-    resample_samples(call, resample_tables(call, source, layout))
+    if "compat" in call.notes:
+        run_compat(call)
+    else:
+        resample_samples(call, resample_tables(call, source, layout))
     if len(call.outputs) > 1:
         call.outputs[1].as_array()[:] = call.notes["plan"][0]
 
@@ -255,6 +225,22 @@ def _cases() -> list[Case]:
         Case("filter per sample", (images,), {"size": (8, 8), "interp_type": [0, 1, 5]}),
         Case("sequence, attributes", (frames,), {"size": (3, 4), "save_attrs": True}),
         Case("volume", (volume,), {"size": (3, 4, 5), "interp_type": InterpType.INTERP_TRIANGULAR}),
+        Case("of Pillow", (images,), {"resize_shorter": 6, "compat": "pil"}, oracle=False),
+        Case("of OpenCV", (frames,), {"size": (9, 5), "compat": "opencv"}, oracle=False),
+        Case(
+            "of torchvision",
+            (planes,),
+            {"size": (3, 9), "compat": "torchvision", "interp_type": [2, 1]},
+            oracle=False,
+        ),
+        Case("of Pillow, empty", (samples(),), {"size": (4, 4), "compat": "pil"}, [], oracle=False),
+        Case(
+            "unknown library",
+            (images,),
+            {"size": 4, "compat": "zork"},
+            raises=OperatorValueError,
+            match="`compat`",
+        ),
         Case("empty", (samples(),), {"size": (4, 4)}, []),
         Case("no size", (images,), raises=OperatorValueError, match="resize_shorter"),
         Case(

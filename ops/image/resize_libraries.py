@@ -1,0 +1,61 @@
+"""Resizing one image with Pillow or OpenCV itself, so that the result is theirs by construction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.dtypes import InterpType
+from gradiva.eager.lazy import lazy_module
+
+__all__ = ["AREA_CHANNELS", "MOST_CHANNELS", "resize_opencv", "resize_pil"]
+
+cv2: Any = lazy_module("cv2", "opencv-python-headless")
+pillow: Any = lazy_module("PIL.Image", "pillow")
+
+Array = np.ndarray[Any, Any]
+
+AREA_CHANNELS, MOST_CHANNELS = 4, 128
+"""How many channels OpenCV's INTER_AREA and its other filters take."""
+
+_PIL = {
+    InterpType.INTERP_NN: "NEAREST",
+    InterpType.INTERP_LINEAR: "BILINEAR",
+    InterpType.INTERP_TRIANGULAR: "BILINEAR",
+    InterpType.INTERP_CUBIC: "BICUBIC",
+    InterpType.INTERP_LANCZOS3: "LANCZOS",
+}
+_OPENCV = {
+    InterpType.INTERP_NN: "INTER_NEAREST",
+    InterpType.INTERP_LINEAR: "INTER_LINEAR",
+    InterpType.INTERP_TRIANGULAR: "INTER_AREA",
+    InterpType.INTERP_CUBIC: "INTER_CUBIC",
+    InterpType.INTERP_LANCZOS3: "INTER_LANCZOS4",
+}
+
+
+def resize_pil(source: Array, region: Any, target: Array, filter: InterpType) -> None:
+    """Image.fromarray(source).resize(..., box=region), for arrays (H, W, C).
+
+    uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colours by alpha
+    on the way. Of other dtypes and numbers of channels each channel is an image.
+    """
+    top, left, bottom, right = region
+    size, box = (target.shape[1], target.shape[0]), (left, top, right, bottom)
+    method = getattr(pillow.Resampling, _PIL[filter])
+    if source.dtype == np.uint8 and source.shape[2] in (2, 3, 4):
+        image = pillow.fromarray(np.ascontiguousarray(source))
+        target[:] = np.asarray(image.resize(size, method, box))
+        return
+    for channel in range(source.shape[2]):
+        image = pillow.fromarray(np.ascontiguousarray(source[:, :, channel]))
+        target[:, :, channel] = np.asarray(image.resize(size, method, box))
+
+
+def resize_opencv(source: Array, region: Any, target: Array, filter: InterpType) -> None:
+    """cv2.resize of whole arrays (H, W, C); the channels of a pixel go together."""
+    size = (target.shape[1], target.shape[0])
+    method = getattr(cv2, _OPENCV[filter])
+    made = cv2.resize(np.ascontiguousarray(source), size, interpolation=method)
+    target[:] = made.reshape(target.shape)
