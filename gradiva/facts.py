@@ -13,6 +13,7 @@ from typing import Any
 
 from gradiva import fn
 from gradiva.eager.operator import OperatorBase
+from gradiva.fn._old_names import later
 
 __all__ = ["Fact", "Given", "deprecated", "facts", "later", "operator_of", "reached"]
 
@@ -70,35 +71,6 @@ def _given(kind: str, default: Any = None) -> Given:
 def deprecated() -> list[str]:
     """The names of the list that stand for others."""
     return list(_listed()["deprecated"])
-
-
-_AUDIO = {
-    "audio_decoder", "audio_resample", "decoders.audio", "experimental.audio_resample",
-    "mel_filter_bank", "mfcc", "nonsilent_region", "power_spectrum", "preemphasis_filter",
-    "spectrogram", "to_decibels",
-}  # fmt: skip
-_VIDEO = {
-    "decoders.video", "experimental.decoders.video", "experimental.inputs.video",
-    "experimental.readers.video", "readers.video", "readers.video_resize", "video_reader",
-    "video_reader_resize",
-}  # fmt: skip
-_GPU_ONLY = {"decoders.inflate", "experimental.inflate", "optical_flow"}
-
-
-def later(name: str) -> str | None:
-    """Why an operator of the list is not here yet, or None."""
-    if name in _AUDIO:
-        return "audio"
-    if name in _VIDEO:
-        return "video"
-    if name in _GPU_ONLY:
-        return "a GPU backend"
-    last = name.removeprefix("experimental.")
-    if last not in ("readers.file", "file_reader") and (
-        last.startswith("readers.") or last.endswith("_reader")
-    ):
-        return "readers beyond `file`"
-    return None
 
 
 def reached(name: str) -> Any:
