@@ -66,7 +66,9 @@ def _find(name: str) -> OperatorBase:
 
 
 def _summary(operator: OperatorBase) -> str:
-    return next((line for line in inspect.cleandoc(operator.__doc__ or "").splitlines() if line), "")
+    return next(
+        (line for line in inspect.cleandoc(operator.__doc__ or "").splitlines() if line), ""
+    )
 
 
 def _argument(argument: Argument) -> str:

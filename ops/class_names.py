@@ -32,7 +32,9 @@ def hand_out(
             where = f"gradiva.ops.{package}" if package else "gradiva.ops"
             reason = waiting.get(prefix + name)
             if reason is not None:
-                raise AttributeError(f"{where}.{name} is not there yet: it waits for {reason}") from None
+                raise AttributeError(
+                    f"{where}.{name} is not there yet: it waits for {reason}"
+                ) from None
             raise AttributeError(f"module {where!r} has no attribute {name!r}") from None
 
     def names_of() -> list[str]:

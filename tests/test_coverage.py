@@ -67,7 +67,11 @@ DEFAULTS: list[tuple[tuple[str, ...], tuple[str, ...], str]] = [
     (("segmentation.random_object_bbox",), ("background",), "0, unless `classes` hold it"),
     (("slice", "decoders.image_slice"), ("axes", "axis_names"), "WH; one excludes the other"),
     (("erase",), ("axes", "axis_names"), "HW where there is a layout; one excludes the other"),
-    (("erase",), ("normalized", "normalized_anchor", "normalized_shape"), "false; see `normalized`"),
+    (
+        ("erase",),
+        ("normalized", "normalized_anchor", "normalized_shape"),
+        "false; see `normalized`",
+    ),
     (("cat",), ("axis",), "0, unless `axis_name` is given"),
     (("noise.shot",), ("factor",), "12 is what the reference does; its list says 20"),
     (("debayer",), ("algorithm",), "what the reference does on the host where it is not given"),
