@@ -4,7 +4,7 @@ that is given per sample, an argument out of range, an argument of the wrong typ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 import gradiva
 from gradiva.eager.arguments import is_edge
 from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
+from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import dtypes
 from gradiva.eager.dynamic import as_argument, as_input, batch_size_of, random_key, split_common
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError
@@ -90,6 +90,8 @@ def mistake(operator: OperatorBase, kind: str) -> Mistake | None:
 def _wrong(
     operator: OperatorBase, case: Case, kind: str
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, Any], str | None]]:
+    if not all(len(value) for value in case.inputs if isinstance(value, Batch)):
+        case = replace(case, inputs=(samples((4, 5, 3), (2, 3, 3)),))
     if kind in ("rank", "layout", "dtype"):
         for number, value in enumerate(case.inputs):
             if isinstance(value, Batch):
