@@ -29,7 +29,9 @@ def per_frame(rows: list[Any]) -> Batch:
     return gradiva.per_frame(gradiva.batch(rows))
 
 
-MATRICES = [rows + np.float32([[1, 0, 0], [0, 1, 0]]) for rows in numbers(-0.3, 0.3, 2, 3)]
+MATRICES = [
+    rows + np.array([[1, 0, 0], [0, 1, 0]], np.float32) for rows in numbers(-0.3, 0.3, 2, 3)
+]
 SQUARES = [rows + np.eye(3, dtype=np.float32) for rows in numbers(0.0, 0.02, 3, 3)]
 CALLS: list[tuple[str, dict[str, list[Any]], dict[str, Any]]] = [
     ("brightness", {"brightness": numbers(0, 2)}, {"brightness_shift": [0.1, 0.2, 0.3]}),
@@ -74,7 +76,9 @@ def test_each_frame(name: str, rows: dict[str, Any], others: dict[str, Any]) -> 
     for sample, frames in enumerate(videos()):
         for number, frame in enumerate(np.asarray(frames)):
             image = gradiva.batch([frame], layout="HWC")
-            one = {key: gradiva.batch([value[sample][number]]) for key, value in rows.items()}
+            one: dict[str, Any] = {
+                key: gradiva.batch([value[sample][number]]) for key, value in rows.items()
+            }
             one |= {
                 key: value[sample : sample + 1] if isinstance(value, list) else value
                 for key, value in others.items()
@@ -106,7 +110,9 @@ def test_inputs_per_frame() -> None:
     """A matrix that is an input; a value for all frames of a sample; threads."""
     expected = gradiva.warp_affine(videos(), matrix=per_frame(MATRICES))
     same(gradiva.warp_affine(videos(), per_frame(MATRICES)), expected)
-    alone = per_frame([np.float32([2]), np.float32([1]), np.float32([0.5])])
+    alone = per_frame(
+        [np.array([2], np.float32), np.array([1], np.float32), np.array([0.5], np.float32)]
+    )
     same(
         gradiva.brightness(videos(), brightness=alone),
         gradiva.brightness(videos(), brightness=[2, 1, 0.5]),
@@ -119,7 +125,13 @@ def test_inputs_per_frame() -> None:
 
 def test_frames_of_one_size() -> None:
     """Frames that are turned by different angles get the largest size of any."""
-    angles = per_frame([np.float32([0, 90, 45]), np.float32([0]), np.float32([0, 0, 90, 90])])
+    angles = per_frame(
+        [
+            np.array([0, 90, 45], np.float32),
+            np.array([0], np.float32),
+            np.array([0, 0, 90, 90], np.float32),
+        ]
+    )
     turned = gradiva.rotate(videos(), angle=angles)
     assert turned.shape[1:] == [(1, 5, 4, 3), (4, 7, 7, 3)]
     frame = gradiva.batch([videos().at(0)[2]], layout="HWC")
@@ -164,7 +176,9 @@ def test_empty_sequences() -> None:
 
 
 def test_errors() -> None:
-    short = per_frame([np.float32([1, 2, 3]), np.float32([1]), np.float32([1, 2])])
+    short = per_frame(
+        [np.array([1, 2, 3], np.float32), np.array([1], np.float32), np.array([1, 2], np.float32)]
+    )
     with pytest.raises(
         gradiva.OperatorValueError,
         match=r"(?s)brightness: argument `brightness`: expected as many values as frames, 4, or "
@@ -180,4 +194,4 @@ def test_errors() -> None:
     with pytest.raises(gradiva.OperatorValueError, match=r"(?s)`angle`.*in sample 2"):
         gradiva.rotate(videos(), angle=per_frame(bad))
     with pytest.raises(gradiva.OperatorValueError, match="`horizontal`"):
-        gradiva.flip(videos(), horizontal=per_frame([np.int32([1, 0, 1])] * 3))
+        gradiva.flip(videos(), horizontal=per_frame([np.array([1, 0, 1], np.int32)] * 3))

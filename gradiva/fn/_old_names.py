@@ -118,7 +118,7 @@ def old(name: str, function: F) -> F:
         return function(*inputs, **keywords)
 
     call.__name__ = name.rpartition(".")[2]
-    call.__wrapped__ = function  # type: ignore[attr-defined]
+    call.__wrapped__ = function
     return cast(F, call)
 
 

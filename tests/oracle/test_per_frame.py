@@ -26,7 +26,9 @@ def numbers(low: float, high: float, *shape: int) -> list[Any]:
     return [generator.uniform(low, high, (n, *shape)).astype(np.float32) for n in COUNTS]
 
 
-MATRICES = [rows + np.float32([[1, 0, 3], [0, 1, -2]]) for rows in numbers(-0.3, 0.3, 2, 3)]
+MATRICES = [
+    rows + np.array([[1, 0, 3], [0, 1, -2]], np.float32) for rows in numbers(-0.3, 0.3, 2, 3)
+]
 SQUARES = [rows + np.eye(3, dtype=np.float32) for rows in numbers(0.0, 0.002, 3, 3)]
 
 
@@ -90,7 +92,7 @@ def test_transforms() -> None:
     compare("transforms.shear", [], {"shear": numbers(0, 1, 2)})
     compare("transforms.translation", [], {"offset": numbers(0, 9, 3)})
     compare("transforms.crop", [], {"from_end": numbers(2, 9, 2)})
-    fixed = batch([np.float32([[1, 0, 2], [0, 1, 3]])] * 2)
+    fixed = batch([np.array([[1, 0, 2], [0, 1, 3]], np.float32)] * 2)
     compare("transforms.scale", [fixed], {"scale": numbers(1, 2, 2)})
 
 
