@@ -17,6 +17,7 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import float16
 from gradiva.eager.errors import GradivaError, SampleDataError
+from gradiva.eager.frames import given_per_frame
 from gradiva.eager.run import Call, blamed, prepare
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import forgives
@@ -106,4 +107,6 @@ def _prepared(
             others.append(value)
         else:
             given[edge.argument] = value
+    if given_per_frame(member.operator.frames, (image, *others), given):
+        raise UnfitError("arguments per frame")
     return prepare(member.operator, (image, *others), given, size, pool, key, positions)

@@ -103,7 +103,10 @@ SAMPLED = frozenset(Sampled.__annotations__)
 def _integer(value: Any) -> int:
     if isinstance(value, bool | np.bool_):
         return int(value)
-    return python.index(value)
+    number = python.index(value)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise OverflowError
+    return number
 
 
 def _real(value: Any) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .arguments import check_names, parse_signature
 from .errors import GradivaError, OperatorTypeError, user_location
+from .frames import framed_types
 from .signature import described, spread
 from .tensor import Tensor
 from .value import SampleType, Value
@@ -86,6 +87,7 @@ class OperatorBase:
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
+    frames: the arguments that may be given per frame ("1": inputs after the first one too);
     stage: what it is inside a fused group (see `stages`), None if it never is in one.
     """
 
@@ -96,9 +98,11 @@ class OperatorBase:
         inputs: tuple[int, int],
         random: bool = False,
         effects: bool = False,
+        frames: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        self.infer = function
+        self.frames = frozenset(frames)
+        self.infer = framed_types(function, self.frames) if frames else function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
         self.takes_seed = random
@@ -201,7 +205,12 @@ class Maker(OperatorBase, Generic[P]):
 
 
 def operator(
-    name: str, *, inputs: int | tuple[int, int] = 1, random: bool = False, effects: bool = False
+    name: str,
+    *,
+    inputs: int | tuple[int, int] = 1,
+    random: bool = False,
+    effects: bool = False,
+    frames: tuple[str, ...] = (),
 ) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
@@ -212,7 +221,7 @@ def operator(
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
-        return Operator[P](function, name, bounds, random, effects)
+        return Operator[P](function, name, bounds, random, effects, frames)
 
     return declare
 
@@ -223,10 +232,11 @@ def maker(
     inputs: tuple[int, int] = (0, 0),
     random: bool = False,
     effects: bool = False,
+    frames: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Any]], Maker[P]]:
     """Like `operator`, for operators that need no input and take `batch_size`."""
 
     def declare(function: Callable[P, Any]) -> Maker[P]:
-        return Maker[P](function, name, inputs, random, effects)
+        return Maker[P](function, name, inputs, random, effects, frames)
 
     return declare

@@ -20,6 +20,7 @@ from .errors import (
     OperatorValueError,
     SampleDataError,
 )
+from .frames import execute_frames, given_per_frame
 from .geometry import Geometry
 from .operator import OperatorBase
 from .provenance import Provenance
@@ -234,6 +235,8 @@ def execute(
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
+        if operator.frames and given_per_frame(operator.frames, inputs, given):
+            return execute_frames(prepare, operator, inputs, given, size, pool)
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)

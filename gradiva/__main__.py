@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva import demo, graph, warmup
+from gradiva import demo, graph, listing, warmup
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.kernel_cache import cache_folder
-from gradiva.eager.operator import operators
 from gradiva.eager.threads import default_num_threads
 
 
@@ -25,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     demo.add_arguments(commands.add_parser("demo", help="the whole story on real photographs"))
     graph.add_arguments(commands.add_parser("graph", help="show the graph of a pipeline in a file"))
-    commands.add_parser("ops", help="list the operators")
+    listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
     given = parser.parse_args(arguments)
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.command == "graph":
             return graph.run(given)
         if given.command == "ops":
-            return list_operators()
+            return listing.run(given)
         if given.command == "warmup":
             return warmup.run()
         return show_info()
@@ -45,16 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("gradiva: stopped", file=sys.stderr)
         return 130
-
-
-def list_operators() -> int:
-    """One line per operator: its name and what it does."""
-    width = max(len(name) for name in operators)
-    for name, operator in sorted(operators.items()):
-        line = next((line for line in (operator.__doc__ or "").splitlines() if line.strip()), "")
-        if operator.__doc__ and not name.startswith(("constant", "random_key")):
-            print(f"{name:{width}}  {line.strip()}")
-    return 0
 
 
 def show_info() -> int:

@@ -19,7 +19,8 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.signature import Signatures, named
 from gradiva.eager.value import Value
-from gradiva.ops.class_names import classes, hand_out
+from gradiva.facts import deprecated, facts, later, operator_of
+from gradiva.ops.class_names import classes, hand_out, waiting
 
 __all__ = ["Compose", "OperatorClass", "class_of", "publish"]
 
@@ -152,7 +153,7 @@ def class_of(
     name: str, function: Callable[..., Any], operator: OperatorBase | None = None
 ) -> type[OperatorClass]:
     """The class `name` of a function that calls `operator` (by default: that is one)."""
-    found = operator or _operator_of(function)
+    found = operator or operator_of(function)
     assert found is not None, name
     parameters = list(inspect.signature(found.infer).parameters.values())
     positional = (
@@ -183,13 +184,6 @@ def class_of(
     return type(name, (OperatorClass,), fields)
 
 
-def _operator_of(function: Any) -> OperatorBase | None:
-    """The operator that a function of `gradiva.fn` is, or stands for."""
-    while not isinstance(function, OperatorBase) and hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function if isinstance(function, OperatorBase) else None
-
-
 def _class_name(name: str) -> str:
     return "".join(_WORDS.get(word, word.capitalize()) for word in name.split("_"))
 
@@ -202,7 +196,7 @@ def _functions(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]
         if isinstance(value, ModuleType):
             if value.__name__ == f"{module.__name__}.{name}":
                 yield from _functions(value, f"{prefix}{name}.")
-        elif _operator_of(value) is not None:
+        elif operator_of(value) is not None:
             yield prefix + _class_name(name), value
 
 
@@ -214,6 +208,11 @@ def publish() -> None:
         package = name.rpartition(".")[0]
         if package:
             _ensure(package)
+    for name in {*facts(), *deprecated()}:
+        reason = later(name)
+        if reason is not None:
+            package, _, last = name.rpartition(".")
+            waiting[f"{package}.{_class_name(last)}".lstrip(".")] = reason
 
 
 def _ensure(package: str) -> None:

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["classes", "hand_out"]
+__all__ = ["classes", "hand_out", "waiting"]
 
 classes: dict[str, Any] = {}
 """Classes by name: "Resize", "decoders.Image", ..."""
+
+
+waiting: dict[str, str] = {}
+"""Names of classes that are not there yet, and what they wait for."""
 
 
 def hand_out(
@@ -26,6 +30,11 @@ def hand_out(
             return classes[prefix + name]
         except KeyError:
             where = f"gradiva.ops.{package}" if package else "gradiva.ops"
+            reason = waiting.get(prefix + name)
+            if reason is not None:
+                raise AttributeError(
+                    f"{where}.{name} is not there yet: it waits for {reason}"
+                ) from None
             raise AttributeError(f"module {where!r} has no attribute {name!r}") from None
 
     def names_of() -> list[str]:

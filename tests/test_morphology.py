@@ -101,4 +101,4 @@ def test_names() -> None:
         operator = getattr(gradiva.experimental, name)
         assert getattr(gradiva.fn.experimental, name) is operator
         assert getattr(gradiva.experimental.dynamic.experimental, name) is operator
-    assert gradiva.fn.experimental.filter is gradiva.filter
+    assert gradiva.fn.experimental.filter.__wrapped__ is gradiva.filter

@@ -13,7 +13,7 @@ import pytest
 import gradiva
 from gradiva import Batch, fn, ops, types
 from gradiva.eager.case import samples
-from gradiva.eager.operator import OperatorBase
+from gradiva.facts import operator_of
 from gradiva.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
 
@@ -29,16 +29,14 @@ def same(left: Batch, right: Batch) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
-def _wrapped(function: Any) -> Any:
-    return getattr(function, "__wrapped__", None)
-
-
 def groups(module: ModuleType) -> list[ModuleType]:
     """The modules of operators in a module, at any depth."""
     inside = [
         value
         for value in vars(module).values()
-        if isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
+        if isinstance(value, ModuleType)
+        and value.__name__.startswith(f"{module.__name__}.")
+        and not value.__name__.rpartition(".")[2].startswith("_")
     ]
     return [*inside, *(deeper for one in inside for deeper in groups(one))]
 
@@ -49,7 +47,7 @@ def test_each_operator_has_its_class() -> None:
     for module in [fn, *groups(fn)]:
         place = module.__name__.removeprefix("gradiva.fn").removeprefix(".")
         for name, value in vars(module).items():
-            if any(isinstance(one, OperatorBase) for one in (value, _wrapped(value))):
+            if operator_of(value) is not None:
                 found.add(f"{place}.{name}".lstrip(".").replace("_", "").lower())
     assert {name.lower() for name in classes} == found | {"compose"}
     known = {"Resize", "decoders.Image", "random.CoinFlip", "readers.File", "PythonFunction"}

@@ -2,6 +2,7 @@
 
 from gradiva import math as math
 from gradiva.capture.constants import constant as constant
+from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
 from gradiva.fn import io as io
@@ -13,13 +14,22 @@ from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.generic.external_source import external_source as external_source
+from gradiva.ops.generic.shapes import shapes as _shapes
 
 # Names of old scripts.
-coin_flip = random.coin_flip
-file_reader = readers.file
-image_decoder = decoders.image
-image_decoder_crop = decoders.image_crop
-image_decoder_random_crop = decoders.image_random_crop
-image_decoder_slice = decoders.image_slice
-normal_distribution = random.normal
-uniform = random.uniform
+coin_flip = _old_names.old("coin_flip", random.coin_flip)
+fast_resize_crop_mirror = _old_names.old(
+    "fast_resize_crop_mirror", _old_names.fast_resize_crop_mirror
+)
+file_reader = _old_names.old("file_reader", readers.file)
+image_decoder = _old_names.old("image_decoder", decoders.image)
+image_decoder_crop = _old_names.old("image_decoder_crop", decoders.image_crop)
+image_decoder_random_crop = _old_names.old("image_decoder_random_crop", decoders.image_random_crop)
+image_decoder_slice = _old_names.old("image_decoder_slice", decoders.image_slice)
+normal_distribution = _old_names.old("normal_distribution", random.normal)
+shapes = _old_names.old("shapes", _shapes)
+ssd_random_crop = _old_names.old("ssd_random_crop", _old_names.ssd_random_crop)
+transform_translation = _old_names.old("transform_translation", transforms.translation)
+uniform = _old_names.old("uniform", random.uniform)
+
+__getattr__ = _old_names.absent("")

@@ -1,5 +1,8 @@
 """Readers in pipeline mode."""
 
+from gradiva.fn._old_names import absent
 from gradiva.ops.readers.file import file
+
+__getattr__ = absent("readers")
 
 __all__ = ["file"]

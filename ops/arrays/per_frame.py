@@ -33,9 +33,12 @@ def per_frame(
     input: any dtype, at least 1-D. Without a layout it gets "F", and "*" for each further axis.
     replace: whether another letter of the first axis becomes F.
 
-    Only the layout changes. Operators of this version take their arguments per sample, not yet per
-    frame: they refuse an argument with an axis of frames. Raises OperatorTypeError for scalars, and
-    for a layout that begins with another letter unless `replace` says so.
+    Only the layout changes. Operators on sequences take a batch with such a layout as an argument
+    with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
+    the other operators on colours, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
+    `experimental.warp_perspective`, `coord_transform` and `transforms.*`, whose results are then
+    sequences. Raises OperatorTypeError for scalars, and for a layout that begins with another
+    letter unless `replace` says so.
     """
     if input.ndim == 0 or not replace:
         require_frames(input)

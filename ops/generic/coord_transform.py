@@ -29,7 +29,7 @@ F32 = NDArray[np.float32]
 _DTYPES: Final = (uint8, uint16, int16, int32, float32, int8)
 
 
-@operator("coord_transform")
+@operator("coord_transform", frames=("M", "MT", "T"))
 def coord_transform(
     input: SampleType,
     /,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["brightness"]
 
 
-@operator("brightness")
+@operator("brightness", frames=("brightness", "brightness_shift"))
 def brightness(
     input: SampleType,
     /,

@@ -43,7 +43,9 @@ def linear_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
     return with_layout(input, layout).with_(dtype=dtype)
 
 
-@operator("brightness_contrast")
+@operator(
+    "brightness_contrast", frames=("brightness", "brightness_shift", "contrast", "contrast_center")
+)
 def brightness_contrast(
     input: SampleType,
     /,

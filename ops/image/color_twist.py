@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["color_twist"]
 
 
-@operator("color_twist")
+@operator("color_twist", frames=("brightness", "contrast", "hue", "saturation"))
 def color_twist(
     input: SampleType,
     /,

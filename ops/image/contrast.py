@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["contrast"]
 
 
-@operator("contrast")
+@operator("contrast", frames=("contrast", "contrast_center"))
 def contrast(
     input: SampleType,
     /,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints
+from gradiva.eager.arguments import IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
@@ -41,7 +42,7 @@ def debayer(
     input: SampleType,
     /,
     *,
-    blue_position: Ints,
+    blue_position: IntsArg,
     algorithm: str = "bilinear_ocv",
     **common: Unpack[Common],
 ) -> SampleType:
@@ -50,7 +51,7 @@ def debayer(
     input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel. Without a
         layout HW or HWC by rank. H and W must be even.
     blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row and
-        column, 0 or 1 each; by this tile OpenCV names its patterns.
+        column, 0 or 1 each; by this tile OpenCV names its patterns. May differ per sample.
     algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which gives
         gray images.
 
@@ -59,13 +60,8 @@ def debayer(
     channels and for other arguments.
     """
     require_dtype(input, (uint8, uint16))
-    assert not isinstance(blue_position, int)
-    if tuple(blue_position) not in _TILES:
-        raise OperatorValueError(
-            argument="blue_position",
-            expected="two numbers, 0 or 1 each: y and x",
-            got=str(tuple(blue_position)),
-        )
+    if isinstance(blue_position, tuple):
+        _tile(blue_position)
     if algorithm not in _CODES:
         raise OperatorValueError(
             argument="algorithm", expected=f"one of {', '.join(_CODES)}", got=repr(algorithm)
@@ -77,6 +73,19 @@ def debayer(
         return input.with_(ndim=None, layout=None)
     result = "FHWC" if layout[0] == "F" else "HWC"
     return input.with_(ndim=len(result), layout=result)
+
+
+def _tile(position: Sequence[int], sample: int | None = None) -> str:
+    """OpenCV's name of the pattern. Raises OperatorValueError."""
+    found = _TILES.get((position[0], position[1])) if len(position) == 2 else None
+    if found is None:
+        raise OperatorValueError(
+            argument="blue_position",
+            expected="two numbers, 0 or 1 each: y and x",
+            got=str(tuple(position)),
+            sample=sample,
+        )
+    return found
 
 
 @debayer.shapes
@@ -107,13 +116,14 @@ def _refuse(wrong: Any, problem: str, expected: str, facts: Int64Array) -> None:
 @debayer.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    tile, kind = _TILES[tuple(call["blue_position"])], _CODES[call["algorithm"]]
-    code = getattr(cv2, f"COLOR_Bayer{tile}2{kind}")
+    kind = _CODES[call["algorithm"]]
+    tiles = [_tile(place, sample) for sample, place in enumerate(call["blue_position"].tolist())]
 
     def interpolate(sample: int) -> None:
         out = target.array(sample)
         if not out.size:
             return
+        code = getattr(cv2, f"COLOR_Bayer{tiles[sample]}2{kind}")
         frames = source.array(sample).reshape(-1, *out.shape[-3:-1])
         for frame, image in zip(frames, out.reshape(-1, *out.shape[-3:]), strict=True):
             made = cv2.demosaicing(frame, code, dst=image)
@@ -139,6 +149,7 @@ def _cases() -> list[Case]:
              [np.full((4, 6, 1), 90, np.uint8)]),
         Case("sequence", (frames,), corner),
         Case("uint16", (deep,), corner),
+        Case("per sample", (mosaics,), {"blue_position": [[0, 0], [0, 1], [1, 1]]}),
         Case("empty", (samples(layout="HW"),), corner, []),
         Case("odd size", (samples((5, 4), layout="HW"),), corner, raises=OperatorValueError,
              match="odd"),
@@ -148,6 +159,9 @@ def _cases() -> list[Case]:
              raises=OperatorTypeError, match="float32"),
         Case("no such place", (mosaics,), {"blue_position": [2, 0]}, raises=OperatorValueError,
              match="`blue_position`"),
+        Case("no such place in a sample", (mosaics,),
+             {"blue_position": [[0, 0], [0, 2], [1, 1]]}, raises=OperatorValueError,
+             match="sample 1"),
         Case("no such algorithm", (mosaics,), {**corner, "algorithm": "best"},
              raises=OperatorValueError, match="`algorithm`"),
     ]  # fmt: skip

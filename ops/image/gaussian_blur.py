@@ -35,7 +35,7 @@ _LAYOUTS: Final = (
 _DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
 
 
-@operator("gaussian_blur")
+@operator("gaussian_blur", frames=("sigma", "window_size"))
 def gaussian_blur(
     input: SampleType,
     /,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["hsv"]
 
 
-@operator("hsv")
+@operator("hsv", frames=("hue", "saturation", "value"))
 def hsv(
     input: SampleType,
     /,

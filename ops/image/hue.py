@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["hue"]
 
 
-@operator("hue")
+@operator("hue", frames=("hue",))
 def hue(
     input: SampleType,
     /,

@@ -36,7 +36,7 @@ _LAYOUTS: Final = (
 _DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
 
 
-@operator("laplacian")
+@operator("laplacian", frames=("scale", "smoothing_size", "window_size"))
 def laplacian(
     input: SampleType,
     /,

@@ -29,7 +29,7 @@ _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
-@operator("rotate")
+@operator("rotate", frames=("angle", "axis"))
 def rotate(
     input: SampleType,
     /,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["saturation"]
 
 
-@operator("saturation")
+@operator("saturation", frames=("saturation",))
 def saturation(
     input: SampleType,
     /,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["warp_affine"]
 
 
-@operator("warp_affine", inputs=(1, 2))
+@operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
 def warp_affine(
     input: SampleType,
     matrix_input: SampleType | Value | None = None,

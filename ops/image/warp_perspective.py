@@ -49,7 +49,7 @@ def require_origin(pixel_origin: str) -> None:
         )
 
 
-@operator("experimental.warp_perspective", inputs=(1, 2))
+@operator("experimental.warp_perspective", inputs=(1, 2), frames=("matrix", "1"))
 def warp_perspective(
     input: SampleType,
     matrix_input: SampleType | Value | None = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["crop"]
 
 
-@maker("transforms.crop", inputs=(0, 1))
+@maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
 def crop(
     input: SampleType | Value | None = None,
     /,

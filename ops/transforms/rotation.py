@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["rotation"]
 
 
-@maker("transforms.rotation", inputs=(0, 1))
+@maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
 def rotation(
     input: SampleType | Value | None = None,
     /,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["scale"]
 
 
-@maker("transforms.scale", inputs=(0, 1))
+@maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
 def scale(
     input: SampleType | Value | None = None,
     /,

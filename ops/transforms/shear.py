@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["shear"]
 
 
-@maker("transforms.shear", inputs=(0, 1))
+@maker("transforms.shear", inputs=(0, 1), frames=("angles", "shear", "center"))
 def shear(
     input: SampleType | Value | None = None,
     /,

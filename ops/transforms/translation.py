@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["translation"]
 
 
-@maker("transforms.translation", inputs=(0, 1))
+@maker("transforms.translation", inputs=(0, 1), frames=("offset",))
 def translation(
     input: SampleType | Value | None = None,
     /,

@@ -1,5 +1,13 @@
 """Decoders under the names of their trial versions."""
 
-from gradiva.fn.decoders import image, image_crop, image_random_crop, image_slice
+from gradiva.fn import decoders
+from gradiva.fn._old_names import absent, old
+
+image = old("experimental.decoders.image", decoders.image)
+image_crop = old("experimental.decoders.image_crop", decoders.image_crop)
+image_random_crop = old("experimental.decoders.image_random_crop", decoders.image_random_crop)
+image_slice = old("experimental.decoders.image_slice", decoders.image_slice)
+
+__getattr__ = absent("experimental.decoders")
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice"]

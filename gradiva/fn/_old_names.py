@@ -1,0 +1,154 @@
+"""Old names of operators, and the names of those that are not there yet.
+
+An old name is the function of the new one with a DeprecationWarning, once for each line that calls
+it. What belongs to a later version is an AttributeError that says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from gradiva.eager.errors import user_location
+from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
+from gradiva.ops.generic.slice import slice as slice_
+from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror
+
+__all__ = ["RENAMED", "absent", "fast_resize_crop_mirror", "later", "old", "ssd_random_crop"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RENAMED = {
+    "audio_decoder": "decoders.audio",
+    "caffe2_reader": "readers.caffe2",
+    "caffe_reader": "readers.caffe",
+    "coco_reader": "readers.coco",
+    "coin_flip": "random.coin_flip",
+    "experimental.audio_resample": "audio_resample",
+    "experimental.debayer": "debayer",
+    "experimental.decoders.image": "decoders.image",
+    "experimental.decoders.image_crop": "decoders.image_crop",
+    "experimental.decoders.image_random_crop": "decoders.image_random_crop",
+    "experimental.decoders.image_slice": "decoders.image_slice",
+    "experimental.decoders.video": "decoders.video",
+    "experimental.equalize": "equalize",
+    "experimental.filter": "filter",
+    "experimental.inflate": "decoders.inflate",
+    "experimental.peek_image_shape": "peek_image_shape",
+    "experimental.tensor_resize": "tensor_resize",
+    "fast_resize_crop_mirror": "resize_crop_mirror",
+    "file_reader": "readers.file",
+    "image_decoder": "decoders.image",
+    "image_decoder_crop": "decoders.image_crop",
+    "image_decoder_random_crop": "decoders.image_random_crop",
+    "image_decoder_slice": "decoders.image_slice",
+    "mxnet_reader": "readers.mxnet",
+    "nemo_asr_reader": "readers.nemo_asr",
+    "normal_distribution": "random.normal",
+    "numpy_reader": "readers.numpy",
+    "sequence_reader": "readers.sequence",
+    "shapes": "DataNode.shape",
+    "ssd_random_crop": "random_bbox_crop",
+    "transform_translation": "transforms.translation",
+    "uniform": "random.uniform",
+    "video_reader": "readers.video",
+    "video_reader_resize": "readers.video_resize",
+}
+"""Names without `fn.`, and what they are called now."""
+
+_AUDIO = {
+    "audio_resample", "decoders.audio", "mel_filter_bank", "mfcc", "nonsilent_region",
+    "power_spectrum", "preemphasis_filter", "spectrogram", "to_decibels",
+}  # fmt: skip
+_VIDEO = {
+    "decoders.video", "experimental.inputs.video", "experimental.readers.video", "readers.video",
+    "readers.video_resize",
+}  # fmt: skip
+_GPU_ONLY = {"decoders.inflate", "optical_flow"}
+_READERS = {
+    "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco", "readers.mxnet",
+    "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.webdataset",
+}  # fmt: skip
+_LATER = {
+    **dict.fromkeys(_AUDIO, "audio"),
+    **dict.fromkeys(_VIDEO, "video"),
+    **dict.fromkeys(_GPU_ONLY, "a GPU backend"),
+    **dict.fromkeys(_READERS, "readers beyond `file`"),
+}
+
+_warned: set[tuple[str, str, int]] = set()
+
+
+def later(name: str) -> str | None:
+    """What an operator waits for that is not there yet, under its old or new name; or None."""
+    return _LATER.get(RENAMED.get(name, name))
+
+
+def absent(package: str) -> Callable[[str], Any]:
+    """`__getattr__` of `gradiva.fn` ("") or of a package in it."""
+    where = f"gradiva.fn.{package}".rstrip(".")
+    prefix = f"{package}." if package else ""
+
+    def get(name: str) -> Any:
+        reason = later(prefix + name)
+        if reason is None:
+            raise AttributeError(f"module {where!r} has no attribute {name!r}")
+        new = RENAMED.get(prefix + name)
+        called = f" (fn.{new})" if new else ""
+        raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")
+
+    return get
+
+
+def old(name: str, function: F) -> F:
+    """The function under its old name."""
+    new = RENAMED[name]
+    text = f"fn.{name} is the old name of {new if new[0].isupper() else f'fn.{new}'}"
+
+    @functools.wraps(function)
+    def call(*inputs: Any, **keywords: Any) -> Any:
+        where = user_location()
+        if where is not None:
+            place = (name, where.code.co_filename, where.line)
+            if place not in _warned:
+                _warned.add(place)
+                warnings.warn_explicit(text, DeprecationWarning, *place[1:])
+        return function(*inputs, **keywords)
+
+    call.__name__ = name.rpartition(".")[2]
+    call.__wrapped__ = function
+    return cast(F, call)
+
+
+@functools.wraps(resize_crop_mirror)
+def fast_resize_crop_mirror(images: Any, **keywords: Any) -> Any:
+    """`resize_crop_mirror`, without antialiasing unless it is asked for."""
+    return resize_crop_mirror(images, **{"antialias": False, **keywords})
+
+
+@functools.wraps(random_bbox_crop)
+def ssd_random_crop(
+    images: Any, boxes: Any, labels: Any, *, num_attempts: int = 1, **common: Any
+) -> Any:
+    """Images, boxes and labels, cut to a random window as in "SSD: Single Shot MultiBox Detector"
+    (Liu et al., 2016): `random_bbox_crop` with the paper's settings, and `slice`.
+
+    images: HWC; boxes: float32 (n, 4), left, top, right, bottom in 0..1; labels: int32 (n,) or
+    (n, 1). num_attempts: windows that are tried for each random threshold. Returns the three, with
+    the boxes whose centres are in the window. Raises OperatorTypeError and OperatorValueError.
+    """
+    anchors, shapes, boxes, labels = random_bbox_crop(
+        boxes,
+        labels,
+        thresholds=[0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
+        aspect_ratio=[0.5, 2.0],
+        scaling=[0.3, 1.0],
+        bbox_layout="xyXY",
+        allow_no_crop=True,
+        num_attempts=num_attempts,
+        **common,
+    )
+    common.pop("seed", None)
+    return slice_(images, anchors, shapes, **common), boxes, labels

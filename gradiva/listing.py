@@ -1,0 +1,141 @@
+"""`python -m gradiva ops`: which operators there are, what they take, and what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+from collections.abc import Iterator
+
+from gradiva.eager.arguments import Argument
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.source import SourceOperator
+from gradiva.facts import Fact, facts, later, operator_of, reached
+
+__all__ = ["add_arguments", "coverage_lines", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `ops`."""
+    parser.add_argument("name", nargs="?", help="show this operator alone, with its documentation")
+    parser.add_argument(
+        "--coverage",
+        action="store_true",
+        help="each operator of the reference: which arguments and devices are here",
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Print what was asked for. Raises OperatorValueError for a name that is not there."""
+    if given.coverage:
+        lines = coverage_lines(given.name)
+    else:
+        lines = _operator_lines() if given.name is None else _one_operator(given.name)
+    print("\n".join(lines))
+    return 0
+
+
+def _known() -> dict[str, OperatorBase]:
+    """The operators that users call. Nodes that only graphs have have no documentation, or no
+    cases, or a name of their own."""
+    return {
+        name: operator
+        for name, operator in sorted(operators.items())
+        if operator.__doc__
+        and not name.startswith("_")
+        and (operator.case_maker or isinstance(operator, SourceOperator))
+        and operator.__module__ != "gradiva.capture.leaves"
+    }
+
+
+def _find(name: str) -> OperatorBase:
+    """An operator by its name: as in a graph, as in `fn`, with or without `fn.`."""
+    plain = name.removeprefix("gradiva.").removeprefix("fn.")
+    found = _known().get(plain) or operator_of(reached(plain))
+    if found is not None:
+        return found
+    reason = later(plain) if plain in facts() else None
+    if reason is not None:
+        raise OperatorValueError(f"the operator {plain} is not there yet: it waits for {reason}")
+    names = {*_known(), *facts()}
+    close = difflib.get_close_matches(plain, names, 3)
+    close += sorted(one for one in names if plain and plain in one and one not in close)[:3]
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; `ops` alone lists them"
+    raise OperatorValueError(f"there is no operator {name!r}{hint}")
+
+
+def _summary(operator: OperatorBase) -> str:
+    return next(
+        (line for line in inspect.cleandoc(operator.__doc__ or "").splitlines() if line), ""
+    )
+
+
+def _argument(argument: Argument) -> str:
+    """`size*=None`: `*` where it may differ per sample, `!` where it must be given."""
+    mark = ("!" if argument.required else "") + ("*" if argument.per_sample else "")
+    default = "" if argument.required or argument.default is None else f"={argument.default}"
+    return f"{argument.name}{mark}{default}"
+
+
+def _operator_lines() -> Iterator[str]:
+    known = _known()
+    width = max(map(len, known))
+    for name, operator in known.items():
+        yield f"{name:{width}}  {_summary(operator)}"
+        if operator.arguments:
+            listed = ", ".join(map(_argument, operator.arguments.values()))
+            yield f"{'':{width}}  ({listed})"
+    yield ""
+    yield "! must be given; * may differ per sample; `ops NAME` shows one operator"
+
+
+def _one_operator(name: str) -> Iterator[str]:
+    operator = _find(name)
+    fewest, most = operator.min_inputs, operator.max_inputs
+    inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
+    yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, on the CPU"
+    yield ""
+    yield inspect.cleandoc(operator.__doc__ or "")
+    yield ""
+    for argument in operator.arguments.values():
+        default = "required" if argument.required else f"default {argument.default!r}"
+        yield f"  {argument.name}: {argument.kind.expected}; {default}"
+    if operator.common:
+        yield f"  and, as for all operators, {', '.join(sorted(operator.common))}"
+
+
+def coverage_lines(name: str | None = None) -> Iterator[str]:
+    """A line per operator of the reference's list, and how much there is in all."""
+    chosen = facts()
+    if name is not None:
+        plain = name.removeprefix("gradiva.").removeprefix("fn.")
+        if plain not in chosen:
+            close = difflib.get_close_matches(plain, chosen, 3)
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise OperatorValueError(f"the list has no operator {name!r}{hint}")
+        chosen = {plain: chosen[plain]}
+    width = max(map(len, chosen))
+    here = arguments = wanted = 0
+    for fact in chosen.values():
+        operator = operator_of(reached(fact.name))
+        yield f"{fact.name:{width}}  {_coverage(fact, operator)}"
+        here += operator is not None
+        arguments += 0 if operator is None else len(fact.arguments.keys() & operator.arguments)
+        wanted += len(fact.arguments)
+    if name is None:
+        yield ""
+        yield f"{here} of {len(chosen)} operators, {arguments} of {wanted} arguments"
+
+
+def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
+    if operator is None:
+        return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
+    absent = [device for device in fact.devices if device != "cpu"]
+    devices = "cpu" + (f" (not {', '.join(absent)})" if absent else "")
+    names = [name for name in fact.arguments if name in operator.arguments]
+    missing = [name for name in fact.arguments if name not in operator.arguments]
+    text = f"{devices} | arguments {len(names)} of {len(fact.arguments)}"
+    if names:
+        text += ": " + ", ".join(names)
+    return text + (f" | missing: {', '.join(missing)}" if missing else "")
