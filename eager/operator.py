@@ -7,7 +7,7 @@ force in the calling context: eager by default, recording inside a pipeline defi
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
+from .dtypes import bfloat16 as bfloat16_type
 from .errors import GradivaError, OperatorTypeError, user_location
 from .signature import described, spread
 from .tensor import Tensor
@@ -86,7 +87,8 @@ class OperatorBase:
 
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
-    stage: what it is inside a fused group (see `stages`), None if it never is in one.
+    stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
+    whether it takes this dtype, as those do that move or convert values.
     """
 
     def __init__(
@@ -96,8 +98,10 @@ class OperatorBase:
         inputs: tuple[int, int],
         random: bool = False,
         effects: bool = False,
+        bfloat16: bool = False,
     ) -> None:
         self.name = name
+        self.bfloat16 = bfloat16
         self.infer = function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
@@ -148,6 +152,18 @@ class OperatorBase:
             error.complete(operator=self.name, location=user_location())
             raise error.with_traceback(None) from error.__cause__
 
+    def types(
+        self, inputs: Sequence[SampleType], arguments: dict[str, Any]
+    ) -> tuple[SampleType, ...]:
+        """The types of the outputs, by the type rule. Raises OperatorTypeError."""
+        if not self.bfloat16:
+            _refuse_bfloat16(inputs, "the input")
+        types = self.infer(*inputs, **arguments)
+        made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
+        if not self.bfloat16:
+            _refuse_bfloat16(made, "the output")
+        return made
+
     def acts(self, keywords: dict[str, Any]) -> bool:
         """Whether this call must stay where it stands: it has effects, and its function, if it
         calls one, was not declared to have none (see `prefetchable`)."""
@@ -172,6 +188,16 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
+
+
+def _refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
+    for type in types:
+        if type.dtype is bfloat16_type:
+            raise OperatorTypeError(
+                f"{what} has a dtype this operator does not take",
+                expected="another dtype (`cast` converts to float32 and back)",
+                got="bfloat16",
+            )
 
 
 def _named(module: str, name: str) -> OperatorBase:
@@ -201,7 +227,12 @@ class Maker(OperatorBase, Generic[P]):
 
 
 def operator(
-    name: str, *, inputs: int | tuple[int, int] = 1, random: bool = False, effects: bool = False
+    name: str,
+    *,
+    inputs: int | tuple[int, int] = 1,
+    random: bool = False,
+    effects: bool = False,
+    bfloat16: bool = False,
 ) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
@@ -212,7 +243,7 @@ def operator(
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
-        return Operator[P](function, name, bounds, random, effects)
+        return Operator[P](function, name, bounds, random, effects, bfloat16)
 
     return declare
 
