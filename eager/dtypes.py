@@ -190,7 +190,8 @@ class _BFloat16(DType):
 
     @property
     def numpy(self) -> np.dtype[Any]:  # type: ignore[override]
-        return np.dtype(ml_dtypes.bfloat16)
+        made: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return made
 
     @property
     def type_id(self) -> None:

@@ -44,7 +44,7 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
     try:
         found = _of_protocol(data)
         plain = found is None
-        array = _of_list(data) if found is None else found
+        array = np.asarray(data) if found is None else found
     except GradivaError:
         raise
     except Exception as error:
@@ -57,7 +57,8 @@ def to_array(data: ArrayLike, wide: bool = False) -> np.ndarray[Any, Any]:
 
 
 def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
-    """The array behind a buffer or an array of another library; None if `data` is no such thing."""
+    """The array behind a buffer, an array of another library or a list of tensors, whose dtype was
+    chosen by somebody; None if `data` is no such thing."""
     if isinstance(data, np.generic):
         return np.asarray(data)
     if hasattr(data, "__cuda_array_interface__"):
@@ -66,6 +67,9 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
         return _of_dlpack(data)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
+    if isinstance(data, list | tuple):
+        tensors = bool(data) and all(isinstance(part, Value) for part in data)
+        return np.stack([to_array(part) for part in data]) if tensors else None
     try:
         view = memoryview(data)
     except TypeError:
@@ -95,12 +99,6 @@ def _refuse_gpu(data: Any) -> None:
         expected="data in host memory (this version of gradiva has no GPU backend yet)",
         got=describe(data),
     )
-
-
-def _of_list(data: Any) -> np.ndarray[Any, Any]:
-    if isinstance(data, list | tuple) and data and all(isinstance(part, Value) for part in data):
-        return np.stack([to_array(part) for part in data])
-    return np.asarray(data)
 
 
 def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

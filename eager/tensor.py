@@ -131,7 +131,9 @@ class Tensor(Value):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return array_of(self._array, dtype, copy)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(  # type: ignore[override]  # batches and symbols have none
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
+    ) -> Any:
         """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
         if ufunc in _UFUNCS and method == "__call__" and not options:
             return arithmetic[_UFUNCS[ufunc]](*inputs)
