@@ -43,7 +43,8 @@ class OnGpu(Jax):
 class Cuda:
     """An array on a GPU, as CuPy has it."""
 
-    __cuda_array_interface__ = {"shape": (2,), "typestr": "<f4", "data": (0, False), "version": 3}
+    def __init__(self) -> None:
+        self.__cuda_array_interface__ = {"shape": (2,), "typestr": "<f4", "data": (0, False)}
 
 
 def address(value: Any) -> int:
@@ -77,7 +78,7 @@ def test_gpus(make: Any) -> None:
         lambda: make(VALUES).gpu(1),
         lambda: make(VALUES).to_device("gpu"),
     ):
-        with pytest.raises(RuntimeError, match="'gpu:[01]' is not available"):
+        with pytest.raises(RuntimeError, match=r"'gpu:[01]' is not available"):
             call()
 
 

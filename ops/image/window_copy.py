@@ -57,6 +57,7 @@ def merge_axes(
     place = next((AXES - 1 - k for k, group in enumerate(groups) if channel in group), AXES - 1)
     return (wide[0], wide[1], wide[2]), place
 
+
 HALVES: Final = (float16, bfloat16)
 
 
@@ -119,9 +120,7 @@ def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
     Raises OperatorValueError if the numbers of values and of channels of the output differ.
     """
     dtype = call.outputs[0].dtype
-    fill = fill_array(
-        call["fill_values"], np.dtype(np.float32) if dtype in HALVES else dtype.numpy
-    )
+    fill = fill_array(call["fill_values"], np.dtype(np.float32) if dtype in HALVES else dtype.numpy)
     if call["out_of_bounds_policy"] != "pad":
         fill = fill[:1]
     channel = None
