@@ -47,7 +47,6 @@ from gradiva.eager.device import Device as Device
 from gradiva.eager.device import device as device
 from gradiva.eager.dtypes import DType as DType
 from gradiva.eager.dtypes import bfloat16 as bfloat16
-from gradiva.eager.dtypes import bool_ as bool
 from gradiva.eager.dtypes import bool_ as bool_
 from gradiva.eager.dtypes import dtype as dtype
 from gradiva.eager.dtypes import float16 as float16
@@ -82,5 +81,8 @@ from gradiva.operators import *  # noqa: F403
 from gradiva.ops.decoders.imread import imread as imread
 from gradiva.ops.generic.callback import prefetchable as prefetchable
 from gradiva.ops.generic.external_source_object import ExternalSource as ExternalSource
+
+bool = bool_
+"""The element type, as it is called in dynamic mode."""
 
 __version__ = "0.1.0"

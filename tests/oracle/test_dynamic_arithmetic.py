@@ -1,5 +1,5 @@
 # ruff: noqa: B023, RUF005
-"""Python's operators and `math.*` against the reference's dynamic mode: dtypes, operators, operands.
+"""Python's operators and `math.*` against the reference's dynamic mode: dtypes, kinds of operands.
 
 Each operator is applied to each pair of dtypes, with operands of each kind: batch, tensor, NumPy
 array, Python's and NumPy's numbers, on either side. Where an array of NumPy stands on the left of a
