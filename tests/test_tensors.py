@@ -200,12 +200,14 @@ def test_select() -> None:
     ]  # fmt: skip
     for chosen, numbers in lists:
         assert [t.shape for t in made.select(chosen)] == [made.shape[i] for i in numbers]
-    for one in (-2, np.int64(1), tensor(1), np.array(1)):
+    singles: Any = (-2, np.int64(1), tensor(1), np.array(1))
+    for one in singles:
         assert np.asarray(made.select(one)).tolist() == [3]
     for wrong in (3, -4, [3]):
         with pytest.raises(IndexError):
             made.select(wrong)
-    for kind in ("a", 1.5, None, [[0]]):
+    kinds: Any = ("a", 1.5, None, [[0]])
+    for kind in kinds:
         with pytest.raises(TypeError, match="`sample_range`"):
             made.select(kind)
 
