@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import float16
+from gradiva.eager.dtypes import bfloat16, float16
 from gradiva.eager.errors import GradivaError, SampleDataError
 from gradiva.eager.frames import given_per_frame
 from gradiva.eager.run import Call, blamed, prepare
@@ -62,8 +62,9 @@ def run_group(
             raise locate(located, member) from error.__cause__
         calls.append(call)
         image = Batch(_NOTHING, call.geometries[0], call.types[0], source.provenance)
-        if float16 in (call.types[0].dtype, call.inputs[0].dtype):
-            raise UnfitError("float16")
+        for dtype in (call.types[0].dtype, call.inputs[0].dtype):
+            if dtype in (float16, bfloat16):
+                raise UnfitError(str(dtype))
     target = Batch.empty(image.geometry, image.type, source.provenance)
     blame = functools.partial(_blame, members[0], source, locate)
     try:

@@ -186,5 +186,4 @@ def _infer(
             inputs.append(type)
         else:
             given[ref.argument] = type
-    types = operator.infer(*inputs, **given)
-    return types if isinstance(types, tuple) else (types,)
+    return operator.types(inputs, given)

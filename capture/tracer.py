@@ -286,5 +286,4 @@ def infer(
     for edge in edges:
         if edge.argument is not None and edge.argument in operator.arguments:
             given[edge.argument] = edge.node.type[edge.output]
-    types = operator.infer(*inputs, **given)
-    return types if isinstance(types, tuple) else (types,)
+    return operator.types(inputs, given)

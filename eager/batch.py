@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import index as as_index
 from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, overload
 
 import numpy as np
 
 from . import display
+from .convert import convert_array
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    describe,
-    user_location,
-)
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe, user_location
+from .foreign import ArrayLike, is_array, parts_of, prepare, same_kind, to_array
 from .geometry import Geometry
 from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
-from .tensor import ArrayLike, Tensor, prepare, to_array
+from .tensor import Tensor, array_of, as_torch, dlpack_of
 from .value import SampleType, Value
 
 if TYPE_CHECKING:
@@ -74,11 +71,24 @@ class Batch(Value):
         device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Batch:
-        """`batch_size` samples that all are `sample`, without copies."""
+        """`batch_size` samples that all are `sample`, without copies.
+
+        Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
+        """
         require_cpu(to_device(device or CPU))
+        if isinstance(sample, Batch):
+            raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
+        try:
+            count = as_index(batch_size)
+        except TypeError:
+            raise OperatorTypeError(
+                argument="batch_size", expected="an integer", got=describe(batch_size)
+            ) from None
+        if count < 0:
+            raise OperatorValueError(argument="batch_size", expected="at least 0", got=str(count))
         layout = sample.layout if isinstance(sample, Tensor) else ""
-        array, layout = prepare(to_array(sample), dtype, layout)
-        geometry = Geometry.repeated(batch_size, array.shape)
+        array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
+        geometry = Geometry.repeated(count, array.shape)
         return Batch(array.reshape(-1), geometry, _type(array, array.ndim, layout))
 
     @property
@@ -157,23 +167,30 @@ class Batch(Value):
     @overload
     def select(self, sample_range: slice | Sequence[int]) -> Batch: ...
     def select(self, sample_range: Any) -> Batch | Tensor:
-        """One sample (an integer) as a Tensor, or several (a slice or a list) as a Batch."""
-        if isinstance(sample_range, int | np.integer):
-            index = int(sample_range)
-            array = self.at(index)
-            where = self.provenance.select([index]) if self.provenance else None
-            return Tensor(array, self.layout, where)
+        """One sample (an integer) as a Tensor, or several (a slice, `...`, a list of numbers or a
+        mask) as a Batch; negative numbers count from the end. The memory stays where it is.
+
+        Raises IndexError for samples that are not there, OperatorTypeError for other subscripts.
+        """
+        if sample_range is ...:
+            return self
         if isinstance(sample_range, slice):
             chosen = list(range(len(self)))[sample_range]
-        else:
-            picked = np.asarray(sample_range)
-            if picked.dtype.kind not in "iub" and picked.size:
-                raise OperatorTypeError(
-                    argument="sample_range",
-                    expected="an integer, a slice, integers or a mask",
-                    got=describe(sample_range),
-                )
-            chosen = np.arange(len(self))[picked if picked.size else slice(0)].tolist()
+            return self._some(chosen)
+        picked = np.asarray(sample_range)
+        if picked.ndim > 1 or (picked.dtype.kind not in "iub" and picked.size):
+            raise OperatorTypeError(
+                argument="sample_range",
+                expected="an integer, a slice, integers or a mask",
+                got=describe(sample_range),
+            )
+        if not picked.ndim:
+            number = int(picked)
+            self.at(number)
+            return self._tensor(number % len(self))
+        return self._some(np.arange(len(self))[picked if picked.size else slice(0)].tolist())
+
+    def _some(self, chosen: list[int]) -> Batch:
         where = self.provenance.select(chosen) if self.provenance else None
         return Batch(self.data, self.geometry.select(chosen), self.type, where)
 
@@ -238,7 +255,7 @@ class Batch(Value):
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
         """One array that holds every sample in its low corner, the rest being `fill`."""
-        if self.geometry.uniform:
+        if self.geometry.uniform or not len(self):
             return self.as_array()
         result = np.full((len(self), *self.geometry.shapes.max(axis=0)), fill, self.data.dtype)
         for index in range(len(self)):
@@ -248,20 +265,29 @@ class Batch(Value):
         return result
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
-        """One torch tensor with a leading batch axis, on the same memory if the batch is dense."""
-        import torch
+        """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
 
+        copy: True for memory of its own, False for an error if the memory cannot be shared. pad:
+        fill samples up to the largest, with 0. Raises OperatorValueError.
+        """
         array = self.padded() if pad else self.as_array()
-        return torch.from_dlpack(array.copy() if copy else array)
+        made = not np.may_share_memory(array, self.data) and array.size > 0
+        if copy is False and (made or not array.flags.writeable):
+            raise OperatorValueError(
+                "this batch is not one array that torch can share; leave out `copy`",
+                argument="copy",
+            )
+        return as_torch(array, bool(copy) and not made)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = self.as_array()
-        if copy or (dtype is not None and np.dtype(dtype) != array.dtype):
-            return array.astype(dtype or array.dtype)
-        return array
+        if copy is False and not self.geometry.dense:
+            raise ValueError("the samples of this batch become one array by a copy only")
+        return array_of(self.as_array(), dtype, copy)
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        return self.as_array().__dlpack__(**options)
+        """A DLPack capsule of all samples, of one shape. Raises BufferError for another device than
+        the CPU (`dl_device`), OperatorValueError for different shapes."""
+        return dlpack_of(self.as_array(), options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -289,13 +315,13 @@ def batch(
     """A Batch with a copy of the samples.
 
     tensors: an iterable of arrays, one per sample, of equal dtype and rank; or one array whose
-    first axis is the batch. dtype: element type to convert to. layout: of a sample, such as "HWC".
-    Raises OperatorTypeError or OperatorValueError, naming the sample.
+    first axis is the batch. dtype: element type to convert to, as `cast` does. layout: of a sample,
+    such as "HWC". Raises OperatorTypeError or OperatorValueError, naming the sample.
     """
     result = as_batch(tensors, dtype, device, layout)
-    if isinstance(tensors, Batch) or hasattr(tensors, "__dlpack__"):
-        result = result.to_device(CPU, force_copy=True)
-    return result
+    if isinstance(tensors, Batch):
+        return result if result.data is not tensors.data else result.to_device(CPU, force_copy=True)
+    return result.to_device(CPU, force_copy=True) if is_array(tensors) else result
 
 
 def as_batch(
@@ -308,22 +334,31 @@ def as_batch(
     require_cpu(to_device(device or CPU))
     if isinstance(tensors, Batch):
         return _convert(tensors, dtype, layout)
-    if hasattr(tensors, "__dlpack__") or hasattr(tensors, "__array__"):
+    if is_array(tensors):
+        if layout is None and isinstance(tensors, Tensor):
+            layout = tensors.layout[1:]  # the first axis becomes the batch
         return _from_array(to_array(tensors), dtype, layout)
-    try:
-        samples = list(tensors)
-    except TypeError:
-        raise OperatorTypeError(
-            argument="tensors", expected="an iterable of arrays", got=repr(tensors)
-        ) from None
-    return _from_samples(samples, dtype, layout)
+    return _from_samples(parts_of(tensors, "tensors"), dtype, layout)
 
 
 def _convert(source: Batch, dtype: DTypeLike | None, layout: str | None) -> Batch:
-    wanted = source.dtype if dtype is None else DType.of(dtype)
+    wanted = source.dtype if dtype is None else _checked(DType.of, dtype)
+    if layout is not None:
+        _checked(check_layout, layout, source.ndim)
+    elif wanted is source.dtype:
+        return source
     type = source.type.with_(dtype=wanted, layout=source.layout if layout is None else layout)
-    data = source.data.astype(wanted.numpy, copy=False)
+    data = convert_array(source.data, wanted.numpy)
     return Batch(data, source.geometry, type, source.provenance)
+
+
+def _checked(check: Callable[..., Any], *values: Any) -> Any:
+    """What `check` says, its errors as ours."""
+    try:
+        return check(*values)
+    except (TypeError, ValueError) as error:
+        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
+        raise kind(str(error)) from None
 
 
 def _from_array(array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None) -> Batch:
@@ -334,35 +369,28 @@ def _from_array(array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: st
     array, _ = prepare(array, dtype, "")
     if layout and len(layout) == array.ndim and layout[0] == "N":
         layout = layout[1:]
-    try:
-        layout = check_layout(layout or "", array.ndim - 1)
-    except (TypeError, ValueError) as error:
-        raise OperatorValueError(str(error), argument="layout") from None
+    layout = _checked(check_layout, layout or "", array.ndim - 1)
     geometry = Geometry.equal(len(array), array.shape[1:])
     return Batch(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
 
 
-def _from_samples(samples: list[ArrayLike], dtype: DTypeLike | None, layout: str | None) -> Batch:
+def _from_samples(
+    samples: Sequence[ArrayLike], dtype: DTypeLike | None, layout: str | None
+) -> Batch:
     if layout is None:
         layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
     arrays: list[np.ndarray[Any, Any]] = []
-    for index, sample in enumerate(samples):
+    for number, sample in enumerate(samples):
         try:
-            array, _ = prepare(to_array(sample), dtype, layout)
+            array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
         except GradivaError as error:
-            raise error.complete(sample=index) from None
-        first = arrays[0] if arrays else array
-        if array.dtype != first.dtype or array.ndim != first.ndim:
-            raise OperatorTypeError(
-                "the samples of a batch have one dtype and one rank",
-                expected=f"{first.ndim}-D {first.dtype} as in sample 0",
-                got=f"{array.ndim}-D {array.dtype}",
-                sample=index,
-            )
+            raise error.complete(sample=number) from None
+        same_kind(arrays[0] if arrays else array, array, number)
         arrays.append(array)
     if not arrays:
+        _checked(check_layout, layout)
         empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
-        wanted = DType.of("uint8" if dtype is None else dtype)
+        wanted = _checked(DType.of, "uint8" if dtype is None else dtype)
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
         return Batch(np.empty(0, wanted.numpy), Geometry.of(empty), type)
     first = arrays[0]
@@ -374,6 +402,6 @@ def _from_samples(samples: list[ArrayLike], dtype: DTypeLike | None, layout: str
         names = [part.name(0) or "" for part in parts]
         where = Provenance(np.concatenate([part.positions for part in parts]), names)
     result = Batch.empty(Geometry.of(shapes), _type(first, first.ndim, layout), where)
-    for index, array in enumerate(arrays):
-        result.array(index)[...] = array
+    for number, array in enumerate(arrays):
+        result.array(number)[...] = array
     return result

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import convert_bodies as bodies
+from .bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
 from .jit import when_loaded
 
 __all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
@@ -96,6 +97,10 @@ def convert_array(values: Array, dtype: np.dtype[Any]) -> Array:
     """A converted copy of an array (the array itself if it has the dtype already)."""
     if values.dtype == dtype:
         return values
+    if values.dtype.kind == "V" and is_bfloat16(values.dtype):
+        values = from_bfloat16(values)
+    if dtype.kind == "V" and is_bfloat16(dtype):
+        return to_bfloat16(values)
     if dtype == np.float16:
         return to_half(values).reshape(values.shape)
     if dtype.kind == "f" or values.dtype.kind == "b":

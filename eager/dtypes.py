@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from .lazy import lazy_module
+
 __all__ = [
-    "DALIDataType",
     "DType",
     "DTypeLike",
     "ImageType",
     "InterpType",
-    "OtherType",
+    "bfloat16",
     "bool_",
+    "dtype",
     "dtypes",
     "float16",
     "float32",
@@ -24,20 +25,45 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "type_id",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
 ]
 
+ml_dtypes = lazy_module("ml_dtypes", "gradiva[bfloat16]")
+
+
+class _Kind(enum.Enum):
+    """What the bits of a type mean."""
+
+    signed = 1
+    unsigned = 2
+    float = 3
+    bool = 4
+    enum = 5
+
+
+_Kind.__name__, _Kind.__qualname__ = "Kind", "DType.Kind"  # as users call it
+_KINDS = {"i": _Kind.signed, "u": _Kind.unsigned, "f": _Kind.float, "b": _Kind.bool}
+_FLOAT_BITS = {2: (5, 10), 4: (8, 23), 8: (11, 52)}
+"""Bits of the exponent and of the significand, by bytes."""
+
 
 class DType:
-    """The type of one element: `name`, its NumPy dtype, the type id of the file format, range.
+    """The type of one element: `name`, `kind`, `bits`, its NumPy dtype, the id in stored files.
 
-    There is one object per type, so `is` and `==` agree.
+    exponent_bits, significand_bits: of floats, else None. There is one object per type, so `is`
+    and `==` agree.
     """
 
-    __slots__ = ("id", "is_float", "is_signed", "itemsize", "name", "numpy")
+    __slots__ = (
+        "exponent_bits", "id", "is_float", "is_signed", "itemsize", "kind", "name", "numpy",
+        "significand_bits",
+    )  # fmt: skip
+
+    Kind = _Kind
 
     def __init__(self, name: str, type_id: int, numpy: np.dtype[Any]) -> None:
         self.name = name
@@ -46,14 +72,28 @@ class DType:
         self.itemsize = numpy.itemsize
         self.is_float = numpy.kind == "f"
         self.is_signed = numpy.kind in "fi"
+        self.kind = _KINDS[numpy.kind]
+        self.exponent_bits: int | None = None
+        self.significand_bits: int | None = None
+        if self.is_float:
+            self.exponent_bits, self.significand_bits = _FLOAT_BITS[numpy.itemsize]
 
     @property
     def is_integer(self) -> bool:
-        return self.numpy.kind in "iu"
+        return self.kind in (_Kind.signed, _Kind.unsigned)
 
     @property
     def is_bool(self) -> bool:
-        return self.numpy.kind == "b"
+        return self.kind is _Kind.bool
+
+    @property
+    def bytes(self) -> int:
+        return self.itemsize
+
+    @property
+    def type_id(self) -> DType | None:
+        """The type under its name in pipelines, which is this object; None if it has none."""
+        return self
 
     @property
     def bits(self) -> int:
@@ -75,20 +115,32 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """The type called `name` ("uint8", "float32", "float", ...); raises ValueError."""
+        """The type called `name` ("uint8", "float32", "float", ...), or by its first letter and its
+        bits ("u8", "i32", "f32", "bf16"); raises ValueError."""
         try:
             return _BY_NAME[name.lower()]
-        except KeyError:
+        except (KeyError, AttributeError):
             known = ", ".join(dtype.name for dtype in dtypes)
-            raise ValueError(f"expected one of {known}, got {name!r}") from None
+            raise ValueError(f"expected one of {known}, bfloat16, got {name!r}") from None
 
     @staticmethod
-    def from_type_id(type_id: int) -> DType:
-        """The type with the number `type_id` in serialized pipelines; raises ValueError."""
+    def from_type_id(type_id: int | DType) -> DType:
+        """The type that is called `type_id` in pipelines (types.UINT8, ...), or that has this
+        number in stored ones; raises ValueError."""
+        if isinstance(type_id, DType):
+            return type_id
         for dtype in dtypes:
             if dtype.id == type_id:
                 return dtype
         raise ValueError(f"no element type has the number {type_id}")
+
+    @staticmethod
+    def from_fw_type(numpy_type: Any) -> DType:
+        """The type that a dtype or scalar type of NumPy, torch or JAX stands for, or bool, int
+        (int32) or float (float32); raises TypeError."""
+        if isinstance(numpy_type, str):
+            raise TypeError(f"expected a type of a framework, got {numpy_type!r}; see DType.parse")
+        return DType.of(numpy_type)
 
     @staticmethod
     def from_numpy(dtype: np.dtype[Any]) -> DType:
@@ -96,14 +148,16 @@ class DType:
         found = _BY_NUMPY.get(dtype)
         if found is None:
             found = _BY_NUMPY.get(dtype.newbyteorder("="))
+        if found is None and dtype.name == "bfloat16":
+            return bfloat16
         if found is None:
             raise TypeError(f"expected a boolean, integer or float type, got {dtype}")
         return found
 
     @staticmethod
     def of(value: DTypeLike) -> DType:
-        """The type that `value` names: a DType, a name, a NumPy dtype or scalar type, bool, int
-        (int32) or float (float32). Raises TypeError or ValueError."""
+        """The type that `value` names: a DType, a name, a dtype of NumPy or torch, a scalar type,
+        bool, int (int32) or float (float32). Raises TypeError or ValueError."""
         if isinstance(value, DType):
             return value
         if isinstance(value, np.dtype):
@@ -114,10 +168,44 @@ class DType:
             return float32
         if value is int:
             return int32
+        if type(value).__module__ == "torch" and str(value)[6:] in _BY_NAME:
+            return _BY_NAME[str(value)[6:]]  # torch.uint8 calls itself that
         try:
+            if value is None:  # NumPy would take it for float64
+                raise TypeError
             return DType.from_numpy(np.dtype(value))
         except TypeError:
             raise TypeError(f"expected an element type such as uint8, got {value!r}") from None
+
+
+class _BFloat16(DType):
+    """NumPy does not know this type; its dtype is made by ml_dtypes when it is first needed."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.name, self.id, self.itemsize = "bfloat16", -2, 2
+        self.kind, self.is_float, self.is_signed = _Kind.float, True, True
+        self.exponent_bits, self.significand_bits = 8, 7
+
+    @property
+    def numpy(self) -> np.dtype[Any]:  # type: ignore[override]
+        made: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return made
+
+    @property
+    def type_id(self) -> None:
+        return None
+
+
+def dtype(value: DTypeLike) -> DType:
+    """The element type that `value` names, see `DType.of`. Raises TypeError or ValueError."""
+    return DType.of(value)
+
+
+def type_id(value: DTypeLike) -> DType | None:
+    """The type as pipelines call it, types.UINT8 for uint8; None for bfloat16, which they lack."""
+    return DType.of(value).type_id
 
 
 DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"
@@ -134,6 +222,8 @@ float16 = DType("float16", 8, np.dtype(np.float16))
 float32 = DType("float32", 9, np.dtype(np.float32))
 float64 = DType("float64", 10, np.dtype(np.float64))
 bool_ = DType("bool", 11, np.dtype(np.bool_))
+bfloat16 = _BFloat16()
+"""Moved and converted, but not computed with; so it is not among `dtypes`."""
 
 dtypes = (
     uint8,
@@ -151,67 +241,9 @@ dtypes = (
 )
 _BY_NUMPY = {dtype.numpy: dtype for dtype in dtypes}
 _BY_NAME = {dtype.name: dtype for dtype in dtypes}
+_BY_NAME |= {f"{dtype.name[0]}{dtype.bits}": dtype for dtype in dtypes if not dtype.is_bool}
 _BY_NAME |= {"float": float32, "double": float64, "half": float16, "bool_": bool_, "int": int32}
-
-
-class OtherType(enum.IntEnum):
-    """Types of arguments and of what is no number, under the names of the pipeline API."""
-
-    NO_TYPE = -1
-    STRING = 12
-    FEATURE = 17
-    IMAGE_TYPE = 20
-    DATA_TYPE = 21
-    INTERP_TYPE = 22
-    TENSOR_LAYOUT = 23
-    PYTHON_OBJECT = 24
-
-
-class _Types(type):
-    """What makes DALIDataType look like an enumeration of DType objects and of OtherType."""
-
-    __members__: dict[str, DType | OtherType]
-
-    def __call__(cls, number: Any) -> Any:
-        """The type with this number, or named by this type. Raises ValueError."""
-        for member in cls.__members__.values():
-            if member is number or member.value == number:
-                return member
-        raise ValueError(f"no type has the number {number!r}")
-
-    def __getitem__(cls, name: str) -> DType | OtherType:
-        return cls.__members__[name]
-
-    def __iter__(cls) -> Iterator[DType | OtherType]:
-        return iter(cls.__members__.values())
-
-    def __len__(cls) -> int:
-        return len(cls.__members__)
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, DType | OtherType)
-
-
-class DALIDataType(metaclass=_Types):
-    """Types under the names of the pipeline API; element types are `DType` objects.
-
-    DALIDataType(9), DALIDataType["FLOAT"], iteration and `__members__` work as for enumerations.
-    """
-
-    UINT8, UINT16, UINT32, UINT64 = uint8, uint16, uint32, uint64
-    INT8, INT16, INT32, INT64 = int8, int16, int32, int64
-    FLOAT16, FLOAT, FLOAT64, BOOL = float16, float32, float64, bool_
-    NO_TYPE, STRING, FEATURE = OtherType.NO_TYPE, OtherType.STRING, OtherType.FEATURE
-    IMAGE_TYPE, DATA_TYPE = OtherType.IMAGE_TYPE, OtherType.DATA_TYPE
-    INTERP_TYPE, TENSOR_LAYOUT = OtherType.INTERP_TYPE, OtherType.TENSOR_LAYOUT
-    PYTHON_OBJECT = OtherType.PYTHON_OBJECT
-
-
-DALIDataType.__members__ = {
-    name: value
-    for name, value in vars(DALIDataType).items()
-    if isinstance(value, DType | OtherType)
-}
+_BY_NAME |= {"bfloat16": bfloat16, "bf16": bfloat16}
 
 
 class ImageType(enum.IntEnum):

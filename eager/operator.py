@@ -7,7 +7,7 @@ force in the calling context: eager by default, recording inside a pipeline defi
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
+from .dtypes import bfloat16 as bfloat16_type
 from .errors import GradivaError, OperatorTypeError, user_location
 from .frames import framed_types
 from .signature import described, spread
@@ -88,7 +89,8 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
-    stage: what it is inside a fused group (see `stages`), None if it never is in one.
+    stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
+    whether it takes this dtype, as those do that move or convert values.
     """
 
     def __init__(
@@ -99,9 +101,11 @@ class OperatorBase:
         random: bool = False,
         effects: bool = False,
         frames: tuple[str, ...] = (),
+        bfloat16: bool = False,
     ) -> None:
         self.name = name
         self.frames = frozenset(frames)
+        self.bfloat16 = bfloat16
         self.infer = framed_types(function, self.frames) if frames else function
         self.min_inputs, self.max_inputs = inputs
         self.random = random
@@ -152,6 +156,18 @@ class OperatorBase:
             error.complete(operator=self.name, location=user_location())
             raise error.with_traceback(None) from error.__cause__
 
+    def types(
+        self, inputs: Sequence[SampleType], arguments: dict[str, Any]
+    ) -> tuple[SampleType, ...]:
+        """The types of the outputs, by the type rule. Raises OperatorTypeError."""
+        if not self.bfloat16:
+            _refuse_bfloat16(inputs, "the input")
+        types = self.infer(*inputs, **arguments)
+        made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
+        if not self.bfloat16:
+            _refuse_bfloat16(made, "the output")
+        return made
+
     def acts(self, keywords: dict[str, Any]) -> bool:
         """Whether this call must stay where it stands: it has effects, and its function, if it
         calls one, was not declared to have none (see `prefetchable`)."""
@@ -176,6 +192,16 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
+
+
+def _refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
+    for type in types:
+        if type.dtype is bfloat16_type:
+            raise OperatorTypeError(
+                f"{what} has a dtype this operator does not take",
+                expected="another dtype (`cast` converts to float32 and back)",
+                got="bfloat16",
+            )
 
 
 def _named(module: str, name: str) -> OperatorBase:
@@ -211,6 +237,7 @@ def operator(
     random: bool = False,
     effects: bool = False,
     frames: tuple[str, ...] = (),
+    bfloat16: bool = False,
 ) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
@@ -221,7 +248,7 @@ def operator(
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
-        return Operator[P](function, name, bounds, random, effects, frames)
+        return Operator[P](function, name, bounds, random, effects, frames, bfloat16)
 
     return declare
 

@@ -189,9 +189,9 @@ def prepare(
             rows[name] = argument.rows(value, size)
         else:
             static[name] = rows[name] = value
-    types = operator.infer(*[batch.type for batch in inputs], **static)
+    types = operator.types([batch.type for batch in inputs], static)
     call = Call(operator, inputs, rows, size, pool)
-    call.types = types if isinstance(types, tuple) else (types,)
+    call.types = types
     call.key, call.positions = key, positions
     call.edges = frozenset(
         name for name, value in given.items() if isinstance(value, Batch | np.ndarray)

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, SupportsInt, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import numpy as np
 
 from . import display
+from .bfloat16 import export, is_bfloat16
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import OperatorTypeError, OperatorValueError, blaming, describe
-from .layouts import check_layout
+from .errors import OperatorValueError, blaming
+from .foreign import ArrayLike, is_array, pad_arrays, prepare, to_array
 from .provenance import Provenance
 from .subscripts import parse, result_type, view
-from .value import SampleType, Value
+from .value import SampleType, Value, arithmetic
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["ArrayLike", "Tensor", "as_tensor", "tensor", "to_array"]
+__all__ = [
+    "ArrayLike",
+    "Tensor",
+    "array_of",
+    "as_tensor",
+    "as_torch",
+    "dlpack_of",
+    "prepare",
+    "tensor",
+    "to_array",
+]
 
-ArrayLike: TypeAlias = Any
-"""A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, or an object with
-`__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
+_UFUNCS = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "fdiv",
+    np.floor_divide: "div", np.remainder: "mod", np.power: "pow", np.bitwise_and: "bitand",
+    np.bitwise_or: "bitor", np.bitwise_xor: "bitxor", np.left_shift: "shl", np.right_shift: "shr",
+    np.equal: "eq", np.not_equal: "neq", np.less: "lt", np.less_equal: "leq", np.greater: "gt",
+    np.greater_equal: "geq",
+}  # fmt: skip
+"""What NumPy calls when an array stands on the left of one of Python's operators."""
 
 
 class Tensor(Value):
@@ -99,22 +115,40 @@ class Tensor(Value):
         return Tensor(self._array.copy(), self.layout, self.provenance) if force_copy else self
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """A torch tensor on the same memory, or on a copy of it."""
-        import torch
-
-        return torch.from_dlpack(self._array.copy() if copy else self._array)
+        """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
+        have the memory, because it is read-only or runs backwards."""
+        return as_torch(self._array, copy)
 
     def item(self) -> Any:
-        """The only element as a Python value. Raises ValueError if there is not exactly one."""
+        """The only element as a Python value. Raises OperatorValueError if there is not exactly
+        one."""
+        if self._array.size != 1:
+            raise OperatorValueError(
+                "only a tensor of one element is a number", got=f"{self._array.size} elements"
+            )
         return self._array.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if copy or (dtype is not None and np.dtype(dtype) != self._array.dtype):
-            return self._array.astype(dtype or self._array.dtype)
-        return self._array
+        return array_of(self._array, dtype, copy)
+
+    def __array_ufunc__(  # type: ignore[override]  # batches and symbols have none
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
+    ) -> Any:
+        """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
+        if ufunc in _UFUNCS and method == "__call__" and not options:
+            return arithmetic[_UFUNCS[ufunc]](*inputs)
+        arrays = [np.asarray(one) if isinstance(one, Tensor) else one for one in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Of a tensor on a GPU; raises AttributeError, as this one is on the CPU."""
+        raise AttributeError("this tensor is on the CPU: there is no CUDA array interface")
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
+        """A DLPack capsule on the same memory. Raises BufferError for another device than the CPU
+        (`dl_device`)."""
+        return dlpack_of(self._array, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -155,55 +189,30 @@ class Tensor(Value):
         return display.html([self])
 
 
-def to_array(data: ArrayLike) -> np.ndarray[Any, Any]:
-    """A NumPy array on the same memory where possible. Python ints become int32 (int64 if they do
-    not fit), floats float32. Raises OperatorTypeError."""
-    if isinstance(data, np.ndarray):
-        return data
-    if isinstance(data, Tensor):
-        return data._array
-    if isinstance(data, str):
-        data = data.encode()
-    if isinstance(data, bytes | bytearray | memoryview):
-        return np.frombuffer(data, np.uint8)
-    if hasattr(data, "__cuda_array_interface__"):
-        raise OperatorTypeError(
-            expected="data in host memory (this version of gradiva has no GPU backend yet)",
-            got=describe(data),
-        )
-    try:
-        if hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
-            return np.from_dlpack(data)
-        array = np.asarray(data)
-    except Exception as error:
-        raise OperatorTypeError(expected="an array", got=f"{describe(data)}: {error}") from error
-    if not isinstance(data, np.generic) and not hasattr(data, "__array__"):
-        array = _from_python(array)
-    if array.dtype.kind not in "biuf":
-        raise OperatorTypeError(expected="an array of numbers or booleans", got=describe(data))
-    return array
+def array_of(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
+    """What `__array__` returns, by NumPy's rules. Raises ValueError if a copy is needed but
+    forbidden."""
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError(f"{array.dtype} becomes {np.dtype(dtype)} by a copy only")
+        return array.astype(dtype)
+    return array.copy() if copy else array
 
 
-def _from_python(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype == np.int64:
-        small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
-        return array.astype(np.int32) if small else array
-    return array
+def dlpack_of(array: np.ndarray[Any, Any], options: dict[str, Any]) -> Any:
+    """What `__dlpack__` returns."""
+    return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
 
 
-def prepare(
-    array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None
-) -> tuple[np.ndarray[Any, Any], str]:
-    """The array C-contiguous, in native byte order and in the wanted dtype; the layout checked."""
-    try:
-        wanted = DType.of(array.dtype if dtype is None else dtype).numpy
-        array = np.asarray(array, wanted, order="C")
-        return array, check_layout(layout or "", array.ndim)
-    except (TypeError, ValueError) as error:
-        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
-        raise kind(str(error)) from None
+def as_torch(array: np.ndarray[Any, Any], copy: bool) -> torch.Tensor:
+    """A torch tensor on the memory of an array if it can be and no copy is asked for."""
+    import torch
+
+    if copy or not array.flags.writeable or any(step < 0 for step in array.strides):
+        array = array.copy()
+    if is_bfloat16(array.dtype):
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def tensor(
@@ -215,8 +224,9 @@ def tensor(
 ) -> Tensor:
     """A Tensor with a copy of `data`.
 
-    data: see `ArrayLike`; a Batch of equal shapes, or of any shapes with `pad=True`, becomes one
-    tensor with a leading axis. dtype: element type to convert to. layout: such as "HWC".
+    data: see `ArrayLike`; a Batch of equal shapes becomes one tensor with a leading axis, N in the
+    layout. pad: a Batch or a list of samples of any shapes becomes one, filled up with 0. dtype:
+    element type to convert to, as `cast` does. layout: such as "HWC".
     Raises OperatorTypeError or OperatorValueError.
     """
     view = as_tensor(data, dtype, device, layout, pad)
@@ -235,9 +245,12 @@ def as_tensor(
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
-            layout = ""
+            # The samples stand one after the other along a new axis.
+            layout = f"N{layout}" if layout and "N" not in layout else ""
     if pad and hasattr(data, "padded"):
         data = data.padded()
+    elif pad and isinstance(data, Iterable) and not is_array(data) and not isinstance(data, bytes):
+        data = pad_arrays(data, dtype) if not isinstance(data, str | bytearray) else data
     provenance = data.provenance if isinstance(data, Tensor) else None
-    array, layout = prepare(to_array(data), dtype, layout)
+    array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
     return Tensor(array, layout, provenance)

@@ -46,7 +46,9 @@ from gradiva.eager.batch import batch as batch
 from gradiva.eager.device import Device as Device
 from gradiva.eager.device import device as device
 from gradiva.eager.dtypes import DType as DType
+from gradiva.eager.dtypes import bfloat16 as bfloat16
 from gradiva.eager.dtypes import bool_ as bool_
+from gradiva.eager.dtypes import dtype as dtype
 from gradiva.eager.dtypes import float16 as float16
 from gradiva.eager.dtypes import float32 as float32
 from gradiva.eager.dtypes import float64 as float64
@@ -54,6 +56,7 @@ from gradiva.eager.dtypes import int8 as int8
 from gradiva.eager.dtypes import int16 as int16
 from gradiva.eager.dtypes import int32 as int32
 from gradiva.eager.dtypes import int64 as int64
+from gradiva.eager.dtypes import type_id as type_id
 from gradiva.eager.dtypes import uint8 as uint8
 from gradiva.eager.dtypes import uint16 as uint16
 from gradiva.eager.dtypes import uint32 as uint32
@@ -78,5 +81,8 @@ from gradiva.operators import *  # noqa: F403
 from gradiva.ops.decoders.imread import imread as imread
 from gradiva.ops.generic.callback import prefetchable as prefetchable
 from gradiva.ops.generic.external_source_object import ExternalSource as ExternalSource
+
+bool = bool_
+"""The element type, as it is called in dynamic mode."""
 
 __version__ = "0.1.0"

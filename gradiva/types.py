@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.capture.constants import Constant, ConstantNode, ScalarConstant
 from gradiva.capture.run_apis import PipelineAPIType
-from gradiva.eager.dtypes import DALIDataType, DType, ImageType, InterpType, OtherType
+from gradiva.eager.dtypes import DType, ImageType, InterpType
 from gradiva.eager.dtypes import bool_ as BOOL
 from gradiva.eager.dtypes import float16 as FLOAT16
 from gradiva.eager.dtypes import float32 as FLOAT
@@ -21,6 +21,7 @@ from gradiva.eager.dtypes import uint8 as UINT8
 from gradiva.eager.dtypes import uint16 as UINT16
 from gradiva.eager.dtypes import uint32 as UINT32
 from gradiva.eager.dtypes import uint64 as UINT64
+from gradiva.eager.type_names import DALIDataType, OtherType
 from gradiva.ops.generic.feed import BatchInfo, SampleInfo
 
 DALIImageType = ImageType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.eager.arguments import Argument
-from gradiva.eager.dtypes import DType
+from gradiva.eager.dtypes import DType, bfloat16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 
 from .schemas import element_type, to_single
@@ -36,11 +36,13 @@ def put(made: Any, name: str, value: Any, argument: Argument | None) -> None:
     except ValueError:
         raise OperatorValueError(
             "a value that the format has no place for", argument=name, got=repr(value),
-            expected="64-bit integers, float32 numbers, booleans or text",
+            expected="64-bit integers, float32 numbers, booleans, text or dtypes but bfloat16",
         ) from None  # fmt: skip
 
 
 def _put_value(stored: Any, kind: str, value: Any) -> None:
+    if value is bfloat16:
+        raise ValueError
     if kind == "int64":
         stored.ints.append(value.id if isinstance(value, DType) else int(value))
     elif kind == "float":

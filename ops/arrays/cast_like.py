@@ -11,10 +11,9 @@ from gradiva.eager.dtypes import bool_, float16, float32, int8, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import operator
-from gradiva.eager.pixelwise import run_pixelwise
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
-from gradiva.ops.generic.cast import cast
+from gradiva.ops.generic.cast import run_cast
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["cast_like"]
 
 
-@operator("cast_like", inputs=2)
+@operator("cast_like", inputs=2, bfloat16=True)
 def cast_like(input: SampleType, like: Any, /, **common: Unpack[Common]) -> SampleType:
     """Convert each element to the dtype of `like`; shapes and layout stay.
 
@@ -40,7 +39,7 @@ def _shapes(call: Call) -> Geometry:
 
 @cast_like.cpu
 def _cpu(call: Call) -> None:
-    run_pixelwise(call, cast.stage)
+    run_cast(call)
 
 
 @cast_like.cases

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["cat"]
 
 
-@operator("cat", inputs=(1, 999))
+@operator("cat", inputs=(1, 999), bfloat16=True)
 def cat(
     input: SampleType,
     /,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["copy"]
 
 
-@operator("copy")
+@operator("copy", bfloat16=True)
 def copy(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
     """The same samples in other memory; shapes, dtype and layout stay. Any dtype and rank.
 

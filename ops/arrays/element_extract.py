@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["element_extract"]
 
 
-@operator("element_extract")
+@operator("element_extract", bfloat16=True)
 def element_extract(
     input: SampleType, /, *, element_map: Ints, **common: Unpack[Common]
 ) -> SampleType | tuple[SampleType, ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["expand_dims"]
 
 
-@operator("expand_dims")
+@operator("expand_dims", bfloat16=True)
 def expand_dims(
     input: SampleType, /, *, axes: Ints, new_axis_names: Layout = "", **common: Unpack[Common]
 ) -> SampleType:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ones_like"]
 
 
-@operator("ones_like")
+@operator("ones_like", bfloat16=True)
 def ones_like(
     like: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
 ) -> SampleType:

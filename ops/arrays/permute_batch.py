@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["permute_batch"]
 
 
-@operator("permute_batch")
+@operator("permute_batch", bfloat16=True)
 def permute_batch(
     input: SampleType, /, *, indices: IntsArg, **common: Unpack[Common]
 ) -> SampleType:

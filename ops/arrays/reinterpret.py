@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["reinterpret"]
 
 
-@operator("reinterpret", inputs=(1, 2))
+@operator("reinterpret", inputs=(1, 2), bfloat16=True)
 def reinterpret(
     input: SampleType,
     shape_input: Any = None,

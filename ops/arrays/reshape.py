@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["reshape"]
 
 
-@operator("reshape", inputs=(1, 2))
+@operator("reshape", inputs=(1, 2), bfloat16=True)
 def reshape(
     input: SampleType,
     shape_input: Any = None,

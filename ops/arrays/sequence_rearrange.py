@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["sequence_rearrange"]
 
 
-@operator("sequence_rearrange")
+@operator("sequence_rearrange", bfloat16=True)
 def sequence_rearrange(
     input: SampleType, /, *, new_order: RaggedIntsArg, **common: Unpack[Common]
 ) -> SampleType:

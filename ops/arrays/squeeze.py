@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["squeeze"]
 
 
-@operator("squeeze")
+@operator("squeeze", bfloat16=True)
 def squeeze(
     input: SampleType,
     /,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["stack"]
 
 
-@operator("stack", inputs=(1, 999))
+@operator("stack", inputs=(1, 999), bfloat16=True)
 def stack(
     input: SampleType,
     /,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["zeros_like"]
 
 
-@operator("zeros_like")
+@operator("zeros_like", bfloat16=True)
 def zeros_like(
     like: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
 ) -> SampleType:

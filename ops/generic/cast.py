@@ -8,12 +8,12 @@ import numpy as np
 
 from gradiva.eager.arguments import DTypeLike
 from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.dtypes import DType, bool_, float16, float32, int8, int64, uint8
+from gradiva.eager.convert import convert_array, convert_sat
+from gradiva.eager.dtypes import DType, bfloat16, bool_, float16, float32, int8, int64, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import operator
-from gradiva.eager.pixelwise import pixelwise
+from gradiva.eager.pixelwise import pixelwise, run_pixelwise
 from gradiva.eager.rows import row_kernel
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["cast"]
+__all__ = ["cast", "run_cast"]
 
 
-@operator("cast")
+@operator("cast", bfloat16=True)
 def cast(input: SampleType, /, *, dtype: DTypeLike, **common: Unpack[Common]) -> SampleType:
     """Convert each element to `dtype`; shapes and layout stay.
 
     input: any dtype and rank. Floats that become integers are rounded half away from zero and
     saturate, NaN becomes 0; integers saturate. A number is true if it does not round to 0. float16
-    is rounded half away from zero too.
+    is rounded half away from zero too, bfloat16 half to even.
     """
     chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
     return input.with_(dtype=chosen)
@@ -53,6 +53,19 @@ def cast_row(source: Any, target: Any, parameters: Any) -> None:
 @pixelwise(cast, cast_row)
 def _parameters(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.empty((call.size, 1, 0), np.float32)
+
+
+@cast.cpu
+def run_cast(call: Call) -> None:
+    """Convert the samples of the first input."""
+    if bfloat16 in (call.inputs[0].dtype, call.types[0].dtype):
+        # Not by way of float32, as kernels would have it: values would be rounded twice.
+        target = call.outputs[0]
+        samples = zip(target.arrays(), call.inputs[0].arrays(), strict=True)
+        for made, sample in samples:
+            made[...] = convert_array(sample, target.dtype.numpy)
+        return
+    run_pixelwise(call, cast.stage)
 
 
 @cast.cases

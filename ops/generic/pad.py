@@ -8,14 +8,14 @@ import numpy as np
 
 from gradiva.eager.arguments import FloatArg, IntsArg
 from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float16, float32, int32
+from gradiva.eager.dtypes import float32, int32
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.image.crop_window import fill_array
-from gradiva.ops.image.window_copy import copy_windows
+from gradiva.ops.image.window_copy import HALVES, copy_windows
 
 from .slice_region import named_axes
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["pad"]
 
 
-@operator("pad")
+@operator("pad", bfloat16=True)
 def pad(
     input: SampleType,
     /,
@@ -100,7 +100,7 @@ def _numbers(call: Call, name: str, axes: Int64Array) -> Int64Array | None:
 def _cpu(call: Call) -> None:
     dtype = call.outputs[0].dtype
     single = np.dtype(np.float32)
-    fill = fill_array(call["fill_value"], single if dtype is float16 else dtype.numpy)
+    fill = fill_array(call["fill_value"], single if dtype in HALVES else dtype.numpy)
     anchors = np.zeros_like(call.geometries[0].shapes)
     copy_windows(call, anchors, fill.reshape(-1, 1), None)
 

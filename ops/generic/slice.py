@@ -32,7 +32,7 @@ __all__ = ["ASSUMED", "slice"]
 ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 
 
-@operator("slice", inputs=(1, 3))
+@operator("slice", inputs=(1, 3), bfloat16=True)
 def slice(
     input: SampleType,
     anchor: SampleType | Value | None = None,

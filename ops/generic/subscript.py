@@ -31,7 +31,7 @@ _FAR = 1 << 62
 """Numbers are cut to this, so that sums of two stay in 64 bits; no extent comes near it."""
 
 
-@operator("subscript", inputs=(1, 97))
+@operator("subscript", inputs=(1, 97), bfloat16=True)
 def subscript(
     input: SampleType, /, *numbers: SampleType, ranges: Any, **common: Unpack[Common]
 ) -> SampleType:

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 
-@operator("transpose")
+@operator("transpose", bfloat16=True)
 def transpose(
     input: SampleType,
     /,

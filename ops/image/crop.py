@@ -30,7 +30,7 @@ __all__ = ["crop", "output_dtype", "window_of", "window_view"]
 Int64s = NDArray[np.int64]
 
 
-@operator("crop")
+@operator("crop", bfloat16=True)
 def crop(
     input: SampleType,
     /,

@@ -33,7 +33,7 @@ _LAYOUTS = (
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@operator("flip")
+@operator("flip", bfloat16=True)
 def flip(
     input: SampleType,
     /,

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.convert import convert_array, convert_sat, truncate
-from gradiva.eager.dtypes import float16
+from gradiva.eager.dtypes import bfloat16, float16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.jit import jit
 from gradiva.eager.run import Call
 
 from .crop_window import fill_array
 
-__all__ = ["AXES", "channel_fill", "copy_windows", "merge_axes"]
+__all__ = ["AXES", "HALVES", "channel_fill", "copy_windows", "merge_axes"]
 
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
@@ -58,6 +58,9 @@ def merge_axes(
     return (wide[0], wide[1], wide[2]), place
 
 
+HALVES: Final = (float16, bfloat16)
+
+
 @jit
 def copy_kernel(
     src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
@@ -66,7 +69,7 @@ def copy_kernel(
     """Copy windows; tables come from `merge_axes`, `fill` is (N, 1) or (N, channels).
 
     Source and target may differ in dtype: floats are truncated (not rounded) and saturated then,
-    as the reference does in these operators. float16 is copied as uint16.
+    as the reference does in these operators. float16 and bfloat16 are copied as uint16.
     """
     many = fill.shape[1] > 1
     for i in range(begin, end):
@@ -112,14 +115,12 @@ def copy_kernel(
 
 def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
     """The argument `fill_values` as (N, 1) or (N, channels), cast as in C to the output's dtype
-    (float32 for float16); and the axis of the channels if they differ.
+    (float32 for float16 and bfloat16); and the axis of the channels if they differ.
 
     Raises OperatorValueError if the numbers of values and of channels of the output differ.
     """
     dtype = call.outputs[0].dtype
-    fill = fill_array(
-        call["fill_values"], np.dtype(np.float32) if dtype is float16 else dtype.numpy
-    )
+    fill = fill_array(call["fill_values"], np.dtype(np.float32) if dtype in HALVES else dtype.numpy)
     if call["out_of_bounds_policy"] != "pad":
         fill = fill[:1]
     channel = None
@@ -149,13 +150,13 @@ def copy_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) 
         unsigned = f"u{source.dtype.itemsize}"
         fill = np.ascontiguousarray(fill.astype(target.dtype.numpy, copy=False))
         data, result, fill = data.view(unsigned), result.view(unsigned), fill.view(unsigned)
-    elif float16 in (source.dtype, target.dtype):
-        # Numba has no float16 on the CPU: by way of float32.
-        wide = single if target.dtype is float16 else result.dtype
+    elif source.dtype in HALVES or target.dtype in HALVES:
+        # Numba has no such dtypes on the CPU: by way of float32.
+        wide = single if target.dtype in HALVES else result.dtype
         data, result = convert_array(data, single), np.zeros(result.shape, wide)
     offsets = (source.geometry.offsets, target.geometry.offsets)
     call.for_samples(copy_kernel, data, offsets[0], result, offsets[1], *tables, fill, axis)
-    if target.dtype is float16 and result.dtype == single:
+    if target.dtype in HALVES and result.dtype == single:
         target.data[:] = convert_array(result, target.data.dtype)
-    elif source.dtype is float16 and target.dtype is not float16:
+    elif source.dtype in HALVES and target.dtype not in HALVES:
         target.data[:] = result
