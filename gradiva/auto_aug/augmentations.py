@@ -62,17 +62,16 @@ def poster_mask_uint8(magnitude: float) -> Any:
 
 def sharpness_kernel(magnitude: float) -> Array:
     """A deviation from the factor 1 as a kernel: see `sharpness_kernel_shifted`."""
-    return sharpness_kernel_shifted(shift_enhance_range(magnitude))
+    return sharpness_kernel_shifted(1 + float(magnitude))
 
 
 def sharpness_kernel_shifted(magnitude: float) -> Array:
-    """A kernel (3, 3) that blends the image, by the factor, with the image smoothed by ones around
-    a 5, divided by 13 (the SMOOTH filter of Pillow)."""
-    factor = np.float32(magnitude)
-    rest = np.float32(1) - factor
-    kernel = np.full((3, 3), rest / np.float32(13), np.float32)
-    kernel[1, 1] = rest * np.float32(5) / np.float32(13) + factor
-    return kernel
+    """A kernel (3, 3), float32, that blends the image, by the factor, with the image smoothed by
+    ones around a 5, divided by 13 (the SMOOTH filter of Pillow)."""
+    factor = float(magnitude)
+    kernel = np.full((3, 3), (1 - factor) / 13)
+    kernel[1, 1] = (1 - factor) * 5 / 13 + factor
+    return kernel.astype(np.float32)
 
 
 def solarize_add_shift(shift: float) -> Any:
