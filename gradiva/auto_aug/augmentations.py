@@ -160,9 +160,15 @@ def brightness(data: Any, parameter: Any) -> Any:
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 def contrast(data: Any, parameter: Any) -> Any:
-    """Spread the values about the mean of the grey image."""
-    center = mean(color_space_conversion(data, image_type=RGB, output_type=GRAY))
-    return scale_contrast(data, contrast=parameter, contrast_center=center)
+    """Spread the values about the mean of the grey image, frame by frame."""
+    grey = color_space_conversion(data, image_type=RGB, output_type=GRAY)
+    layout = data.type.layout
+    if layout is not None and not layout.startswith("F"):
+        return scale_contrast(data, contrast=parameter, contrast_center=mean(grey))
+    # Each frame has a centre of its own. The same operations in the same order: the same bits,
+    # also for images of which it is not known before a pipeline runs that they are no sequences.
+    center = mean(grey, axis_names="HW", keep_dims=True)
+    return cast_like(data * parameter + (center - parameter * center), data)
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
