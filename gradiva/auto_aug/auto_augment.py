@@ -18,8 +18,8 @@ from gradiva.eager.tensor import as_tensor
 from gradiva.ops.random.uniform import uniform
 
 from .augmentations import identity
-from .core import Augmentation, Policy, select, signed_bin
-from .core.bins import SignedBin, per_sample
+from .core import Augmentation, Policy, select
+from .core.bins import SignedBin, per_sample, random_signs
 from .core.checks import another_seed, refuse_unused
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
@@ -147,7 +147,7 @@ def _apply(policy: Policy, data: Any, seed: int | None, kwargs: dict[str, Any]) 
     chance = draw(range=(0.0, 1.0), shape=(turns,), seed=another_seed(seed, 1), **size)
     signs: Any = None
     if any(one.randomly_negate for one in policy.augmentations.values()):
-        signs = signed_bin(0, seed=another_seed(seed, 2), shape=(turns,), **size).sign
+        signs = random_signs(another_seed(seed, 2), (turns,), size)
     for turn in range(turns):
         offered, numbers, chances, bins = _turn(rows, turn)
         # Augmentation 0 is the identity: for samples whose chance is missed.

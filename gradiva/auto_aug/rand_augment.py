@@ -15,8 +15,8 @@ from gradiva.eager.errors import OperatorValueError, user_location
 from gradiva.ops.random.uniform import uniform
 
 from . import augmentations as a
-from .core import Augmentation, select, signed_bin
-from .core.bins import per_sample
+from .core import Augmentation, select
+from .core.bins import SignedBin, per_sample, random_signs
 from .core.checks import another_seed, at_least, in_range, refuse_unused
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
@@ -112,7 +112,7 @@ def apply_rand_augment(
     )
     signed = None
     if any(one.randomly_negate for one in augmentations):
-        signed = signed_bin(m, seed=another_seed(seed, 1), shape=(n,), **size)
+        signed = SignedBin(m, random_signs(another_seed(seed, 1), (n,), size))
     for turn in range(n):
         data = select(
             augmentations,

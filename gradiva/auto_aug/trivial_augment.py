@@ -15,8 +15,8 @@ from gradiva.eager.errors import OperatorValueError, user_location
 from gradiva.ops.random.uniform import uniform
 
 from . import augmentations as a
-from .core import Augmentation, select, signed_bin
-from .core.bins import per_sample
+from .core import Augmentation, select
+from .core.bins import SignedBin, per_sample, random_signs
 from .core.checks import another_seed, at_least, refuse_unused
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
@@ -39,9 +39,7 @@ def trivial_augment_wide(
     The largest translation is 32 pixels by default, with `shape` all of it. The other arguments,
     what is returned and the errors are those of `rand_augment`.
     """
-    suite = get_trivial_augment_wide_suite(
-        shape is not None, max_translate_abs, max_translate_rel
-    )
+    suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
     return apply_trivial_augment(
         leave_out(suite, excluded, "auto_aug.trivial_augment_wide"),
         data,
@@ -81,14 +79,10 @@ def apply_trivial_augment(
     size = per_sample(data)
     draw = for_each_sample(uniform)
     number = draw(values=list(range(len(augmentations))), dtype=int32, seed=seed, **size)
-    bin: Any = draw(
-        values=list(range(bins)), dtype=int32, seed=another_seed(seed, 1), **size
-    )
+    bin: Any = draw(values=list(range(bins)), dtype=int32, seed=another_seed(seed, 1), **size)
     if any(one.randomly_negate for one in augmentations):
-        bin = signed_bin(bin, seed=another_seed(seed, 2), **size)
-    return select(
-        augmentations, number, data, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs
-    )
+        bin = SignedBin(bin, random_signs(another_seed(seed, 2), None, size))
+    return select(augmentations, number, data, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs)
 
 
 def get_trivial_augment_wide_suite(

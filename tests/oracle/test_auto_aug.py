@@ -124,7 +124,13 @@ def described(augmentation: Any) -> tuple[Any, ...]:
             parameters.append(np.asarray(augmentation.mag_to_param(one)).tolist())
             if augmentation.randomly_negate:
                 parameters.append(np.asarray(augmentation.mag_to_param(-one)).tolist())
-    return augmentation.name, augmentation.op.__name__, pair, augmentation.randomly_negate, parameters
+    return (
+        augmentation.name,
+        augmentation.op.__name__,
+        pair,
+        augmentation.randomly_negate,
+        parameters,
+    )
 
 
 def assert_same(own: Any, their: Any) -> None:

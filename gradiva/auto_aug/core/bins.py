@@ -11,7 +11,7 @@ from gradiva.eager.operator import current_interpreter
 from gradiva.eager.value import Value
 from gradiva.ops.random.uniform import uniform
 
-__all__ = ["AnyBin", "SignedBin", "per_sample", "signed_bin"]
+__all__ = ["AnyBin", "SignedBin", "per_sample", "random_signs", "signed_bin"]
 
 
 class SignedBin:
@@ -85,15 +85,19 @@ def signed_bin(
             )
         return SignedBin(magnitude_bin, random_sign)
     size = per_sample(magnitude_bin) if batch_size is None else {"batch_size": batch_size}
-    if not size and isinstance(magnitude_bin, int):
-        if not getattr(current_interpreter(), "symbolic", False):
-            raise OperatorTypeError(
-                "the number of samples is not known",
-                operator="auto_aug.signed_bin",
-                argument="batch_size",
-                expected="the number of samples (such as images.batch_size)",
-                got="nothing",
-                location=user_location(),
-            )
-    sign = for_each_sample(uniform)(values=[0, 1], dtype=int32, shape=shape, seed=seed, **size)
-    return SignedBin(magnitude_bin, sign)
+    known = size or isinstance(magnitude_bin, Value)
+    if not known and not getattr(current_interpreter(), "symbolic", False):
+        raise OperatorTypeError(
+            "the number of samples is not known",
+            operator="auto_aug.signed_bin",
+            argument="batch_size",
+            expected="the number of samples (such as images.batch_size)",
+            got="nothing",
+            location=user_location(),
+        )
+    return SignedBin(magnitude_bin, random_signs(seed, shape, size))
+
+
+def random_signs(seed: int | None, shape: tuple[int, ...] | None, size: dict[str, Any]) -> Any:
+    """0 or 1 with equal chances; size: what `per_sample` gives, for a single sample nothing."""
+    return for_each_sample(uniform)(values=[0, 1], dtype=int32, shape=shape, seed=seed, **size)

@@ -61,9 +61,7 @@ def in_range(value: Any, count: int, caller: str, argument: str) -> int:
     return number
 
 
-def refuse_unused(
-    augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str
-) -> None:
+def refuse_unused(augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str) -> None:
     """Refuse keyword arguments that no augmentation takes. Raises OperatorTypeError."""
     offered = list(augmentations)
     if any(one.takes_all for one in offered):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -21,7 +22,7 @@ from gradiva.eager.errors import (
 from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import Value
 
-from .bins import AnyBin, SignedBin, per_sample, signed_bin
+from .bins import AnyBin, SignedBin, per_sample, random_signs
 from .checks import at_least, in_range
 
 __all__ = ["Augmentation", "augmentation"]
@@ -34,6 +35,31 @@ _KEEP: Any = object()
 _DEVICES = ("cpu", "gpu", "auto")
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class _ShapesError(Exception):
+    """The parameters of several magnitudes are no array."""
+
+
+def _parameters(magnitudes: Array, mag_to_param: Callable[[Any], Any], negate: bool) -> Array:
+    """(1 or 2, magnitudes, ...): what becomes of the magnitudes, and of the negated ones."""
+    sides = [magnitudes, -magnitudes] if negate else [magnitudes]
+    rows = [[np.asarray(mag_to_param(one)) for one in side] for side in sides]
+    if len({row.shape for side in rows for row in side}) > 1:
+        raise _ShapesError
+    made = np.array(rows)
+    made = made.astype(_NARROW.get(made.dtype, made.dtype))
+    made.flags.writeable = False
+    return made
+
+
+@functools.lru_cache(maxsize=512)
+def _cached(
+    first: float, last: float, count: int, mag_to_param: Callable[[Any], Any], negate: bool
+) -> Array:
+    """`_parameters` of an even range: suites are made anew for each batch in dynamic mode."""
+    magnitudes = np.linspace(first, last, count, dtype=np.float32)
+    return _parameters(magnitudes, mag_to_param, negate)
 
 
 class Augmentation:
@@ -58,7 +84,6 @@ class Augmentation:
         self._randomly_negate = bool(randomly_negate)
         self._mag_to_param = mag_to_param
         self._param_device = "cpu" if param_device is None else param_device
-        self._tables: dict[tuple[int, bool], Array] = {}
         self._check()
         taken = list(inspect.signature(op).parameters.values())
         if sum(one.kind in _POSITIONAL for one in taken) < 2:
@@ -135,9 +160,7 @@ class Augmentation:
         not, and what the function raises.
         """
         passed = {
-            name: value
-            for name, value in kwargs.items()
-            if self.takes_all or name in self.keywords
+            name: value for name, value in kwargs.items() if self.takes_all or name in self.keywords
         }
         missing = [name for name in self._required if name not in passed]
         if missing:
@@ -147,7 +170,10 @@ class Augmentation:
                 got="nothing",
             )  # fmt: skip
         if self._param_device == "gpu":
-            require_cpu(device("gpu"))
+            try:
+                require_cpu(device("gpu"))
+            except GradivaError as error:
+                raise error.complete(operator=self._title, location=user_location()) from None
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)
         op = rewritten(self._op) if isinstance(data, DataNode) else self._op
         return op(data, parameter, **passed)
@@ -171,7 +197,8 @@ class Augmentation:
             chosen = as_tensor(table[0])
             return chosen[plain] if isinstance(plain, Value) else as_tensor(table[0][plain])
         if not signed:
-            bin = signed_bin(plain, **per_sample(data if isinstance(plain, int) else plain))
+            size = per_sample(data if isinstance(plain, int) else plain)
+            bin = SignedBin(plain, random_signs(None, None, size))
         assert isinstance(bin, SignedBin)
         if isinstance(plain, Value):
             return as_tensor(table)[bin.sign, plain]
@@ -196,28 +223,19 @@ class Augmentation:
 
     def _table(self, count: int) -> Array:
         """The parameters of all bins; those of the negated magnitudes come second."""
-        key = count, self._randomly_negate
-        if key not in self._tables:
-            given = self._mag_range
+        given = self._mag_range
+        try:
             if isinstance(given, np.ndarray):
-                magnitudes = given
-            else:
-                assert given is not None
-                magnitudes = np.linspace(given[0], given[1], count, dtype=np.float32)
-            sides = [magnitudes, -magnitudes] if self._randomly_negate else [magnitudes]
-            rows = [[np.asarray(self.mag_to_param(one)) for one in side] for side in sides]
-            try:
-                made = np.array(rows)
-                if made.dtype == object:
-                    raise ValueError
-            except ValueError:
-                raise self._error(
-                    OperatorValueError, "the parameters of the bins have different shapes",
-                    argument="mag_to_param", expected="arrays of one shape and dtype",
-                    got="several shapes",
-                ) from None  # fmt: skip
-            self._tables[key] = made.astype(_NARROW.get(made.dtype, made.dtype))
-        return self._tables[key]
+                return _parameters(given, self.mag_to_param, self._randomly_negate)
+            assert given is not None
+            first, last = given
+            return _cached(first, last, count, self.mag_to_param, self._randomly_negate)
+        except _ShapesError:
+            raise self._error(
+                OperatorValueError, "the parameters of the bins have different shapes",
+                argument="mag_to_param", expected="arrays of one shape and dtype",
+                got="several shapes",
+            ) from None  # fmt: skip
 
     @property
     def _title(self) -> str:

@@ -111,9 +111,7 @@ def _in_graph(
         if last - first == 1:
             return rewritten(ops[first])(*args, **kwargs)
         middle = (first + last) // 2
-        return choose(
-            index < middle, lambda: between(first, middle), lambda: between(middle, last)
-        )
+        return choose(index < middle, lambda: between(first, middle), lambda: between(middle, last))
 
     return between(0, len(ops))
 
@@ -142,7 +140,7 @@ def _now(
             continue
         own = [_part(value, rows, size) for value in args]
         named = {name: _part(value, rows, size) for name, value in kwargs.items()}
-        with _narrowed((*own, *named.values()), len(rows)):
+        with _narrowed((*own, *named.values()), rows, size):
             parts.append((rows, op(*own, **named)))
     return put_together(parts, size, _TITLE)
 
@@ -174,18 +172,24 @@ def _part(value: Any, rows: np.ndarray[Any, np.dtype[np.int64]], size: int) -> A
 
 
 @contextmanager
-def _narrowed(values: Sequence[Any], size: int) -> Iterator[None]:
+def _narrowed(
+    values: Sequence[Any], rows: np.ndarray[Any, np.dtype[np.int64]], size: int
+) -> Iterator[None]:
     """Random values for as many samples as an operation has are those of its samples."""
     step = current_step()
+    if step is None:
+        yield
+        return
     positions = next(
         (one.positions for one in values if isinstance(one, Batch) and one.positions is not None),
         None,
     )
-    if step is None or positions is None:
-        yield
-        return
+    if positions is None:
+        whole = step.positions if len(step.positions) == size else step.narrowed.get(size)
+        positions = None if whole is None else whole[rows]
     before = dict(step.narrowed)
-    narrow_step(positions)
+    if positions is not None:
+        narrow_step(positions)
     try:
         yield
     finally:
