@@ -142,7 +142,8 @@ def _apply(policy: Policy, data: Any, seed: int | None, kwargs: dict[str, Any]) 
     turns = max((len(row) for row in rows), default=0)
     if not turns:
         return data
-    size, draw = per_sample(data), for_each_sample(uniform)
+    size = per_sample(data)
+    draw: Any = for_each_sample(uniform)
     row = draw(values=list(range(len(rows))), dtype=int32, seed=seed, **size)
     chance = draw(range=(0.0, 1.0), shape=(turns,), seed=another_seed(seed, 1), **size)
     signs: Any = None

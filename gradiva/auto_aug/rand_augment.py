@@ -107,7 +107,8 @@ def apply_rand_augment(
             location=user_location(),
         )
     size = per_sample(data)
-    numbers = for_each_sample(uniform)(
+    draw: Any = for_each_sample(uniform)
+    numbers = draw(
         values=list(range(len(augmentations))), dtype=int32, shape=(n,), seed=seed, **size
     )
     signed = None

@@ -77,7 +77,7 @@ def apply_trivial_augment(
             location=user_location(),
         )
     size = per_sample(data)
-    draw = for_each_sample(uniform)
+    draw: Any = for_each_sample(uniform)
     number = draw(values=list(range(len(augmentations))), dtype=int32, seed=seed, **size)
     bin: Any = draw(values=list(range(bins)), dtype=int32, seed=another_seed(seed, 1), **size)
     if any(one.randomly_negate for one in augmentations):

@@ -40,10 +40,7 @@ def reference(augmentation: Any, sample: Array, layout: str, **arguments: Any) -
     """What the reference makes of a sample, for each entry of SIGNED."""
     shaped = augmentation.name in SHAPED and "no_shape" not in augmentation.op.__name__
 
-    @dali.pipeline_def(
-        batch_size=len(SIGNED), num_threads=1, device_id=None, enable_conditionals=True
-    )
-    def pipeline() -> Any:
+    def definition() -> Any:
         data = feed([sample] * len(SIGNED), layout)
         bin = feed([np.int32(bin) for bin, _ in SIGNED])
         sign = feed([np.int32(sign) for _, sign in SIGNED])
@@ -54,7 +51,10 @@ def reference(augmentation: Any, sample: Array, layout: str, **arguments: Any) -
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        built = pipeline()
+        decorate = dali.pipeline_def(
+            batch_size=len(SIGNED), num_threads=1, device_id=None, enable_conditionals=True
+        )
+        built = decorate(definition)()
         built.build()
         (output,) = built.run()
         return [np.array(output.at(i)).copy() for i in range(len(SIGNED))]
@@ -120,7 +120,7 @@ def described(augmentation: Any) -> tuple[Any, ...]:
     pair = None if given is None else tuple(float(one) for one in given)
     parameters: list[Any] = []
     if pair is not None:
-        for one in np.linspace(*pair, BINS, dtype=np.float32):
+        for one in np.linspace(pair[0], pair[1], BINS, dtype=np.float32):
             parameters.append(np.asarray(augmentation.mag_to_param(one)).tolist())
             if augmentation.randomly_negate:
                 parameters.append(np.asarray(augmentation.mag_to_param(-one)).tolist())

@@ -3,7 +3,7 @@
 from .bins import SignedBin as SignedBin
 from .bins import signed_bin as signed_bin
 from .declared import Augmentation as Augmentation
-from .declared import augmentation as augmentation
+from .decorator import augmentation as augmentation
 from .policy import Policy as Policy
 from .selection import select as select
 

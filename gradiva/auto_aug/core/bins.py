@@ -39,7 +39,7 @@ AnyBin: TypeAlias = "int | Value | SignedBin | None"
 
 
 def _has_axes(value: Any) -> bool:
-    return isinstance(value, Value) and value.ndim != 0
+    return isinstance(value, Value) and bool(getattr(value, "ndim", 0))
 
 
 def per_sample(value: Any) -> dict[str, Any]:
@@ -100,4 +100,5 @@ def signed_bin(
 
 def random_signs(seed: int | None, shape: tuple[int, ...] | None, size: dict[str, Any]) -> Any:
     """0 or 1 with equal chances; size: what `per_sample` gives, for a single sample nothing."""
-    return for_each_sample(uniform)(values=[0, 1], dtype=int32, shape=shape, seed=seed, **size)
+    draw: Any = for_each_sample(uniform)
+    return draw(values=[0, 1], dtype=int32, shape=shape, seed=seed, **size)

@@ -1,8 +1,7 @@
-"""`augmentation`: functions of data and a parameter, which a magnitude bin sets."""
+"""Augmentations: functions of data and a parameter, which a magnitude bin sets."""
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -24,8 +23,9 @@ from gradiva.eager.value import Value
 
 from .bins import AnyBin, SignedBin, per_sample, random_signs
 from .checks import at_least, in_range
+from .parameters import ShapesError, even_parameters, parameters
 
-__all__ = ["Augmentation", "augmentation"]
+__all__ = ["Augmentation", "MagToParam", "Range"]
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Range: TypeAlias = "tuple[float, float] | Array | None"
@@ -33,33 +33,7 @@ MagToParam: TypeAlias = "Callable[[Any], Any] | None"
 
 _KEEP: Any = object()
 _DEVICES = ("cpu", "gpu", "auto")
-_NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-class _ShapesError(Exception):
-    """The parameters of several magnitudes are no array."""
-
-
-def _parameters(magnitudes: Array, mag_to_param: Callable[[Any], Any], negate: bool) -> Array:
-    """(1 or 2, magnitudes, ...): what becomes of the magnitudes, and of the negated ones."""
-    sides = [magnitudes, -magnitudes] if negate else [magnitudes]
-    rows = [[np.asarray(mag_to_param(one)) for one in side] for side in sides]
-    if len({row.shape for side in rows for row in side}) > 1:
-        raise _ShapesError
-    made = np.array(rows)
-    made = made.astype(_NARROW.get(made.dtype, made.dtype))
-    made.flags.writeable = False
-    return made
-
-
-@functools.lru_cache(maxsize=512)
-def _cached(
-    first: float, last: float, count: int, mag_to_param: Callable[[Any], Any], negate: bool
-) -> Array:
-    """`_parameters` of an even range: suites are made anew for each batch in dynamic mode."""
-    magnitudes = np.linspace(first, last, count, dtype=np.float32)
-    return _parameters(magnitudes, mag_to_param, negate)
 
 
 class Augmentation:
@@ -137,7 +111,7 @@ class Augmentation:
         given = (mag_range, randomly_negate, mag_to_param, param_device, name)
         own = (self._mag_range, self._randomly_negate, self._mag_to_param, self._param_device,
                self._name)  # fmt: skip
-        chosen = (mine if new is _KEEP else new for new, mine in zip(given, own, strict=True))
+        chosen: Any = (mine if new is _KEEP else new for new, mine in zip(given, own, strict=True))
         return (augmentation_cls or type(self))(self._op, *chosen)
 
     def __call__(
@@ -226,11 +200,11 @@ class Augmentation:
         given = self._mag_range
         try:
             if isinstance(given, np.ndarray):
-                return _parameters(given, self.mag_to_param, self._randomly_negate)
+                return parameters(given, self.mag_to_param, self._randomly_negate)
             assert given is not None
             first, last = given
-            return _cached(first, last, count, self.mag_to_param, self._randomly_negate)
-        except _ShapesError:
+            return even_parameters(first, last, count, self.mag_to_param, self._randomly_negate)
+        except ShapesError:
             raise self._error(
                 OperatorValueError, "the parameters of the bins have different shapes",
                 argument="mag_to_param", expected="arrays of one shape and dtype",
@@ -280,42 +254,3 @@ class Augmentation:
         if self._name != getattr(self._op, "__name__", None):
             facts.append(f"name={self._name!r}")
         return f"Augmentation({', '.join(facts)})"
-
-
-def augmentation(
-    function: Callable[..., Any] | None = None,
-    *,
-    mag_range: Range = None,
-    randomly_negate: bool | None = None,
-    mag_to_param: MagToParam = None,
-    param_device: str | None = None,
-    name: str | None = None,
-    augmentation_cls: type[Augmentation] | None = None,
-) -> Any:
-    """Make an augmentation of a function `function(data, parameter, ...)`; a decorator.
-
-    mag_range: (first, last), between which the magnitudes of the bins lie at equal distances, or an
-        array with one for each bin. Without it, the parameter is None.
-    randomly_negate: whether the magnitude is negated for each sample with a chance of one half.
-    mag_to_param: from a magnitude, a float32 number, to the parameter: a number or an array, of
-        one shape and dtype for all bins; float64 becomes float32. The magnitude itself by default.
-    param_device: "cpu" or "auto"; "gpu" is refused when the augmentation is called.
-    name: of the function by default; lists of augmentations and errors show it.
-
-    Further arguments of the function are taken from the call. Returns an Augmentation. Raises
-    OperatorTypeError or OperatorValueError.
-    """
-    kind = augmentation_cls or Augmentation
-
-    def decorate(function: Callable[..., Any]) -> Augmentation:
-        if not callable(function) or isinstance(function, Augmentation):
-            raise OperatorTypeError(
-                operator="auto_aug.augmentation",
-                argument="function",
-                expected="a function of data and a parameter",
-                got=describe(function),
-                location=user_location(),
-            )
-        return kind(function, mag_range, randomly_negate, mag_to_param, param_device, name)
-
-    return decorate if function is None else decorate(function)

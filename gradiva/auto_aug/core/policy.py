@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
 
@@ -59,7 +60,7 @@ class Policy:
         op, chance, bin = entry
         if not isinstance(op, Augmentation):
             raise _wrong("an augmentation, made with `@augmentation`", op)
-        if not isinstance(chance, Real) or not 0 <= chance <= 1:
+        if not isinstance(chance, int | float | np.number) or not 0 <= chance <= 1:
             raise OperatorValueError(
                 f"the probability of `{op.name}`",
                 operator=_TITLE,
