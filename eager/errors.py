@@ -31,6 +31,7 @@ __all__ = [
 _NOT_THE_USER = (
     "gradiva.eager",
     "gradiva.ops",
+    "gradiva.auto_aug",
     "gradiva.capture",
     "gradiva.fn",
     "gradiva.op_classes",

@@ -10,6 +10,7 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
+from gradiva import auto_aug as auto_aug
 from gradiva import backend as backend
 from gradiva import capture as capture
 from gradiva import checkpoint as checkpoint

@@ -157,7 +157,7 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32, Int64s]:
     places[:, 0] = np.arange(call.size)
     if given is not None:
         fits = given.shape[1:] == (rows, columns) if given.ndim == 3 else given.shape[1] == size
-        if not fits:
+        if not fits and call.size:
             raise OperatorValueError(
                 argument="matrix",
                 expected=f"{size} numbers, {rows} rows of {columns}",

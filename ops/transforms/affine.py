@@ -77,6 +77,9 @@ def axes_of(call: Call, number: int = 0) -> int | None:
 def made(call: Call, axes: int | None, argument: str) -> Geometry:
     """The shapes of the results, where `argument` says how many coordinates there are (None: what
     the input says). Raises OperatorValueError."""
+    if not call.size:
+        # Values per sample of no samples do not tell how many numbers each of them has.
+        return call.inputs[0].geometry if call.inputs else Geometry.equal(0, (1, 2))
     given = axes_of(call)
     if axes is not None and not 1 <= axes <= MOST_AXES:
         raise OperatorValueError(
@@ -101,7 +104,7 @@ def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
     rows = call[name]
     if rows is None:
         return None
-    if rows.shape[1] not in (fewest, axes):
+    if len(rows) and rows.shape[1] not in (fewest, axes):
         raise OperatorValueError(
             argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
         )

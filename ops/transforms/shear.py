@@ -60,7 +60,7 @@ def _factors(call: Call) -> tuple[str, np.ndarray[Any, np.dtype[np.float32]]]:
         raise OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
     rows = factors if angles is None else angles
-    if rows.shape[1] not in (2, 6):
+    if len(rows) and rows.shape[1] not in (2, 6):
         raise OperatorValueError(
             argument=name, expected="2 numbers, or 6 in space", got=str(rows.shape[1])
         )

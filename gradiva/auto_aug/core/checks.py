@@ -1,0 +1,90 @@
+"""Checks of what users give to automatic augmentations, and the errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import Any
+
+from gradiva.eager.dynamic import as_seed
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
+
+__all__ = ["another_seed", "at_least", "in_range", "refuse_unused"]
+
+_MIX = 0x9E3779B97F4A7C15
+_LAST = (1 << 63) - 1
+
+
+def whole(value: Any, caller: str, argument: str, expected: str) -> int:
+    """An integer. Raises OperatorTypeError."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return index(value)
+    except TypeError:
+        raise OperatorTypeError(
+            operator=caller,
+            argument=argument,
+            expected=expected,
+            got=describe(value),
+            location=user_location(),
+        ) from None
+
+
+def at_least(lowest: int, value: Any, caller: str, argument: str) -> int:
+    """An integer that is not too small. Raises OperatorTypeError or OperatorValueError."""
+    expected = f"an integer of at least {lowest}"
+    number = whole(value, caller, argument, expected)
+    if number < lowest:
+        raise OperatorValueError(
+            operator=caller,
+            argument=argument,
+            expected=expected,
+            got=str(number),
+            location=user_location(),
+        )
+    return number
+
+
+def in_range(value: Any, count: int, caller: str, argument: str) -> int:
+    """An integer of 0 ... count - 1. Raises OperatorTypeError or OperatorValueError."""
+    expected = f"an integer from 0 to {count - 1} (there are {count} magnitude bins)"
+    number = whole(value, caller, argument, expected)
+    if not 0 <= number < count:
+        raise OperatorValueError(
+            operator=caller,
+            argument=argument,
+            expected=expected,
+            got=str(number),
+            location=user_location(),
+        )
+    return number
+
+
+def refuse_unused(augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str) -> None:
+    """Refuse keyword arguments that no augmentation takes. Raises OperatorTypeError."""
+    offered = list(augmentations)
+    if any(one.takes_all for one in offered):
+        return
+    known = sorted({name for one in offered for name in one.keywords})
+    for name in keywords:
+        if name not in known:
+            raise OperatorTypeError(
+                "no augmentation takes this argument",
+                operator=caller,
+                argument=name,
+                expected=_listed(known) if known else "no further arguments",
+                got=name,
+                location=user_location(),
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "one of " + ", ".join(names)
+
+
+def another_seed(seed: int | None, number: int) -> int | None:
+    """The seed of the `number`-th random call of one function that was given `seed`: calls with
+    one seed would draw the same words. None stays None."""
+    given = as_seed(seed)
+    return None if given is None else (given ^ (_MIX * number)) & _LAST

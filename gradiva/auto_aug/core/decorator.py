@@ -1,0 +1,73 @@
+"""`augmentation`, the decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from gradiva.eager.errors import OperatorTypeError, describe, user_location
+
+from .declared import Augmentation, MagToParam, Range
+
+__all__ = ["augmentation"]
+
+
+@overload
+def augmentation(
+    function: Callable[..., Any],
+    *,
+    mag_range: Range = ...,
+    randomly_negate: bool | None = ...,
+    mag_to_param: MagToParam = ...,
+    param_device: str | None = ...,
+    name: str | None = ...,
+    augmentation_cls: type[Augmentation] | None = ...,
+) -> Augmentation: ...
+@overload
+def augmentation(
+    function: None = None,
+    *,
+    mag_range: Range = ...,
+    randomly_negate: bool | None = ...,
+    mag_to_param: MagToParam = ...,
+    param_device: str | None = ...,
+    name: str | None = ...,
+    augmentation_cls: type[Augmentation] | None = ...,
+) -> Callable[[Callable[..., Any]], Augmentation]: ...
+def augmentation(
+    function: Callable[..., Any] | None = None,
+    *,
+    mag_range: Range = None,
+    randomly_negate: bool | None = None,
+    mag_to_param: MagToParam = None,
+    param_device: str | None = None,
+    name: str | None = None,
+    augmentation_cls: type[Augmentation] | None = None,
+) -> Any:
+    """Make an augmentation of a function `function(data, parameter, ...)`; a decorator.
+
+    mag_range: (first, last), between which the magnitudes of the bins lie at equal distances, or an
+        array with one for each bin. Without it, the parameter is None.
+    randomly_negate: whether the magnitude is negated for each sample with a chance of one half.
+    mag_to_param: from a magnitude, a float32 number, to the parameter: a number or an array, of
+        one shape and dtype for all bins; float64 becomes float32. The magnitude itself by default.
+    param_device: "cpu" or "auto"; "gpu" is refused when the augmentation is called.
+    name: of the function by default; lists of augmentations and errors show it.
+
+    Further arguments of the function are taken from the call. Returns an Augmentation. Raises
+    OperatorTypeError or OperatorValueError.
+    """
+    kind = augmentation_cls or Augmentation
+
+    def decorate(function: Callable[..., Any]) -> Augmentation:
+        if not callable(function) or isinstance(function, Augmentation):
+            raise OperatorTypeError(
+                operator="auto_aug.augmentation",
+                argument="function",
+                expected="a function of data and a parameter",
+                got=describe(function),
+                location=user_location(),
+            )
+        return kind(function, mag_range, randomly_negate, mag_to_param, param_device, name)
+
+    return decorate if function is None else decorate(function)

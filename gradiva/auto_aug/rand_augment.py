@@ -1,0 +1,182 @@
+"""RandAugment: n augmentations, one after the other, all of one magnitude.
+
+Cubuk, Zoph, Shlens, Le: "RandAugment: Practical automated data augmentation with a reduced search
+space" (arXiv 1909.13719).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradiva.capture.tracer import per_sample as for_each_sample
+from gradiva.eager.dtypes import int32
+from gradiva.eager.errors import OperatorValueError, user_location
+from gradiva.ops.random.uniform import uniform
+
+from . import augmentations as a
+from .core import Augmentation, select
+from .core.bins import SignedBin, per_sample, random_signs
+from .core.checks import another_seed, at_least, in_range, refuse_unused
+from .translations import leave_out, shape_arguments, translations, warp_arguments
+
+__all__ = [
+    "apply_rand_augment",
+    "get_rand_augment_non_monotonic_suite",
+    "get_rand_augment_suite",
+    "rand_augment",
+]
+
+
+def rand_augment(
+    data: Any,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    shape: Any = None,
+    fill_value: Any = 128,
+    interp_type: Any = None,
+    max_translate_abs: Any = None,
+    max_translate_rel: Any = None,
+    seed: int | None = None,
+    monotonic_mag: bool = True,
+    excluded: Sequence[str] | None = None,
+) -> Any:
+    """Apply RandAugment: n augmentations drawn for each sample, of magnitude m.
+
+    data: uint8 images HWC or sequences FHWC with three channels; all frames of a sequence get the
+        same augmentations.
+    n: how many. m: the magnitude bin, from 0 to num_magnitude_bins - 1.
+    shape: (height, width, ...), for each sample or for all; if given, translations go by a part of
+        it.
+    fill_value: of pixels from outside, for the warps; None repeats the border.
+    interp_type: of the warps.
+    max_translate_abs: the largest translation in pixels, without `shape`: a number or (y, x); 100
+        by default. max_translate_rel: with `shape`, as a part of it; 100 / 224 by default.
+    seed: makes the random choices the same for the same samples wherever the call stands.
+    monotonic_mag: whether a higher magnitude always means a stronger change. Without it, the ranges
+        are those of AutoAugment: see `get_rand_augment_non_monotonic_suite`.
+    excluded: names of augmentations that are left out.
+
+    Returns the samples, of the same shapes. Raises OperatorTypeError and OperatorValueError.
+    """
+    suite = get_rand_augment_suite if monotonic_mag else get_rand_augment_non_monotonic_suite
+    chosen = suite(shape is not None, max_translate_abs, max_translate_rel)
+    return apply_rand_augment(
+        leave_out(chosen, excluded, "auto_aug.rand_augment"),
+        data,
+        n,
+        m,
+        num_magnitude_bins,
+        seed,
+        **shape_arguments(shape),
+        **warp_arguments(fill_value, interp_type),
+        _caller="auto_aug.rand_augment",
+    )
+
+
+def apply_rand_augment(
+    augmentations: Sequence[Augmentation],
+    data: Any,
+    n: int,
+    m: int,
+    num_magnitude_bins: int = 31,
+    seed: int | None = None,
+    *,
+    _caller: str = "auto_aug.apply_rand_augment",
+    **kwargs: Any,
+) -> Any:
+    """`rand_augment` with augmentations of your own.
+
+    kwargs: go to the augmentations that take them; OperatorTypeError if none does.
+    """
+    n = at_least(0, n, _caller, "n")
+    bins = at_least(1, num_magnitude_bins, _caller, "num_magnitude_bins")
+    m = in_range(m, bins, _caller, "m")
+    augmentations = list(augmentations)
+    if _caller == "auto_aug.apply_rand_augment":
+        refuse_unused(augmentations, kwargs, _caller)
+    if n == 0:
+        return data
+    if not augmentations:
+        raise OperatorValueError(
+            operator=_caller,
+            argument="augmentations",
+            expected="at least one augmentation (or n=0)",
+            got="none",
+            location=user_location(),
+        )
+    size = per_sample(data)
+    draw: Any = for_each_sample(uniform)
+    numbers = draw(
+        values=list(range(len(augmentations))), dtype=int32, shape=(n,), seed=seed, **size
+    )
+    signed = None
+    if any(one.randomly_negate for one in augmentations):
+        signed = SignedBin(m, random_signs(another_seed(seed, 1), (n,), size))
+    for turn in range(n):
+        data = select(
+            augmentations,
+            numbers.slice[turn],
+            data,
+            magnitude_bin=m if signed is None else signed[turn],
+            num_magnitude_bins=bins,
+            **kwargs,
+        )
+    return data
+
+
+def _translations(use_shape: bool, max_abs: Any, max_rel: Any) -> list[Augmentation]:
+    return translations(use_shape, 100, 100 / 224, max_abs, max_rel, "auto_aug.rand_augment")
+
+
+def get_rand_augment_suite(
+    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+) -> list[Augmentation]:
+    """The 14 augmentations of RandAugment, with magnitudes that grow from no change.
+
+    use_shape: whether translations go by a part of the image's size. The other arguments are those
+    of `rand_augment`.
+    """
+    return [
+        *_translations(use_shape, max_translate_abs, max_translate_rel),
+        a.shear_x.augmentation((0, 0.3)),
+        a.shear_y.augmentation((0, 0.3)),
+        a.rotate.augmentation((0, 30)),
+        a.brightness.augmentation((0, 0.9)),
+        a.contrast.augmentation((0, 0.9)),
+        a.color.augmentation((0, 0.9)),
+        a.sharpness.augmentation((0, 0.9)),
+        a.posterize.augmentation((8, 4)),
+        a.solarize.augmentation((256, 0)),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
+
+
+def get_rand_augment_non_monotonic_suite(
+    use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
+) -> list[Augmentation]:
+    """The same with the ranges of AutoAugment: enhancing goes from a factor of 0.1 to 1.9, and
+    posterize and solarize are strongest at magnitude 0."""
+    factors: dict[str, Any] = {
+        "mag_range": (0.1, 1.9),
+        "randomly_negate": False,
+        "mag_to_param": None,
+    }
+    return [
+        *_translations(use_shape, max_translate_abs, max_translate_rel),
+        a.shear_x.augmentation((0, 0.3)),
+        a.shear_y.augmentation((0, 0.3)),
+        a.rotate.augmentation((0, 30)),
+        a.brightness.augmentation(**factors),
+        a.contrast.augmentation(**factors),
+        a.color.augmentation(**factors),
+        a.sharpness.augmentation(**factors | {"mag_to_param": a.sharpness_kernel_shifted}),
+        a.posterize.augmentation((0, 4)),
+        a.solarize.augmentation((0, 256)),
+        a.equalize,
+        a.auto_contrast,
+        a.identity,
+    ]
