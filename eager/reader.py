@@ -10,10 +10,11 @@ import numpy as np
 
 from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .generator import get_default_rng
 from .lazy import lazy_module
 from .modes import pool_of
 from .operator import current_interpreter
-from .rng import enter_step, get_default_rng, leave_step
+from .rng import enter_step, leave_step
 from .signature import extended
 from .source import Source, SourceOperator
 from .threads import WorkerPool, default_pool

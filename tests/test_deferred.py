@@ -228,6 +228,8 @@ def test_contexts() -> None:
     with pytest.raises(ValueError, match="device_id"):
         EvalContext(device_id=0)
     wrong: Any
-    for wrong in (0, True, "2"):
+    with pytest.raises(ValueError, match="num_threads"):
+        EvalContext(num_threads=0)
+    for wrong in (True, "2"):
         with pytest.raises(TypeError, match="num_threads"):
             EvalContext(num_threads=wrong)
