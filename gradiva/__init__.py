@@ -25,6 +25,7 @@ from gradiva import ops as ops
 from gradiva import pipeline as pipeline
 from gradiva import plugin as plugin
 from gradiva import plugin_manager as plugin_manager
+from gradiva import pytorch as pytorch
 from gradiva import random as random
 from gradiva import readers as readers
 from gradiva import reductions as reductions
