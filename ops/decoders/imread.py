@@ -29,16 +29,18 @@ from .image import image
 __all__ = ["imread"]
 
 
-def imread(filepaths: str | bytes | os.PathLike[str] | Tensor | Iterable[Any], /, **options: Any) -> Any:
+def imread(
+    filepaths: str | bytes | os.PathLike[str] | Tensor | Iterable[Any], /, **options: Any
+) -> Any:
     """Read and decode image files.
 
     filepaths: one path (str, bytes, os.PathLike or a 1-D uint8 tensor of its bytes), for a Tensor;
-    or several (in a list, any other iterable or a Batch), for a Batch. options: those of `decoders.image`
-    (`output_type`, `dtype`, `adjust_orientation`, ...); its `on_error` counts for files that cannot
-    be read as well.
+    or several (in a list, any other iterable or a Batch), for a Batch. options: those of
+    `decoders.image` (`output_type`, `dtype`, `adjust_orientation`, ...); its `on_error` counts for
+    files that cannot be read as well.
 
     Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
-    decoded; OperatorTypeError for something that is no path.
+    decoded; OperatorTypeError for something that is no path; OperatorValueError for one with a NUL.
     """
     with blaming("imread"):
         if getattr(current_interpreter(), "symbolic", False):

@@ -40,7 +40,7 @@ def whole_batches():
 
 counted = ndd.ExternalSource(whole_batches())
 for batch in counted.captured(batch_size=2):
-    results += [batch.batch_size, *(batch + 1).tensors]
+    results += [batch.batch_size, *ndd.cast(batch, dtype=ndd.float32).tensors]
 
 for arrays in generate():
     batch = ndd.as_batch(arrays, layout="HW")

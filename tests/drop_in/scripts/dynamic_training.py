@@ -4,7 +4,7 @@ import torch
 from nvidia.dali.experimental import dynamic as ndd
 
 results = []
-reader = ndd.readers.File(file_root=FOLDER, random_shuffle=False, name="reader")
+reader = ndd.readers.File(file_root=FOLDER, random_shuffle=False, name="reader", max_batch_size=3)
 meta = reader.get_metadata(batch_size=3)
 results += [meta["epoch_size"], meta["number_of_shards"]]
 
