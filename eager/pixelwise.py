@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .convert import convert_array
 from .dtypes import float16
 from .errors import OperatorValueError
-from .geometry import Int64Array
+from .geometry import Geometry, Int64Array
 from .operator import OperatorBase
 from .rows import RowKernel
 from .run import Call
@@ -95,48 +96,67 @@ def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-def run_pixelwise(call: Call, spec: Pixelwise) -> None:
-    """The CPU kernel of a pixel-wise operator: a chain of one step over whole samples."""
-    source, target = call.inputs[0], call.outputs[0]
-    layout = source.type.layout or target.type.layout or ""
-    frames, channels, inner = axes_of(layout, source.geometry.shapes)
-    count = int(channels[0])
-    uneven = bool((channels != count).any())
-    step = step_of(call, spec, count)
-    alike = spec.row.kind == "channelwise" and step.parameters.shape[1] == 1
-    if alike:
-        frames, inner, count = np.ones_like(frames), source.geometry.volumes, 1
-    elif uneven:
-        raise OperatorValueError(
-            "the samples of a batch have different numbers of channels",
-            expected=f"{count}, as in sample 0",
-            got=str(int(channels[channels != count][0])),
-            sample=int(np.flatnonzero(channels != count)[0]),
-        )
-    # One channel that becomes several is interleaved, or a plane, as the several will be.
-    planes = not alike and layout[-1:] != "C"
-    if not alike and not planes:
+@lru_cache(maxsize=256)
+def _samples(
+    source: Geometry, target: Geometry, layout: str, made: int, here: int, there: int
+) -> Int64Array:
+    """The table of samples for strips. layout: empty where all channels are treated alike; made:
+    channels of the output; here, there: bytes of an element.
+    """
+    samples = table(len(source))
+    if layout:
+        frames, channels, inner = axes_of(layout, source.shapes)
+    else:
+        frames = channels = np.ones(len(source), np.int64)
+        inner = source.volumes
+    apart = 1, 1
+    if layout[-1:] == "C":
+        apart = int(channels[0]), made
         frames, inner = np.ones_like(frames), frames
-    made = 1 if alike else step.made
-    data = convert_array(source.data, step.source)
-    result = target.data
-    if target.dtype is float16:
-        result = np.zeros(target.data.shape, np.float32)
-    samples = table(call.size)
-    here, there = data.itemsize, result.itemsize
-    apart = (1, 1) if planes else (count, made)
     samples[:, FRAMES] = frames
     samples[:, ROWS] = -(-inner // PIECE)
     samples[:, PIXELS] = PIECE
     samples[:, LAST] = inner - (samples[:, ROWS] - 1) * PIECE
-    samples[:, SOURCE] = source.geometry.offsets * here
-    samples[:, TARGET] = target.geometry.offsets * there
-    samples[:, SOURCE_FRAME] = inner * count * here
+    samples[:, SOURCE] = source.offsets * here
+    samples[:, TARGET] = target.offsets * there
+    samples[:, SOURCE_FRAME] = inner * channels * here
     samples[:, TARGET_FRAME] = inner * made * there
     samples[:, SOURCE_ROW] = PIECE * apart[0] * here
     samples[:, TARGET_ROW] = PIECE * apart[1] * there
     samples[:, SOURCE_PLANE] = inner * here
     samples[:, TARGET_PLANE] = inner * there
+    return samples
+
+
+def run_pixelwise(call: Call, spec: Pixelwise) -> None:
+    """The CPU kernel of a pixel-wise operator: a chain of one step over whole samples."""
+    source, target = call.inputs[0], call.outputs[0]
+    layout = source.type.layout or target.type.layout or ""
+    shape, axis = source.geometry.shapes, layout.find("C")
+    count = int(shape[0, axis]) if axis >= 0 else 1
+    step = step_of(call, spec, count)
+    alike = spec.row.kind == "channelwise" and step.parameters.shape[1] == 1
+    if not alike and not source.geometry.uniform:
+        channels = axes_of(layout, shape)[1]
+        if (channels != count).any():
+            raise OperatorValueError(
+                "the samples of a batch have different numbers of channels",
+                expected=f"{count}, as in sample 0",
+                got=str(int(channels[channels != count][0])),
+                sample=int(np.flatnonzero(channels != count)[0]),
+            )
+    # One channel that becomes several is interleaved, or a plane, as the several will be.
+    planes = not alike and layout[-1:] != "C"
+    data = convert_array(source.data, step.source)
+    result = target.data
+    if target.dtype is float16:
+        result = np.zeros(target.data.shape, np.float32)
+    made = 1 if alike else step.made
+    geometries = source.geometry, target.geometry
+    # Geometries of equal samples are shared by batches.
+    fill = _samples if geometries[0].uniform and geometries[1].uniform else _samples.__wrapped__
+    samples = fill(*geometries, "" if alike else layout, made, data.itemsize, result.itemsize)
+    count = 1 if alike else count
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes)
     call.for_samples(run_strips, data, samples, chain, result)
     if result is not target.data:

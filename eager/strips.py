@@ -8,6 +8,7 @@ chain of one step; a fused group is a longer one that calls the same machine cod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -50,6 +51,49 @@ class Step(NamedTuple):
     made: int
 
 
+@lru_cache(maxsize=512)
+def _form(
+    parts: tuple[tuple[RowKernel, np.dtype[Any], np.dtype[Any], tuple[int, ...], int], ...],
+    dtype: np.dtype[Any],
+    channels: int,
+    pixels: int,
+    planes_in: bool,
+    planes_out: bool,
+) -> tuple[int, Int64Array, Int64Array]:
+    """What a chain is but for its parameters: bytes of scratch, `Chain.group`, `Chain.steps`.
+
+    parts: row kernel, dtypes, shape of a sample's parameters and channels made, of each step.
+    """
+    alike = all(row.kind == "channelwise" and shape[0] == 1 for row, _, _, shape, _ in parts)
+    flat = alike and planes_in == planes_out
+    pitch = -(-max(pixels, 1) // _ALIGNED) * _ALIGNED
+    most = max([channels, *(made for *_, made in parts)])
+    group = np.zeros(11, np.int64)
+    group[[_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM]] = (
+        channels, flat, planes_in, planes_out, pitch, dtype.itemsize,
+    )  # fmt: skip
+    last = parts[-1][2] if parts else dtype
+    # Pixels move as unsigned integers of their size, whatever they mean.
+    here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
+    if not parts:
+        group[_COPY] = copy.address(here, here)
+    if flat or planes_in:
+        group[_TURN] = reverse.address(here, here)
+    if not flat:
+        group[_SPLIT] = split.address(here, here)
+        group[_BACK] = split_reversed.address(here, here)
+        group[_JOIN] = join.address(there, there)
+    steps = np.zeros((len(parts), 7), np.int64)
+    first = 0
+    for index, (row, source, target, (rows, count), made) in enumerate(parts):
+        steps[index] = (
+            row.address(source, target), row.kind == "mixing",
+            target.itemsize, first, count, count if rows > 1 else 0, made,
+        )  # fmt: skip
+        first += rows * count
+    return pitch * most * 8, group, steps
+
+
 class Chain:
     """Steps in the form that kernels take. `channels`, `dtype`: of what the first step reads.
 
@@ -66,40 +110,20 @@ class Chain:
         planes_in: bool = False,
         planes_out: bool = False,
     ) -> None:
-        alike = all(step.row.kind == "channelwise" and step.parameters.shape[1] == 1
-                    for step in steps)  # fmt: skip
-        flat = alike and planes_in == planes_out
-        pitch = -(-max(pixels, 1) // _ALIGNED) * _ALIGNED
-        most = max([channels, *(step.made for step in steps)])
-        self.bytes = pitch * most * 8
-        self.group = np.zeros(11, np.int64)
-        self.group[[_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM]] = (
-            channels, flat, planes_in, planes_out, pitch, dtype.itemsize,
-        )  # fmt: skip
-        last = steps[-1].target if steps else dtype
-        # Pixels move as unsigned integers of their size, whatever they mean.
-        here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
-        if not steps:
-            self.group[_COPY] = copy.address(here, here)
-        if flat or planes_in:
-            self.group[_TURN] = reverse.address(here, here)
-        if not flat:
-            self.group[_SPLIT] = split.address(here, here)
-            self.group[_BACK] = split_reversed.address(here, here)
-            self.group[_JOIN] = join.address(there, there)
-        self.steps = np.zeros((len(steps), 7), np.int64)
-        columns: list[np.ndarray[Any, Any]] = []
-        first = 0
-        for index, step in enumerate(steps):
-            rows = step.parameters
-            count = rows.shape[2]
-            self.steps[index] = (
-                step.row.address(step.source, step.target), step.row.kind == "mixing",
-                step.target.itemsize, first, count, count if rows.shape[1] > 1 else 0, step.made,
-            )  # fmt: skip
-            columns.append(rows.reshape(len(rows), -1))
-            first += columns[-1].shape[1]
-        joined = np.concatenate(columns, axis=1) if columns else np.zeros((0, 0), np.float32)
+        parts = tuple(
+            (step.row, step.source, step.target, step.parameters.shape[1:], step.made)
+            for step in steps
+        )
+        self.bytes, self.group, self.steps = _form(
+            parts, dtype, channels, pixels, planes_in, planes_out
+        )
+        if len(steps) == 1:
+            joined = steps[0].parameters.reshape(len(steps[0].parameters), -1)
+        elif steps:
+            columns = [step.parameters.reshape(len(step.parameters), -1) for step in steps]
+            joined = np.concatenate(columns, axis=1)
+        else:
+            joined = np.zeros((0, 0), np.float32)
         self.parameters = np.ascontiguousarray(joined, np.float32)
 
     def scratch(self) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -233,6 +233,10 @@ def start(tail: str) -> subprocess.Popen[str]:
         text=True,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
+        # A shell starts its background jobs with the signal ignored.
+        preexec_fn=lambda: signal.signal(  # noqa: PLW1509
+            signal.SIGINT, signal.default_int_handler
+        ),
     )
 
 

@@ -209,6 +209,36 @@ def _check(lines: list[str], data: list[tuple[int, int, int]]) -> None:
         assert [int(output[sample]) for output in outputs] == list(map(int, expected))
 
 
+def _guards(count: int, condition: str) -> list[str]:
+    return [f"if {condition.format(one)}: return a, {one}, c" for one in range(count)]
+
+
+@pytest.mark.parametrize("count", [12, 19, 40])
+def test_many_early_returns(count: int) -> None:
+    """Python compiles 20 blocks within each other; each early return would be one more."""
+    data = [(one % 5, 2, one) for one in range(6)]
+    _check([*_guards(count, "6 == {}"), "if a == 3: return c, a, b", "b += 1"], data)
+    _check(["for c in range(3):", *_indented(_guards(count, "6 == {}")), "b += a * c"], data)
+    program = _function([*_guards(count, "a == {}"), "b += 1"])
+    columns = np.array(data, np.int32).T
+    if count < 18:
+        outputs = outputs_of(lambda: program(*map(feed, columns)), len(data))
+        assert [int(one) for one in outputs[1]] == [a for a, _, _ in data]
+    else:
+        with pytest.raises(OperatorTypeError, match="`return` cannot leave"):
+            outputs_of(lambda: program(*map(feed, columns)), len(data))
+
+
+def test_blocks_within_each_other() -> None:
+    """What Python cannot compile with our blocks in it stays as it is, and says so."""
+    lines = [f"{'    ' * depth}if 6 != {depth + 7}:" for depth in range(40)]
+    program = _function([*lines, "    " * 40 + "b += a"])
+    columns = np.array([(1, 2, 3)], np.int32).T
+    with pytest.warns(UserWarning, match="about 20 blocks"):
+        outputs = outputs_of(lambda: program(*map(feed, columns)), 1)
+    assert int(outputs[1][0]) == 3
+
+
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(lines=blocks(3), data=DATA)
 def test_random_programs(lines: list[str], data: list[tuple[int, int, int]]) -> None:

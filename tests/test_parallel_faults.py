@@ -118,13 +118,18 @@ def marked(mark: str) -> list[int]:
     return found
 
 
+def heed_control_c() -> None:
+    """As from a terminal: a shell starts its background jobs with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def start_master(tmp_path: Path, method: str, source: str, mark: str) -> subprocess.Popen[str]:
     script = tmp_path / "master.py"
     script.write_text(MASTER.format(root=str(ROOT), method=method, source=source))
     master = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "GRADIVA_TEST_MARK": mark, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-        start_new_session=True,
+        start_new_session=True, preexec_fn=heed_control_c,  # noqa: PLW1509
     )  # fmt: skip
     assert master.stdout is not None
     line = master.stdout.readline()

@@ -23,6 +23,10 @@ RETURNED = "__gradiva_returned__"
 
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _MOST_COPIES = 256
+_MOST_BLOCKS = 18
+"""Python compiles 20 blocks within each other; a branch becomes one, of which two are spared."""
+
+_BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
 
 
 def walk(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
@@ -98,12 +102,17 @@ def _is_plain(owner: ast.expr) -> bool:
 
 
 def settle(
-    statements: list[ast.stmt], kind: type[ast.stmt], inside: bool = False, copies: int = 1
+    statements: list[ast.stmt],
+    kind: type[ast.stmt],
+    around: int = 0,
+    inside: bool = False,
+    copies: int = 1,
 ) -> list[ast.stmt]:
     """The statements with those after an `if` that may return moved into its branches.
 
     So a `return` (or, in a loop, `continue`) is the last thing that its branch does, and needs no
-    jump: it becomes an assignment (or nothing).
+    jump: it becomes an assignment (or nothing). Where that would take too many copies or blocks
+    (around: those that this stands in), it keeps its jump, which only plain conditions can take.
     """
     done: list[ast.stmt] = []
     for index, statement in enumerate(statements):
@@ -113,7 +122,8 @@ def settle(
             rest = statements[index + 1 :]
             open_body, open_else = not _ends(statement.body), not _ends(statement.orelse)
             more = copies * 2 if rest and open_body and open_else else copies
-            if more > _MOST_COPIES:
+            inner = max(map(_blocks, (statement.body, statement.orelse, rest)))
+            if more > _MOST_COPIES or around + 1 + inner > _MOST_BLOCKS:
                 done.append(statement)
                 continue
             body = [*statement.body, *(rest if open_body else [])]
@@ -121,8 +131,8 @@ def settle(
             orelse = [*statement.orelse, *(again if open_else else [])]
             made = ast.If(
                 statement.test,
-                settle(body, kind, True, more),
-                settle(orelse, kind, True, more),
+                settle(body, kind, around + 1, True, more),
+                settle(orelse, kind, around + 1, True, more),
             )
             done.append(ast.copy_location(made, statement))
             if kind is ast.Return and not inside:
@@ -131,6 +141,18 @@ def settle(
             return done
         done.append(statement)
     return done
+
+
+def _blocks(statements: Sequence[ast.AST]) -> int:
+    """How many blocks stand within each other in these statements."""
+    return max(
+        (
+            isinstance(one, _BLOCKS) + _blocks(list(ast.iter_child_nodes(one)))
+            for one in statements
+            if isinstance(one, ast.stmt | ast.ExceptHandler) and not isinstance(one, _OWN_SCOPE)
+        ),
+        default=0,
+    )
 
 
 def _as_assignment(statement: ast.stmt) -> ast.stmt:

@@ -147,7 +147,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def _loop_of(self, node: ast.For | ast.While) -> ast.AST:
         outer, self._loop = self._loop, len(self._ifs)
-        node.body = self._block(settle(node.body, ast.Continue)) or [ast.Pass()]
+        body = settle(node.body, ast.Continue, len(self._ifs) + 1)
+        node.body = self._block(body) or [ast.Pass()]
         self._loop = outer
         node.orelse = self._block(node.orelse)
         return node

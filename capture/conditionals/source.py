@@ -90,9 +90,9 @@ def converted(function: FunctionType, asked: bool = False) -> FunctionType:
     if made is None or not set(made.co_freevars) <= set(cells):
         if any("_IF_" in step.opname for step in dis.get_instructions(code)):
             warnings.warn_explicit(
-                f"the source of {function.__qualname__} cannot be read, so its `if` statements and "
-                "logical expressions do not take symbols: define it in a file, or mark it with "
-                "do_not_convert",
+                f"the source of {function.__qualname__} cannot be read (or nests about 20 blocks), "
+                "so its `if` statements and logical expressions take no symbols: define it in a "
+                "file (or split it), or mark it with do_not_convert",
                 UserWarning,
                 code.co_filename,
                 code.co_firstlineno,
@@ -113,7 +113,8 @@ def converted(function: FunctionType, asked: bool = False) -> FunctionType:
 
 @functools.lru_cache(maxsize=1024)
 def _rewritten(code: CodeType, text: str) -> CodeType | None:
-    """The code of a function after rewriting; None if its source is not found."""
+    """The code of a function after rewriting; None if its source is not found, or nests too many
+    blocks."""
     tree = _parsed(text)
     if tree is None:
         return None
@@ -126,7 +127,10 @@ def _rewritten(code: CodeType, text: str) -> CodeType | None:
         return None
     node, owner = copy.deepcopy(candidates[0])
     rewrite_function(node)
-    return _compiled(node, owner, code)
+    try:
+        return _compiled(node, owner, code)
+    except SyntaxError:  # 20 blocks within each other, and those of our own
+        return None
 
 
 @functools.lru_cache(maxsize=64)
