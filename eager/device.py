@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import index
 from types import TracebackType
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 from .errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError, describe
 
@@ -57,7 +57,7 @@ class Device:
 
     CPU: ClassVar[Device]
 
-    def __init__(self, name: str, device_id: int | None = None) -> None:
+    def __init__(self, name: str, device_id: SupportsIndex | None = None) -> None:
         if not isinstance(name, str):
             raise _wrong(OperatorTypeError, name)
         spelling, colon, number = name.partition(":")
@@ -148,7 +148,7 @@ _entered: ContextVar[tuple[Device, ...]] = ContextVar("gradiva_devices", default
 CPU = Device.CPU = Device("cpu")
 
 
-def device(obj: DeviceLike, id: int | None = None) -> Device:
+def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
     """The device that `obj` names: a Device, "cpu", "gpu", "gpu:1", or a torch.device.
 
     id: the number of a GPU, if `obj` is a string without one. Raises OperatorTypeError for other

@@ -166,4 +166,4 @@ def get_default_rng() -> RNG:
 
 def set_seed(seed: SupportsIndex) -> None:
     """Start the default generator again, from `seed`. Raises OperatorTypeError."""
-    _default.seed = seed  # type: ignore[assignment]  # the setter takes more than it gives
+    _default.seed = seed

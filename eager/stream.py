@@ -53,7 +53,7 @@ class Stream:
         raise NotImplementedError
 
 
-def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> None:
+def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
     """The CUDA stream that `stream` means: None for None.
 
     stream: None; `Stream.create_new`, a Stream, a handle, or an object of another library that has
@@ -64,14 +64,17 @@ def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> 
     """
     with blaming("stream"):
         require_no_stream(stream)
+    return None
 
 
-def get_current_stream() -> None:
+def get_current_stream() -> Stream | None:
     """The stream of calls in this thread: None, there is no GPU backend."""
+    return None
 
 
-def get_default_stream() -> None:
+def get_default_stream() -> Stream | None:
     """The stream of calls where none is current: None, there is no GPU backend."""
+    return None
 
 
 def set_current_stream(stream: Any) -> None:

@@ -49,7 +49,7 @@ def test_wrong_devices() -> None:
         device(Device.CPU, 1)
     image = gradiva.tensor(np.zeros((2, 2, 3), np.uint8), layout="HWC")
     with pytest.raises(gradiva.OperatorTypeError, match=r"flip: argument `device`.*got 5"):
-        gradiva.flip(image, device=5)  # type: ignore[arg-type]
+        gradiva.flip(image, device=5)  # type: ignore[call-overload]
 
 
 def test_devices_of_torch() -> None:
@@ -193,6 +193,6 @@ def test_modes_are_an_enumeration() -> None:
     assert [mode.value for mode in EvalMode] == [1, 2, 3, 4]
     assert len(EvalMode) == 4
     assert [EvalMode[name] for name in names] == list(EvalMode)
-    assert EvalMode(2) is EvalMode.default is EvalMode.eager is EvalMode.current()
+    assert EvalMode(2) is EvalMode["default"] is EvalMode.eager is EvalMode.current()
     with pytest.raises(KeyError):
         EvalMode["late"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ ARRAY = np.arange(12, dtype=np.int32).reshape(2, 6)
 
 
 def test_names_of_a_tensor() -> None:
-    tensor = gradiva.as_tensor(ARRAY, layout="HW")
+    tensor: Any = gradiva.as_tensor(ARRAY, layout="HW")
     assert (tensor.shape, tensor.ndim, tensor.size) == ((2, 6), 2, 12)
     assert (tensor.itemsize, tensor.nbytes) == (4, 48)
     assert (tensor.dtype, tensor.layout, tensor.device) == (gradiva.int32, "HW", Device.CPU)
@@ -29,7 +31,7 @@ def test_names_of_a_tensor() -> None:
 
 
 def test_names_of_a_batch() -> None:
-    batch = gradiva.as_batch([ARRAY, ARRAY[:1]], layout="HW")
+    batch: Any = gradiva.as_batch([ARRAY, ARRAY[:1]], layout="HW")
     assert (batch.batch_size, batch.ndim, batch.shape) == (2, 2, [(2, 6), (1, 6)])
     assert (batch.dtype, batch.layout, batch.device) == (gradiva.int32, "HW", Device.CPU)
     assert batch.evaluate() is batch

@@ -65,7 +65,7 @@ def test_rng_objects() -> None:
     rng.set_state(saved)
     assert draw(rng=rng) == third
     with pytest.raises(ValueError, match="the state of an RNG"):
-        rng.set_state("x")  # type: ignore[arg-type]
+        rng.set_state("x")
     with pytest.raises(TypeError, match="`rng`"):
         draw(rng=3)
 

@@ -72,7 +72,7 @@ def _is_text(path: Any) -> bool:
 
 def _name(path: Any) -> str:
     """Raises TypeError."""
-    array = np.asarray(path) if isinstance(path, Tensor) else path
+    array: Any = np.asarray(path) if isinstance(path, Tensor) else path
     name = os.fsdecode(array.tobytes() if _is_text(array) else os.fspath(array))
     if "\0" in name:
         raise OperatorValueError(
