@@ -195,7 +195,7 @@ def _device(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, Device):
-        return value.id if value.kind == "gpu" else None
+        return value.device_id
     number = _whole("device_id", value)
     if number in (-1, CPU_ONLY):
         return None

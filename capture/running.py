@@ -12,10 +12,10 @@ import numpy as np
 from gradiva.eager.affinity import thread_cpus
 from gradiva.eager.device import Device, require_cpu
 from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.generator import get_default_rng
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
-from gradiva.eager.rng import get_default_rng
 from gradiva.eager.tensor_list import TensorListCPU
 from gradiva.eager.threads import WorkerPool
 

@@ -19,8 +19,8 @@ from gradiva.eager.errors import (
     describe,
     user_location,
 )
+from gradiva.eager.generator import RNG
 from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
-from gradiva.eager.rng import RNG
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.tensor import as_tensor
 from gradiva.eager.value import SampleType, Value

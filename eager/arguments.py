@@ -23,7 +23,7 @@ from .value import Value
 
 if TYPE_CHECKING:
     from .device import DeviceLike
-    from .rng import RNG
+    from .generator import RNG
 
 __all__ = [
     "Argument",

@@ -20,10 +20,11 @@ from .errors import (
     describe,
     user_location,
 )
+from .generator import RNG, get_default_rng
 from .geometry import Geometry
 from .operator import OperatorBase, set_eager
 from .ragged import ragged_rows
-from .rng import RNG, RandomKey, current_step, get_default_rng
+from .rng import RandomKey, current_step
 from .run import execute
 from .tensor import Tensor, as_tensor, to_array
 from .threads import default_pool
@@ -95,8 +96,6 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
         try:
             chosen = common["device"]
             require_cpu(device("gpu" if chosen == "mixed" else chosen))
-        except (ValueError, AttributeError) as error:
-            raise OperatorValueError(str(error), argument="device") from None
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 from .checkpoint import Checkpoint
 from .device import DeviceLike, require_cpu
 from .device import device as to_device
-from .errors import OperatorTypeError, OperatorValueError
+from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .operator import Interpreter, current_interpreter, enter_interpreter, leave_interpreter
-from .threads import WorkerPool, default_num_threads, default_pool, pool_in_force
+from .stream import require_no_stream
+from .thread_pool import ThreadPool, require_no_gpu
+from .threads import WorkerPool, default_num_threads, default_pool, thread_count
 
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
@@ -29,12 +31,14 @@ class EvalMode(enum.Enum):
         at a result: `evaluate()`, a conversion, printing.
     eager: a call runs at once (the default). On a GPU it may still be running when it returns.
     sync_cpu, sync_full: like eager, and a call returns when the CPU, or the GPU too, is done.
+    default: another name of eager.
     """
 
-    deferred = "deferred"
-    eager = "eager"
-    sync_cpu = "sync_cpu"
-    sync_full = "sync_full"
+    deferred = 1
+    eager = 2
+    sync_cpu = 3
+    sync_full = 4
+    default = 2  # noqa: PIE796  an alias
 
     def __enter__(self) -> EvalMode:
         chosen = lazy_interpreter[0] if self is EvalMode.deferred else None
@@ -65,51 +69,60 @@ class EvalMode(enum.Enum):
 class EvalContext:
     """The threads that work on calls made in a `with` block, and the results pending there.
 
-    num_threads: threads of its own, or None for those of the process. device_id: None, the CPU.
+    num_threads: threads of its own. thread_pool: threads made before, in place of a number. With
+    neither, those in force are used. device_id, device, cuda_stream: the CPU, for which None
+    stands too. A context may be entered again, and in several threads at once.
+
+    Raises OperatorTypeError and OperatorValueError for numbers as `ThreadPool` does, for both
+    kinds of threads together, for what is no pool, and for a GPU; OperatorRuntimeError for a
+    stream: there is no GPU backend.
     """
 
-    _default: ClassVar[EvalContext | None] = None
+    _default: ClassVar[EvalContext]
 
     def __init__(
         self, *, num_threads: int | None = None, device_id: int | None = None,
+        cuda_stream: Any = None, thread_pool: ThreadPool | None = None,
         device: DeviceLike | None = None,
     ) -> None:  # fmt: skip
         if device is not None:
             require_cpu(to_device(device))
-        if device_id is not None:
-            raise OperatorValueError(
-                "this version of gradiva has no GPU backend", operator="EvalContext",
-                argument="device_id", expected="None", got=repr(device_id),
-            )  # fmt: skip
-        if num_threads is not None and (
-            isinstance(num_threads, bool) or not isinstance(num_threads, int) or num_threads < 1
-        ):
-            raise OperatorTypeError(
-                operator="EvalContext", argument="num_threads", expected="a positive integer",
-                got=repr(num_threads),
-            )  # fmt: skip
-        self._pool = None if num_threads is None else WorkerPool(num_threads)
+        require_no_gpu(device_id, "EvalContext")
+        with blaming("EvalContext"):
+            require_no_stream(cuda_stream, "cuda_stream")
+            if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
+                raise OperatorTypeError(
+                    argument="thread_pool", expected="a ThreadPool", got=describe(thread_pool)
+                )
+            if thread_pool is not None and num_threads is not None:
+                raise OperatorValueError(
+                    "the pool has its number of threads", argument="num_threads",
+                    expected="thread_pool or num_threads, not both", got=describe(num_threads),
+                )  # fmt: skip
+            if num_threads is not None:
+                thread_pool = ThreadPool(thread_count(num_threads, "EvalContext", "num_threads"))
+        self._pool = thread_pool
         self._results: dict[Any, Any] = {}
-        self._checkpoint: Checkpoint | None = None
+        self._checkpoint = Checkpoint()
 
     @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint of this context; nothing is registered with it until the user does."""
-        if self._checkpoint is None:
-            self._checkpoint = Checkpoint()
         return self._checkpoint
 
     @property
     def num_threads(self) -> int:
+        """How many threads work on calls."""
         return self.thread_pool.num_threads
 
     @property
-    def thread_pool(self) -> WorkerPool:
+    def thread_pool(self) -> ThreadPool:
         """The threads that work on calls."""
-        return self._pool or default_pool()
+        return self._pool or ThreadPool.of(default_pool())
 
     @property
     def device_id(self) -> int | None:
+        """None, the CPU."""
         return None
 
     @property
@@ -120,15 +133,13 @@ class EvalContext:
     @staticmethod
     def default() -> EvalContext:
         """The context of calls outside of any `with` block."""
-        if EvalContext._default is None:
-            EvalContext._default = EvalContext()
         return EvalContext._default
 
     @staticmethod
     def current() -> EvalContext:
         """The context in force."""
         entered = _contexts.get()
-        return entered[-1][0] if entered else EvalContext.default()
+        return entered[-1] if entered else EvalContext.default()
 
     def evaluate_all(self) -> None:
         """Run all deferred calls whose results somebody still holds."""
@@ -137,15 +148,17 @@ class EvalContext:
 
     def cached_results(self, invocation: Any) -> Any:
         """What `cache_results` kept for this invocation, or None."""
-        return self._results.get(invocation)
+        return self._results.get(_key(invocation))
 
     def cache_results(self, invocation: Any, results: Any) -> None:
-        """Keep results under a key, for `cached_results`."""
-        self._results[invocation] = results
+        """Keep results under a key, for `cached_results`, as long as the context lives. Raises
+        OperatorTypeError for a key that has no hash."""
+        self._results[_key(invocation)] = results
 
     def __enter__(self) -> EvalContext:
-        token = None if self._pool is None else pool_in_force.set(self._pool)
-        _contexts.set((*_contexts.get(), (self, token)))
+        if self._pool is not None:
+            self._pool.__enter__()
+        _contexts.set((*_contexts.get(), self))
         return self
 
     def __exit__(
@@ -154,10 +167,9 @@ class EvalContext:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        *rest, (_, token) = _contexts.get()
-        _contexts.set(tuple(rest))
-        if token is not None:
-            pool_in_force.reset(token)
+        _contexts.set(_contexts.get()[:-1])
+        if self._pool is not None:
+            self._pool.__exit__(kind, error, trace)
 
     def __repr__(self) -> str:
         threads = self._pool.num_threads if self._pool else f"{default_num_threads()}, shared"
@@ -170,7 +182,20 @@ def pool_of(ctx: object) -> WorkerPool | None:
         return None
     if not isinstance(ctx, EvalContext):
         raise OperatorTypeError(argument="ctx", expected="an EvalContext", got=repr(ctx))
-    return ctx.thread_pool
+    return ctx.thread_pool.workers
 
 
-_contexts: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_contexts", default=())
+def _key(invocation: Any) -> Any:
+    try:
+        hash(invocation)
+    except TypeError:
+        raise OperatorTypeError(
+            operator="EvalContext", argument="invocation", expected="a key with a hash",
+            got=describe(invocation),
+        ) from None  # fmt: skip
+    return invocation
+
+
+_contexts: ContextVar[tuple[EvalContext, ...]] = ContextVar("gradiva_contexts", default=())
+
+EvalContext._default = EvalContext()

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from operator import index
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
 from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .generator import get_default_rng
 from .lazy import lazy_module
 from .modes import pool_of
 from .operator import current_interpreter
-from .rng import enter_step, get_default_rng, leave_step
+from .rng import enter_step, leave_step
 from .signature import extended
 from .source import Source, SourceOperator
 from .threads import WorkerPool, default_pool
 
-__all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class"]
+__all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class", "size_of_batches"]
 
 loop_makers: list[Callable[..., Any]] = []
 """What makes captured loops, `(source, operator, single, strict)`; the room with graphs puts it
@@ -149,6 +151,22 @@ def _unpack(values: Any) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
+def size_of_batches(batch_size: Any, operator: str) -> int:
+    """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
+    with blaming(operator):
+        try:
+            size = index(batch_size)
+        except TypeError:
+            raise OperatorTypeError(
+                argument="batch_size", expected="a positive integer", got=describe(batch_size)
+            ) from None
+        if size < 1:
+            raise OperatorValueError(
+                argument="batch_size", expected="a positive number", got=describe(batch_size)
+            )
+        return size
+
+
 def _nobody() -> None:
     """The captured loop of a reader that has none."""
     return
@@ -187,31 +205,18 @@ class Reader:
 
     @overload
     def next_epoch(
-        self,
-        batch_size: int | None = None,
-        ctx: object = None,
-        *,
-        capture: Literal[True],
-        progress: bool = False,
-        strict: bool = False,
-    ) -> Loop: ...
+        self, batch_size: int | None = None, ctx: object = None, *, capture: Literal[True],
+        progress: bool = False, strict: bool = False,
+    ) -> Loop: ...  # fmt: skip
     @overload
     def next_epoch(
-        self,
-        batch_size: int | None = None,
-        ctx: object = None,
-        capture: bool = False,
-        progress: bool = False,
-        strict: bool = False,
-    ) -> Iterator[Any]: ...
+        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
+        progress: bool = False, strict: bool = False,
+    ) -> Iterator[Any]: ...  # fmt: skip
     def next_epoch(
-        self,
-        batch_size: int | None = None,
-        ctx: object = None,
-        capture: bool = False,
-        progress: bool = False,
-        strict: bool = False,
-    ) -> Iterator[Any]:
+        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
+        progress: bool = False, strict: bool = False,
+    ) -> Iterator[Any]:  # fmt: skip
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
@@ -229,10 +234,8 @@ class Reader:
                     "a reader object is read in dynamic mode; inside a pipeline definition use "
                     f"fn.{self.operator.name}(...)"
                 )
-            if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
-                raise OperatorValueError(
-                    argument="batch_size", expected="a positive number", got=describe(batch_size)
-                )
+            if batch_size is not None:
+                batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
         self._pause()
         epoch: Iterator[Any]

@@ -9,36 +9,31 @@ source: in it, calls are numbered anew, and samples have the positions the sourc
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from operator import index
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .jit import jit
 
+if TYPE_CHECKING:
+    from .generator import RNG
+
 __all__ = [
-    "RNG",
     "RandomKey",
     "Step",
     "current_step",
     "enter_step",
-    "get_default_rng",
     "leave_step",
     "narrow_step",
     "natural_log",
     "normal_from_word",
     "philox",
-    "set_seed",
     "step",
 ]
-
-_OUTSIDE = 1 << 31
 
 
 class RandomKey(NamedTuple):
@@ -129,84 +124,6 @@ def step(first_position: int = 0, batch_size: int = 1) -> Iterator[Step]:
         yield opened
     finally:
         _step.reset(token)
-
-
-class RNG:
-    """A source of random values for `gradiva.random`, given as `rng=`.
-
-    seed: any integer (its low 64 bits count); drawn from the operating system if not given.
-
-    Inside a loop over a reader the values depend on the seed, the number of the call in the step
-    and the sample. Outside, the generator numbers its own calls. Safe from several threads.
-    """
-
-    def __init__(self, seed: int | None = None) -> None:
-        self._seed = (
-            int.from_bytes(os.urandom(8), "little") if seed is None else index(seed)
-        ) & 0xFFFFFFFFFFFFFFFF
-        self._calls = 0
-        self._lock = threading.Lock()
-
-    @property
-    def seed(self) -> int:
-        return self._seed
-
-    @property
-    def state(self) -> tuple[int, int]:
-        """(seed, number of calls made outside of steps)."""
-        return self._seed, self._calls
-
-    def get_state(self, *, cuda_stream: object = None) -> tuple[int, int]:
-        """The state as two integers, for `set_state`."""
-        return self.state
-
-    def set_state(self, value: tuple[int, int]) -> None:
-        """Continue from a state that `get_state` returned. Raises ValueError."""
-        try:
-            seed, calls = (int(number) for number in value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"expected the state of an RNG: (seed, calls), got {value!r}"
-            ) from None
-        with self._lock:
-            self._seed, self._calls = seed & 0xFFFFFFFFFFFFFFFF, calls
-
-    def advance(self, n: SupportsIndex) -> None:
-        """Skip `n` calls."""
-        with self._lock:
-            self._calls += n.__index__()
-
-    def clone(self) -> RNG:
-        """An independent generator in the same state."""
-        twin = RNG(self._seed)
-        twin._calls = self._calls
-        return twin
-
-    def draw(self) -> RandomKey:
-        """The key of the next call made in this context."""
-        running = _step.get()
-        if running is not None:
-            return RandomKey(self._seed, running.take(self))
-        with self._lock:
-            number = self._calls
-            self._calls += 1
-        return RandomKey(self._seed, _OUTSIDE + number)
-
-    def __repr__(self) -> str:
-        return f"RNG(seed={self._seed})"
-
-
-_default = RNG()
-
-
-def get_default_rng() -> RNG:
-    """The generator that random operators use when no `rng` and no `seed` is given."""
-    return _default
-
-
-def set_seed(seed: int) -> None:
-    """Start the default generator again, from `seed`."""
-    _default.set_state((index(seed), 0))
 
 
 @jit

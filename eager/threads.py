@@ -14,10 +14,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import TypeAlias
+from operator import index
+from typing import Any, TypeAlias
 
 from . import affinity, trace
 from .environment import positive_integer, variable
+from .errors import OperatorTypeError, OperatorValueError, describe
 
 __all__ = [
     "WorkerPool",
@@ -26,6 +28,7 @@ __all__ = [
     "get_num_threads",
     "pool_in_force",
     "set_num_threads",
+    "thread_count",
 ]
 
 Task: TypeAlias = Callable[[int, int], None]
@@ -199,10 +202,38 @@ def default_pool() -> WorkerPool:
     return _default
 
 
+_MOST_PER_CORE = 100
+
+
+def thread_count(value: Any, operator: str, argument: str) -> int:
+    """A number of threads. Raises OperatorTypeError for what is no integer; OperatorValueError for
+    less than 1, and for so many that the system would not bear them."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = index(value)
+    except TypeError:
+        raise OperatorTypeError(
+            operator=operator, argument=argument, expected="a positive integer", got=describe(value)
+        ) from None
+    most = _MOST_PER_CORE * (os.cpu_count() or 1)
+    if not 1 <= number <= most:
+        raise OperatorValueError(
+            operator=operator, argument=argument,
+            expected=f"at least 1 and at most {most}, {_MOST_PER_CORE} per core", got=str(number),
+        )  # fmt: skip
+    return number
+
+
 def set_num_threads(n: int | None) -> None:
-    """Set the number of threads of dynamic mode; None restores the default. Raises ValueError."""
+    """Set the number of threads of dynamic mode; None restores the default.
+
+    Raises OperatorTypeError for what is no integer; OperatorValueError for less than 1 and for more
+    than 100 per core.
+    """
     global _default
-    fresh = WorkerPool(default_num_threads() if n is None else n)
+    count = default_num_threads() if n is None else thread_count(n, "set_num_threads", "n")
+    fresh = WorkerPool(count)
     with _default_lock:
         old, _default = _default, fresh
     if old is not None:

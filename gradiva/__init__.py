@@ -26,6 +26,7 @@ from gradiva import ops as ops
 from gradiva import pipeline as pipeline
 from gradiva import plugin as plugin
 from gradiva import plugin_manager as plugin_manager
+from gradiva import pytorch as pytorch
 from gradiva import random as random
 from gradiva import readers as readers
 from gradiva import reductions as reductions
@@ -72,10 +73,17 @@ from gradiva.eager.pictures.show import show as show
 from gradiva.eager.quarantine import Quarantine as Quarantine
 from gradiva.eager.quarantine import quarantine as quarantine
 from gradiva.eager.rng import step as step
+from gradiva.eager.stream import Stream as Stream
+from gradiva.eager.stream import get_current_stream as get_current_stream
+from gradiva.eager.stream import get_default_stream as get_default_stream
+from gradiva.eager.stream import set_current_stream as set_current_stream
+from gradiva.eager.stream import set_default_stream as set_default_stream
+from gradiva.eager.stream import stream as stream
 from gradiva.eager.subscripts import newaxis as newaxis
 from gradiva.eager.tensor import Tensor as Tensor
 from gradiva.eager.tensor import as_tensor as as_tensor
 from gradiva.eager.tensor import tensor as tensor
+from gradiva.eager.thread_pool import ThreadPool as ThreadPool
 from gradiva.eager.threads import get_num_threads as get_num_threads
 from gradiva.eager.threads import set_num_threads as set_num_threads
 from gradiva.operators import *  # noqa: F403

@@ -1,5 +1,11 @@
 """Checkpoints of dynamic mode, under the module name that scripts import."""
 
 from gradiva.eager.checkpoint import Checkpoint
+from gradiva.eager.modes import EvalContext
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "current"]
+
+
+def current() -> Checkpoint:
+    """The checkpoint of the context in force."""
+    return EvalContext.current().checkpoint

@@ -5,7 +5,7 @@ sample; outside, the generator numbers its own calls. `batch_size` asks for one 
 `rng` for another generator than the default one; an explicit `seed` makes a call repeat its values.
 """
 
-from gradiva.eager.rng import RNG, get_default_rng, set_seed
+from gradiva.eager.generator import RNG, get_default_rng, set_seed
 from gradiva.ops.random.beta import beta
 from gradiva.ops.random.choice import choice
 from gradiva.ops.random.coin_flip import coin_flip

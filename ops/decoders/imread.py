@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import GradivaError, OperatorTypeError, blaming, describe
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+)
 from gradiva.eager.operator import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.quarantine import collecting, record
 from gradiva.eager.signature import extended
+from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import default_pool
 from gradiva.eager.tolerance import forgives, refuse_single
 from gradiva.ops.readers.file import read_files
@@ -22,23 +29,26 @@ from .image import image
 __all__ = ["imread"]
 
 
-def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any) -> Any:
+def imread(
+    filepaths: str | bytes | os.PathLike[str] | Tensor | Iterable[Any], /, **options: Any
+) -> Any:
     """Read and decode image files.
 
-    filepaths: one path, for a Tensor; or several, for a Batch. options: those of `decoders.image`
-    (`output_type`, `dtype`, `adjust_orientation`, ...); its `on_error` counts for files that cannot
-    be read as well.
+    filepaths: one path (str, bytes, os.PathLike or a 1-D uint8 tensor of its bytes), for a Tensor;
+    or several (in a list, any other iterable or a Batch), for a Batch. options: those of
+    `decoders.image` (`output_type`, `dtype`, `adjust_orientation`, ...); its `on_error` counts for
+    files that cannot be read as well.
 
     Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
-    decoded; OperatorTypeError for something that is no path.
+    decoded; OperatorTypeError for something that is no path; OperatorValueError for one with a NUL.
     """
     with blaming("imread"):
         if getattr(current_interpreter(), "symbolic", False):
             raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
-        single = isinstance(filepaths, str | os.PathLike)
+        single = isinstance(filepaths, str | bytes | os.PathLike | Tensor) or _is_text(filepaths)
         paths: Any = [filepaths] if single else filepaths
         try:
-            names = [os.fsdecode(os.fspath(path)) for path in paths]
+            names = [_name(path) for path in paths]
         except TypeError:
             raise OperatorTypeError(
                 argument="filepaths", expected="a path or several", got=describe(filepaths)
@@ -53,6 +63,22 @@ def imread(filepaths: str | os.PathLike[str] | Iterable[Any], /, **options: Any)
 
 
 imread.__signature__ = extended(imread, image.__signature__)  # type: ignore[attr-defined]
+
+
+def _is_text(path: Any) -> bool:
+    """Whether an array holds the bytes of one path."""
+    return isinstance(path, np.ndarray) and path.dtype == np.uint8 and path.ndim == 1
+
+
+def _name(path: Any) -> str:
+    """Raises TypeError."""
+    array: Any = np.asarray(path) if isinstance(path, Tensor) else path
+    name = os.fsdecode(array.tobytes() if _is_text(array) else os.fspath(array))
+    if "\0" in name:
+        raise OperatorValueError(
+            argument="filepaths", expected="paths without a NUL character", got=describe(name)
+        )
+    return name
 
 
 def _forgiving(names: list[str], where: Provenance, options: dict[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueE
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
-from gradiva.eager.reader import Loop, loop_makers
+from gradiva.eager.reader import Loop, loop_makers, size_of_batches
 from gradiva.eager.rng import enter_step, leave_step
 from gradiva.eager.tensor import Tensor, as_tensor
 from gradiva.eager.value import SampleType
@@ -37,7 +37,8 @@ class ExternalSource:
         batches (lists of arrays, or Batch).
     num_outputs, cycle, layout, dtype: see `external_source`.
 
-    Raises StopIteration at the end of the data; with cycle="raise" the next call starts again.
+    Raises StopIteration at the end of the data; with cycle="raise" the next call starts again;
+    OperatorTypeError and OperatorValueError for a `batch_size` that is no integer from 1 on.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class ExternalSource:
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
         (then a tensor is the same for all samples). A tuple if there are several outputs."""
+        if batch_size is not None:
+            batch_size = size_of_batches(batch_size, "ExternalSource")
         loop = self._loop()
         if loop is not None:
             loop.pause()
@@ -82,8 +85,10 @@ class ExternalSource:
 
         The source is called ahead of the loop too. What was taken ahead when the loop is left comes
         first the next time. ctx: an EvalContext whose threads compute. strict: raise
-        OperatorRuntimeError for a call not computed ahead.
+        OperatorRuntimeError for a call not computed ahead; OperatorTypeError and OperatorValueError
+        for a `batch_size` that is no integer from 1 on.
         """
+        batch_size = size_of_batches(batch_size, "ExternalSource.captured")
         loop = self._loop()
         if loop is not None:
             loop.pause()

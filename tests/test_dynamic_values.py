@@ -1,0 +1,62 @@
+"""Names of Tensor, Batch and DType: what each gives for a small value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import Device, DType
+
+ARRAY = np.arange(12, dtype=np.int32).reshape(2, 6)
+
+
+def test_names_of_a_tensor() -> None:
+    tensor: Any = gradiva.as_tensor(ARRAY, layout="HW")
+    assert (tensor.shape, tensor.ndim, tensor.size) == ((2, 6), 2, 12)
+    assert (tensor.itemsize, tensor.nbytes) == (4, 48)
+    assert (tensor.dtype, tensor.layout, tensor.device) == (gradiva.int32, "HW", Device.CPU)
+    assert tensor[1, 2].item() == 8
+    assert tensor.evaluate() is tensor
+    np.testing.assert_array_equal(np.from_dlpack(tensor), ARRAY)
+    assert tensor.__array__(np.float64).dtype == np.float64
+    for same in (tensor.cpu(), tensor.to_device("cpu"), tensor.to_device(Device.CPU)):
+        assert np.shares_memory(np.asarray(same), ARRAY)
+    assert not np.shares_memory(np.asarray(tensor.to_device("cpu", force_copy=True)), ARRAY)
+    for move in (tensor.gpu, lambda: tensor.gpu(1), lambda: tensor.to_device("gpu:0")):
+        with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+            move()
+
+
+def test_names_of_a_batch() -> None:
+    batch: Any = gradiva.as_batch([ARRAY, ARRAY[:1]], layout="HW")
+    assert (batch.batch_size, batch.ndim, batch.shape) == (2, 2, [(2, 6), (1, 6)])
+    assert (batch.dtype, batch.layout, batch.device) == (gradiva.int32, "HW", Device.CPU)
+    assert batch.evaluate() is batch
+    assert [tensor.shape for tensor in batch] == [tensor.shape for tensor in batch.tensors]
+    assert [tensor.shape for tensor in batch.slice[0, 2:].tensors] == [(4,), (4,)]
+    for same in (batch.cpu(), batch.to_device("cpu", force_copy=True)):
+        np.testing.assert_array_equal(same.select(0), ARRAY)
+    for move in (batch.gpu, lambda: batch.gpu(1), lambda: batch.to_device("gpu")):
+        with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+            move()
+
+
+def test_torch() -> None:
+    torch = pytest.importorskip("torch")
+    assert torch.equal(gradiva.as_tensor(ARRAY).torch(), torch.from_numpy(ARRAY))
+    copied = gradiva.as_tensor(ARRAY).torch(copy=True)
+    copied[0, 0] = 99
+    assert ARRAY[0, 0] == 0
+    padded = gradiva.as_batch([ARRAY, ARRAY[:1]]).torch(pad=True)
+    assert padded.shape == (2, 2, 6)
+    assert padded[1, 1].tolist() == [0] * 6
+
+
+def test_element_types_by_name_and_number() -> None:
+    assert DType.parse("float32") is gradiva.float32
+    assert DType.from_type_id(int(gradiva.int16)) is gradiva.int16
+    with pytest.raises((ValueError, TypeError)):
+        DType.parse("float33")
