@@ -33,6 +33,7 @@ _NOT_THE_USER = (
     "gradiva.ops",
     "gradiva.capture",
     "gradiva.fn",
+    "gradiva.extension",
     "gradiva.op_classes",
     "gradiva.plugin",
     "tqdm",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
-from .errors import GradivaError, OperatorTypeError, user_location
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
 from .signature import described, spread
 from .tensor import Tensor
 from .value import SampleType, Value
@@ -118,6 +118,11 @@ class OperatorBase:
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)
+        present = operators.get(name)
+        if present and present.__module__ != self.__module__ and _is_ours(present):
+            raise OperatorValueError(
+                f"gradiva has an operator of the name {name!r}: choose another one"
+            )
         operators[name] = self
 
     def shapes(self, rule: F) -> F:
@@ -172,6 +177,10 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
+
+
+def _is_ours(operator: OperatorBase) -> bool:
+    return operator.__module__.startswith("gradiva.")
 
 
 def _named(module: str, name: str) -> OperatorBase:
