@@ -76,7 +76,7 @@ def about(operator: OperatorBase, case: Case) -> Iterator[None]:
     try:
         yield
     except (AssertionError, GradivaError) as error:
-        text = f"{operator.name}, case {case.name!r}: {error}"
+        text = f"{operator.name}, case {case.name!r}: {str(error).strip()}"
         raise AssertionError(text) from error
 
 
