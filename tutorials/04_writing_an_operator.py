@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # for type checkers only
 photographs = Path(gradiva.__file__).parent / "photographs"
 names = ["animals/chelsea.jpg", "things/coffee.jpg", "space/rocket.jpg", "people/astronaut.jpg"]
 images = gradiva.resize(gradiva.imread([photographs / name for name in names]), resize_shorter=160)
-print(images)
+print(images.shape)
 images
 
 # %% [markdown]
@@ -65,7 +65,7 @@ def frame(
     /,
     *,
     width: IntArg = 8,
-    value: IntArg = 255,
+    value: IntArg = 0,
     **common: Unpack[extension.Common],
 ) -> SampleType:
     """Draw a frame around each image.
@@ -163,7 +163,7 @@ def frame_kernel(call: Call) -> None:
     call.each_sample(one)
 
 
-framed = frame(images, width=[2, 6, 12, 24], value=[255, 255, 200, 0])
+framed = frame(images, width=[2, 6, 12, 24], value=[0, 90, 180, 0])
 assert framed.at(0).shape[0] == images.at(0).shape[0] + 4
 assert framed.at(3).shape[0] == images.at(3).shape[0] + 48
 framed

@@ -153,7 +153,7 @@ with warnings.catch_warnings(), gradiva.Quarantine() as bad:
 for entry in bad:
     print(f"{os.path.basename(entry.file):12s} {entry.reason[:60]}")
 assert [os.path.basename(entry.file) for entry in bad] == ["coffee.jpg", "rocket.jpg", "hubble.jpg"]
-gradiva.show(replaced, labels=names, columns=6, size=120)
+gradiva.show(replaced, columns=6, size=120)
 
 # %% [markdown]
 # In a pipeline the list is `pipe.quarantine`; `save` writes it as CSV, which is what you send to
@@ -180,7 +180,7 @@ with warnings.catch_warnings():
     pipe.quarantine.save(folder / "bad.csv")
     pipe.close()
 print(labels.as_array().ravel())
-print((folder / "bad.csv").read_text().partition("\n")[0])
+print((folder / "bad.csv").read_text().replace(str(folder), "..."))
 assert labels.as_array().ravel().tolist() == [0, 3, 5]
 gradiva.show(pictures, labels=labels, columns=3, size=120)
 
