@@ -143,6 +143,8 @@ class Graph:
         returned = ", ".join(numbers[edge.node, edge.output] for edge in self.outputs)
         return "\n".join([f"{self.title} {{", *lines, f"  return {returned}", "}"])
 
+    __repr__ = __str__
+
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
         return draw.svg(self)

@@ -348,7 +348,8 @@ class Running(Definition):
 
     def __del__(self) -> None:
         executor = getattr(self, "_executor", None)
-        if executor is not None:
+        # At the end of the process it is closed already, and modules are half taken apart.
+        if executor is not None and not executor._closed:
             # Not long: a callback that never returns must not hold up whoever let the object go.
             executor.close(timeout=1.0)
 

@@ -238,7 +238,9 @@ class Timeline:
         for part in range(6):
             x = _LABEL + (_WIDTH - _LABEL - 12) * part / 5
             anchor = "end" if part == 5 else "middle" if part else "start"
-            label = f"{self.seconds * 1000 * part / 5:.3g}{' ms' if part == 5 else ''}"
+            moment = self.seconds * 1000 * part / 5
+            label = f"{moment:.3g}" if moment < 1000 else f"{moment:.0f}"
+            label += " ms" if part == 5 else ""
             parts.append(
                 f'<text x="{x:g}" y="{base:g}" text-anchor="{anchor}" fill="#6b7280">{label}</text>'
             )

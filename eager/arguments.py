@@ -56,8 +56,8 @@ FloatsArg: TypeAlias = (
     "float | Value | Sequence[float] | Sequence[Sequence[float]] | np.ndarray[Any, Any]"
 )
 MatrixArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
-RaggedIntsArg: TypeAlias = "IntsArg"
-RaggedFloatsArg: TypeAlias = "FloatsArg"
+RaggedIntsArg: TypeAlias = IntsArg
+RaggedFloatsArg: TypeAlias = FloatsArg
 FloatArrayArg: TypeAlias = "float | Value | Sequence[Any] | np.ndarray[Any, Any]"
 InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[Any, Any]"
 Ints: TypeAlias = "int | Sequence[int]"
@@ -316,7 +316,7 @@ def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], 
         if parameter.kind is parameter.VAR_KEYWORD:
             common = SAMPLED if "Sampled" in annotation else COMMON
         elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
-            kind = KINDS[annotation.removesuffix(" | None")]
+            kind = _kind_of(parameter)
             required = parameter.default is parameter.empty
             draft = Argument(parameter.name, kind, None, required)
             default = None if required else parameter.default
@@ -324,6 +324,23 @@ def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], 
                 default = draft.static(default)
             found[parameter.name] = Argument(parameter.name, kind, default, required)
     return found, common
+
+
+def _kind_of(parameter: inspect.Parameter) -> Kind:
+    """The kind that the parameter's annotation names. Raises OperatorTypeError."""
+    annotation = parameter.annotation
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    kind = KINDS.get(text.removesuffix(" | None").rpartition(".")[2])
+    if kind is None:
+        missing = annotation is parameter.empty
+        raise OperatorTypeError(
+            "the annotation of an operator's argument says what kind it is, by name; "
+            "begin the file with `from __future__ import annotations`",
+            argument=parameter.name,
+            expected=f"one of {', '.join(KINDS)}",
+            got="no annotation" if missing else describe(text, 40),
+        )
+    return kind
 
 
 def check_names(

@@ -34,6 +34,7 @@ _NOT_THE_USER = (
     "gradiva.auto_aug",
     "gradiva.capture",
     "gradiva.fn",
+    "gradiva.extension",
     "gradiva.op_classes",
     "gradiva.plugin",
     "tqdm",

@@ -16,7 +16,7 @@ import numpy as np
 
 from .arguments import check_names, parse_signature
 from .dtypes import bfloat16 as bfloat16_type
-from .errors import GradivaError, OperatorTypeError, user_location
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
 from .frames import framed_types
 from .signature import described, spread
 from .tensor import Tensor
@@ -126,6 +126,11 @@ class OperatorBase:
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)
+        present = operators.get(name)
+        if present and present.__module__ != self.__module__ and _is_ours(present):
+            raise OperatorValueError(
+                f"gradiva has an operator of the name {name!r}: choose another one"
+            )
         operators[name] = self
 
     def shapes(self, rule: F) -> F:
@@ -202,6 +207,10 @@ def _refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
                 expected="another dtype (`cast` converts to float32 and back)",
                 got="bfloat16",
             )
+
+
+def _is_ours(operator: OperatorBase) -> bool:
+    return operator.__module__.startswith("gradiva.")
 
 
 def _named(module: str, name: str) -> OperatorBase:

@@ -197,7 +197,8 @@ def prepare(
         name for name, value in given.items() if isinstance(value, Batch | np.ndarray)
     )
     call.failures = {} if forgiving else None
-    assert operator.shape_rule is not None
+    if operator.shape_rule is None:
+        raise OperatorRuntimeError("the operator has no shape rule: declare one with `.shapes`")
     shapes = operator.shape_rule(call)
     if not isinstance(shapes, tuple):
         shapes = (shapes,)
@@ -246,7 +247,10 @@ def execute(
             for geometry, type in zip(call.geometries, call.types, strict=True)
         )
         if size:
-            operator.kernels["cpu"](call)
+            kernel = operator.kernels.get("cpu")
+            if kernel is None:
+                raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
+            kernel(call)
     except GradivaError as error:
         raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:

@@ -17,6 +17,7 @@ from gradiva import checkpoint as checkpoint
 from gradiva import data_node as data_node
 from gradiva import decoders as decoders
 from gradiva import experimental as experimental
+from gradiva import extension as extension
 from gradiva import fn as fn
 from gradiva import io as io
 from gradiva import math as math

@@ -1,0 +1,203 @@
+"""Operators that users declare outside of the package, with the names in `gradiva.extension`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import extension, fn
+from gradiva.eager.operator import operators
+from gradiva.extension import Call, Case, FloatArg, IntArg, IntsArg, SampleType
+from gradiva.extension.checks import CHECKS
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What a test declares is gone after it."""
+    before = dict(operators)
+    yield
+    for name in operators.keys() - before.keys():
+        del operators[name]
+
+
+def widen(**changes: Any) -> Any:
+    """An operator that repeats columns, with cases; `changes` spoil one part of it."""
+
+    @extension.operator("test.widen")
+    def declared(input: SampleType, /, *, times: IntArg = 2, **common: Any) -> SampleType:
+        extension.require_dtype(input, (gradiva.uint8,))
+        if changes.get("type"):
+            return input.with_(dtype=gradiva.float32)
+        return input
+
+    @declared.shapes
+    def shapes(call: Call) -> Any:
+        if (call["times"] < 1).any():
+            raise gradiva.OperatorValueError(argument="times", expected="1 or more", got="less")
+        shapes = call.inputs[0].geometry.shapes.copy()
+        shapes[:, 1] *= call["times"]
+        return shapes
+
+    @declared.cpu
+    def kernel(call: Call) -> None:
+        source, target, times = call.inputs[0], call.outputs[0], call["times"]
+
+        def one(index: int) -> None:
+            target.at(index)[...] = source.at(index).repeat(times[index], 1)
+            if changes.get("writes"):
+                source.at(index)[...] = 0
+
+        call.each_sample(one)
+
+    @declared.cases
+    def cases() -> list[Case]:
+        noise = extension.samples((4, 5, 3), (1, 7, 3))
+        twice = [noise.at(index).repeat(2, 1) for index in range(2)]
+        wrong = {"times": 0}
+        error = gradiva.OperatorTypeError if changes.get("error") else gradiva.OperatorValueError
+        found = [
+            Case("default", (noise,), expect=twice[::-1] if changes.get("values") else twice),
+            Case("once", (noise,), {"times": 1}, [noise.at(0), noise.at(1)]),
+            Case("per sample", (noise,), {"times": [1, 2]}, [noise.at(0), twice[1]]),
+            Case("empty", (extension.samples(),), expect=[]),
+            Case("none", (noise,), wrong, raises=error, match="`times`"),
+        ]
+        return found[: changes.get("count", 5)]
+
+    return declared
+
+
+def test_an_operator_passes() -> None:
+    # Five of the six checks for each good case; none for expectations that were not given, and no
+    # pipeline for the empty batch; one error; a misspelt argument, and a GPU.
+    assert extension.check_operator(widen()) == 4 * (len(CHECKS) - 1) - 1 + 1 + 2
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "text"),
+    [
+        ({"values": True}, "case 'default'"),
+        ({"writes": True}, "an input was written into"),
+        ({"type": True}, "float32 came out, not uint8"),
+        ({"error": True}, "case 'none'"),
+        ({"count": 4}, "4 cases are too few"),
+    ],
+)
+def test_what_is_wrong_is_named(spoilt: dict[str, Any], text: str) -> None:
+    with pytest.raises(AssertionError, match=f"(?s)test.widen.*{text}"):
+        extension.check_operator(widen(**spoilt))
+
+
+def test_no_operator() -> None:
+    with pytest.raises(gradiva.OperatorTypeError, match="`operator`"):
+        extension.check_operator(len)
+
+
+def test_missing_parts_are_named() -> None:
+    @extension.operator("test.bare")
+    def bare(input: SampleType, /, **common: Any) -> SampleType:
+        return input
+
+    with pytest.raises(gradiva.OperatorRuntimeError, match=r"test.bare: .* no shape rule"):
+        bare(np.zeros(3))
+    bare.shapes(lambda call: call.inputs[0].geometry)
+    with pytest.raises(gradiva.OperatorRuntimeError, match=r"test.bare: .* no kernel"):
+        bare(np.zeros(3))
+    with pytest.raises(AssertionError, match="it has no cases"):
+        extension.check_operator(bare)
+
+
+def test_names_of_gradiva_are_taken() -> None:
+    with pytest.raises(gradiva.OperatorValueError, match="'flip'"):
+
+        @extension.operator("flip")
+        def flip(input: SampleType, /) -> SampleType:
+            return input
+
+    assert operators["flip"] is gradiva.flip
+
+
+def without_names() -> Callable[..., Any]:
+    def declared(input: Any, /, *, times: Any = 1) -> Any:
+        return input
+
+    declared.__annotations__["times"] = IntArg  # as without the import from __future__
+    return declared
+
+
+def test_annotations_are_names() -> None:
+    with pytest.raises(gradiva.OperatorTypeError, match="from __future__ import annotations"):
+        extension.operator("test.values")(without_names())
+
+    @extension.operator("test.qualified")
+    def qualified(
+        input: SampleType, /, *, a: extension.IntsArg = 1, b: IntsArg | None = None
+    ) -> SampleType:
+        return input
+
+    assert qualified.arguments["a"].kind is qualified.arguments["b"].kind
+
+
+@extension.row_kernel()
+def add_row(source: Any, target: Any, parameters: Any) -> None:
+    for k in range(source.size):
+        target[k] = extension.convert_sat(np.float32(source[k]) + parameters[0], target)
+
+
+def random_gain() -> Any:
+    @extension.operator("test.random_gain", random=True)
+    def declared(
+        input: SampleType, /, *, most: FloatArg = 100.0, **common: extension.Sampled
+    ) -> SampleType:
+        return input
+
+    declared.shapes(lambda call: call.inputs[0].geometry)
+
+    @extension.pixelwise(declared, add_row)
+    def parameters(call: Call) -> Any:
+        return (call["most"] * extension.draws(call, 6)[:, 5]).reshape(-1, 1, 1)
+
+    return declared
+
+
+def test_a_random_pixelwise_operator() -> None:
+    """Its values are those of `random.uniform`; it fuses; a pipeline gives the same bits."""
+    operator = random_gain()
+    images = extension.samples((4, 5, 3), (2, 2, 3), (8, 1, 3))
+    drawn = gradiva.random.uniform(range=(0, 1), shape=6, batch_size=3, seed=21).as_array()
+    alone = operator(images, seed=21)
+    for index in range(3):
+        expected = images.at(index) + np.float32(100.0) * drawn[index, 5]
+        np.testing.assert_array_equal(
+            alone.at(index), np.floor(np.minimum(expected, 255) + np.float32(0.5))
+        )
+
+    @gradiva.pipeline_def(batch_size=3, num_threads=2)
+    def program() -> Any:
+        fed = fn.external_source([images], cycle=True)
+        return fn.brightness(operator(fed, seed=21), brightness=0.5)
+
+    pipe = program()
+    graph = str(gradiva.capture.optimise(pipe.graph))
+    assert "fused(" in graph
+    assert ".0 = test.random_gain" in graph
+    for one, other in zip(pipe.run()[0], gradiva.brightness(alone, brightness=0.5), strict=True):
+        np.testing.assert_array_equal(one, other)
+    pipe.close()
+
+
+def test_draws_are_for_random_operators() -> None:
+    @extension.operator("test.plain")
+    def plain(input: SampleType, /) -> SampleType:
+        return input
+
+    @plain.shapes
+    def shapes(call: Call) -> Any:
+        extension.draws(call, 1)
+
+    with pytest.raises(gradiva.OperatorRuntimeError, match="random=True"):
+        plain(np.zeros(3))
