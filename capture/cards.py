@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager.dtypes import DType
 from gradiva.eager.source import SourceOperator
+from gradiva.eager.subscripts import written
 from gradiva.eager.value import SampleType
 
 from .leaves import constant, parameter, random_key
@@ -22,6 +23,7 @@ __all__ = ["MOST", "Card", "card", "inputs_of", "members", "output_card", "type_
 MOST = 34
 """The characters of a line, at most."""
 _LINES = 4
+_PRIVATE = "_conditional."
 _INTERNAL = frozenset({"effect", "shared", "seed"})
 _BEFORE = 1 << 30
 
@@ -67,7 +69,10 @@ def card(node: Node, graph: Graph) -> Card:
         return Card("constant", title, (), types, note)
     if node.operator is random_key:
         number, seed = node.attribute("number"), node.attribute("seed")
-        title = f"key {number % _BEFORE}" if seed is None or number else f"seed {seed}"
+        if number is None:  # of a compiled function: the key comes with each call of it
+            title = f"key of call {node.attribute('slot')}"
+        else:
+            title = f"key {number % _BEFORE}" if seed is None or number else f"seed {seed}"
         return Card("key", title, (), (), note)
     if node.operator is parameter:
         return Card("source", f"input {node.attribute('number')}", (), types, note)
@@ -82,7 +87,7 @@ def card(node: Node, graph: Graph) -> Card:
     name = graph.names.get(node)
     if name:
         lines = (shorten(f'"{name}"'), *lines)
-    return Card(kind, node.operator.name, lines, types, note)
+    return Card(kind, node.operator.name.removeprefix(_PRIVATE), lines, types, note)
 
 
 def output_card(edge: Edge, index: int) -> Card:
@@ -97,6 +102,8 @@ def attribute_lines(node: Node) -> tuple[str, ...]:
     order = [name for name in node.operator.arguments if name in given]
     order += [name for name in given if name not in order and name not in _INTERNAL]
     texts = [shorten(f"{name}={_text(given[name])}") for name in order]
+    if node.operator.name == "subscript":
+        texts = [shorten(written(given["ranges"]))]
     if given.get("shared"):
         texts.append("one value for all samples")
     if given.get("seed") is not None:

@@ -69,14 +69,16 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
+        cell = "<td style='text-align:left;vertical-align:top'>"
         rows = "".join(
-            f"<tr><td>{escape(entry.operator)}</td><td>{entry.count}</td>"
-            f"<td>{escape(entry.reason)}</td><td><code>{escape(str(entry.location))}</code></td>"
-            "</tr>"
+            f"<tr>{cell}{escape(entry.operator)}</td>{cell}{entry.count}</td>"
+            f"{cell}{escape(entry.reason)}</td>"
+            f"{cell}<code>{escape(str(entry.location or 'no line known'))}</code></td></tr>"
             for entry in self
         )
-        head = escape(str(self).split("\n", 1)[0])
-        table = (
-            f"<table><tr><th>call</th><th>times</th><th>why</th><th>line</th></tr>{rows}</table>"
+        heads = "".join(
+            f"<th style='text-align:left'>{name}</th>" for name in ("call", "times", "why", "line")
         )
+        head = escape(str(self).split("\n", 1)[0])
+        table = f"<table><tr>{heads}</tr>{rows}</table>"
         return f"<p>{head}</p>{table if rows else ''}"

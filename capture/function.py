@@ -108,7 +108,8 @@ class Compiled(Generic[P, R]):
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"<compiled {name}, {self.compilations} compilations>"
+        plural = "" if self.compilations == 1 else "s"
+        return f"<compiled {name}, {self.compilations} compilation{plural}>"
 
 
 def _concrete(value: Any) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
-from .short_trace import short_trace
+from .short_trace import place, short_trace
 
 __all__ = [
     "GradivaError",
@@ -37,6 +37,7 @@ _NOT_THE_USER = (
     "gradiva.plugin",
     "tqdm",
     "contextlib",
+    "numpy.",  # np.mean(symbol) asks the symbol for data
 )
 
 
@@ -53,7 +54,7 @@ class Location:
 
     def __str__(self) -> str:
         text = self.text
-        where = f"{self.code.co_filename}:{self.line}, in {self.code.co_name}"
+        where = f"{place(self.code, self.line)}, in {self.code.co_name}"
         return f"{where}: {text}" if text else where
 
 

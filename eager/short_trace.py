@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any
 
-__all__ = ["short_trace"]
+__all__ = ["place", "short_trace"]
 
-_OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.")
+_OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.", "numpy.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
 _MOST_CALLERS = 6
 
@@ -76,14 +76,22 @@ def _user_places(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
         trace = trace.tb_next
 
 
-def _where(code: CodeType, line: int) -> str:
-    place = code.co_filename
+def place(code: CodeType, line: int) -> str:
+    """`file.py:3`, or in a notebook `Cell In[2], line 3`, for its files are nowhere on disk."""
+    cell = _cell(code)
+    return f"{code.co_filename}:{line}" if cell is None else f"{cell}, line {line}"
+
+
+def _cell(code: CodeType) -> str | None:
+    """What IPython calls the cell that the code stands in, or None for a file."""
     name_of = getattr(getattr(_shell(), "compile", None), "format_code_name", None)
-    named = name_of(place) if name_of is not None else None
-    if named is not None:
-        place = " ".join(named)
+    named = name_of(code.co_filename) if name_of is not None else None
+    return None if named is None else " ".join(named)
+
+
+def _where(code: CodeType, line: int) -> str:
     inside = "" if code.co_name.startswith("<") else f", in {code.co_name}"
-    return f"{place}, line {line}{inside}"
+    return f"{_cell(code) or code.co_filename}, line {line}{inside}"
 
 
 def _source(code: CodeType, line: int) -> list[str]:

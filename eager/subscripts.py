@@ -17,7 +17,7 @@ from .errors import GradivaError, OperatorTypeError, OperatorValueError, describ
 from .layouts import check_layout
 from .value import SampleType, Value
 
-__all__ = ["GIVEN", "Items", "NewAxis", "expand", "newaxis", "parse", "result_type"]
+__all__ = ["GIVEN", "Items", "NewAxis", "expand", "newaxis", "parse", "result_type", "written"]
 
 Items: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
@@ -92,6 +92,26 @@ def _number(value: Any, given: list[Value]) -> int | str:
         raise OperatorTypeError(
             "a subscript of a type it does not take", expected=_MEANT, got=describe(value)
         ) from None
+
+
+def written(items: Items) -> str:
+    """The items as a user writes them, in brackets; `?` is a number that differs per sample."""
+
+    def number(value: Any) -> str:
+        return "" if value is None else "?" if value == GIVEN else str(value)
+
+    parts = []
+    for kind, *fields in items:
+        if kind == "rest":
+            parts.append("...")
+        elif kind == "new":
+            parts.append(f"newaxis({fields[0]!r})" if fields[0] else "newaxis")
+        elif kind == "index":
+            parts.append(number(fields[0]))
+        else:
+            start, stop, step = map(number, fields)
+            parts.append(f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
+    return f"[{', '.join(parts)}]"
 
 
 def expand(items: Items, ndim: int) -> Items:

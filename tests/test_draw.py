@@ -379,3 +379,50 @@ def test_command_says_what_is_wrong(
         assert message in capsys.readouterr().err
     assert main(["graph", f"{script}:train", "--svg", str(tmp_path / "no" / "x.svg")]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_compiled_function_shows_its_graph() -> None:
+    def mirrored(images: Any) -> Any:
+        return gradiva.flip(images, horizontal=random.coin_flip(batch_size=2))
+
+    fast = gradiva.capture.compile(mirrored)
+    fast(gradiva.as_batch(np.zeros((2, 4, 4, 3), np.uint8), layout="HWC"))
+    assert repr(fast).endswith("1 compilation>")
+    assert fast.graph is not None
+    (key,) = (node for node in fast.graph if node.operator.name == "random_key")
+    title = f"key of call {key.attribute('slot')}"
+    assert title in texts(parsed(fast.graph._repr_svg_()))
+    assert title in fast.graph.to_dot()
+    assert title in fast.graph.to_mermaid()
+
+
+@pytest.mark.parametrize(
+    ("take", "expected"),
+    [
+        (lambda images: images[0], "[0]"),
+        (lambda images: images[1:-1, ::2], "[1:-1, ::2]"),
+        (lambda images: images[..., :3], "[..., :3]"),
+        (lambda images: images[gradiva.newaxis("F"), 5], "[newaxis('F'), 5]"),
+        (lambda images: images[gradiva.newaxis], "[newaxis]"),
+        (lambda images: images[random.choice(4) :], "[?:]"),
+    ],
+)
+def test_subscripts_are_shown_as_they_are_written(take: Any, expected: str) -> None:
+    def part() -> Any:
+        return take(fn.external_source(lambda: np.zeros((2, 9, 9, 4)), layout="HWC"))
+
+    (node,) = (node for node in graph_of(part) if node.operator.name == "subscript")
+    assert attribute_lines(node) == (expected,)
+
+
+def test_branches_have_short_names() -> None:
+    @gradiva.pipeline_def(batch_size=2, enable_conditionals=True)
+    def either() -> Any:
+        images = fn.external_source(lambda: np.zeros((2, 4, 4, 3), np.uint8), layout="HWC")
+        if fn.random.coin_flip():
+            images = fn.flip(images)
+        return images
+
+    shown = texts(parsed(either().graph._repr_svg_()))
+    assert {"split", "merge"} < set(shown)
+    assert not any("_conditional" in text for text in shown)

@@ -285,5 +285,11 @@ pipe = real_pipeline()
 for files, _labels in reader.next_epoch(batch_size=3):
     if len(files) == 3:
         np.testing.assert_array_equal(real_augment(files).as_array(), pipe.run()[0].as_array())
-print(pipe.graph)
 pipe.close()
+print(pipe.graph)
+
+# %% [markdown]
+# In a notebook the graph is a picture. Tutorial 01 begins where this page ends.
+
+# %%
+pipe.graph

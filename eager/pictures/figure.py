@@ -85,7 +85,7 @@ def grid_html(cells: Sequence[Cell], size: int, columns: int | None = None) -> s
     if columns is not None:
         style = f"display:grid;grid-template-columns:repeat({columns},max-content)"
     inside = "".join(cell_html(cell, size) for cell in cells)
-    return f"<div style='{style};gap:8px;align-items:end;margin-top:6px'>{inside}</div>"
+    return f"<div style='{style};gap:8px;align-items:baseline;margin-top:6px'>{inside}</div>"
 
 
 class Figure:
