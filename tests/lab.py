@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["CHROMIUM", "Notebook", "lab", "notebook_file"]
+__all__ = ["ROOT", "Lab", "Notebook", "lab", "notebook_file"]
 
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -23,7 +23,7 @@ _QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
-_SECONDS = 120
+_SECONDS = 300
 _SETTINGS = {
     # All cells are in the page, also those out of sight.
     "notebook-extension/tracker": {"windowingMode": "none"},
@@ -63,7 +63,7 @@ class Notebook:
         self.page.wait_for_function(
             """() => {
                 const prompts = [...document.querySelectorAll(
-                    '.jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell .jp-InputPrompt')];
+                    '.jp-NotebookPanel .jp-CodeCell .jp-InputPrompt')];
                 return prompts.length > 0 && prompts.every(
                     prompt => /^\\[\\d+\\]:$/.test(prompt.textContent.trim()));
             }""",
@@ -71,9 +71,13 @@ class Notebook:
         )
         self.page.wait_for_timeout(500)  # pictures are decoded
 
+    def count(self) -> int:
+        """How many code cells there are."""
+        return int(self.page.locator(".jp-NotebookPanel .jp-CodeCell").count())
+
     def cell(self, number: int) -> Any:
         """The code cell `number`, from 0."""
-        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").nth(number)
+        return self.page.locator(".jp-NotebookPanel .jp-CodeCell").nth(number)
 
     def output(self, number: int) -> Any:
         """What stands below the code cell `number`."""
@@ -90,7 +94,7 @@ class Notebook:
 
     def type_below(self, text: str) -> None:
         """A new cell at the end, with the cursor behind `text`."""
-        last = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").last
+        last = self.page.locator(".jp-NotebookPanel .jp-CodeCell").last
         last.locator(".cm-content").click()
         self.page.keyboard.press("Escape")
         self.page.keyboard.press("b")
@@ -114,7 +118,8 @@ class Notebook:
 class Lab:
     """A server in a folder, and a browser."""
 
-    def __init__(self, url: str, token: str, browser: Any) -> None:
+    def __init__(self, folder: Path, url: str, token: str, browser: Any) -> None:
+        self.folder = folder
         self._url = url
         self._token = token
         self._browser = browser
@@ -168,7 +173,7 @@ def lab(folder: Path, theme: str = "Light") -> Iterator[Lab]:
         driver = stack.enter_context(playwright.sync_playwright())
         browser = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=_QUIET)
         stack.callback(browser.close)
-        yield Lab(url, token, browser)
+        yield Lab(folder, url, token, browser)
 
 
 def _settings(folder: Path, theme: str) -> None:
