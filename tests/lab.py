@@ -33,7 +33,7 @@ _SETTINGS = {
 
 def notebook_file(path: Path, cells: list[str]) -> Path:
     """Write code cells as a notebook."""
-    made = [
+    made: list[dict[str, Any]] = [
         {
             "cell_type": "code", "id": f"cell-{number}", "source": source,
             "metadata": {"tags": ["raises-exception"]},  # the cells after an error run too

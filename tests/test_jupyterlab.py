@@ -4,7 +4,6 @@ here are kept in $GRADIVA_SCREENSHOTS, if that is set."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
