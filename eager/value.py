@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from .dtypes import DType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from typing_extensions import Self
 
     from .tensor import Tensor
 
-    Operand: TypeAlias = complex | np.generic | np.ndarray[Any, Any] | Sequence[Any] | Tensor
+    Operand: TypeAlias = (
+        complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
+    )
 
 __all__ = ["SampleType", "Slicing", "Value", "arithmetic"]
 
