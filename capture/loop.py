@@ -167,6 +167,9 @@ class CapturedLoop(Iterator[Any]):
         """The place in the data of what was delivered, or None if nothing was read ahead."""
         return None if self._ahead is None else self._ahead.first_mark()
 
+    def __repr__(self) -> str:
+        return f"<{str(self._explanation).partition(chr(10))[0]}>"
+
     def explain(self) -> Explanation:
         """How many calls were served from what was computed ahead, and why others were not."""
         return self._explanation

@@ -10,6 +10,7 @@ from gradiva.eager.lazy import lazy_module
 from gradiva.eager.quarantine import Quarantine
 from gradiva.eager.source import Source
 
+from . import draw
 from .checkpoint import checkpoint
 from .running import Running
 from .statistics import Statistics
@@ -217,8 +218,17 @@ class Pipeline(Running):
         )
 
     def __repr__(self) -> str:
+        return f"<Pipeline, {self._state()}>"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture of its graph that a notebook shows, if there is a graph yet."""
+        if self._graph is None and self._outputs is None:
+            return None
+        return draw.svg(self.graph, f"{self.graph.title}: {self._state()}")
+
+    def _state(self) -> str:
         state = "built" if self._executor is not None else "not built"
-        return f"<Pipeline, batch_size={self._options.batch_size}, {state}>"
+        return f"batch_size={self._options.batch_size}, {state}"
 
 
 def _of(values: dict[str, Any], name: str) -> Any:
