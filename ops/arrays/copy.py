@@ -12,6 +12,8 @@ from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .copy_bytes import copy_bytes
+
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
@@ -42,10 +44,10 @@ def _cpu(call: Call) -> None:
 
     def move(begin: int, end: int) -> None:
         if uniform:
-            target.as_array()[begin:end] = source.as_array()[begin:end]
+            copy_bytes(target.as_array()[begin:end], source.as_array()[begin:end])
             return
         for sample in range(begin, end):
-            target.array(sample)[...] = source.array(sample)
+            copy_bytes(target.array(sample), source.array(sample))
 
     call.for_samples(move)
 

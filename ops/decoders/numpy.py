@@ -9,6 +9,7 @@ import ast
 import io
 import math
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
+from gradiva.ops.arrays.copy_bytes import copy_bytes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,24 +60,37 @@ def numpy(
 
 def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
     """Dtype, whether axes are in Fortran's order, shape, and where the values begin."""
-    data = file[: _LONGEST + 12].tobytes()
-    if not data.startswith(_MAGIC):
-        raise SampleDataError("this is no npy file", expected="its magic string", got=data[:6])
-    version = data[6] if len(data) > 7 else 0
+    start = file[:12].tobytes()
+    if not start.startswith(_MAGIC):
+        raise SampleDataError("this is no npy file", expected="its magic string", got=start[:6])
+    version = start[6] if len(start) > 7 else 0
     if version not in (1, 2, 3):
         raise SampleDataError("the version of the npy file", expected="1 to 3", got=version)
     size, form = (2, "<H") if version == 1 else (4, "<I")
     begin = 8 + size
-    if len(data) < begin:
+    if len(start) < begin:
         raise SampleDataError("the npy file ends early, in its header")
-    end = begin + struct.unpack(form, data[8:begin])[0]
+    end = begin + struct.unpack(form, start[8:begin])[0]
     if file.nbytes < end:
         raise SampleDataError("the npy file ends early, in its header")
     if end - begin > _LONGEST:
         raise SampleDataError("the header of the npy file is too long", got=end - begin,
                               expected=f"at most {_LONGEST} bytes")  # fmt: skip
+    found, fortran, shape = _fields(file[begin:end].tobytes(), version)
+    if end + math.prod(shape) * found.itemsize != file.nbytes:
+        raise SampleDataError(
+            "the npy file has another length than its header says",
+            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
+            got=file.nbytes,
+        )
+    return found, fortran, shape, end
+
+
+@lru_cache(maxsize=64)
+def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Dtype, order and shape. The files of a data set often have one header."""
     try:
-        fields = ast.literal_eval(data[begin:end].decode("utf-8" if version == 3 else "latin1"))
+        fields = ast.literal_eval(header.decode("utf-8" if version == 3 else "latin1"))
         text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
         if not sane or not all(type(extent) is int and extent >= 0 for extent in shape):
@@ -87,13 +102,7 @@ def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int,
         DType.from_numpy(found)
     except TypeError as error:
         raise SampleDataError(f"an array of another type: {error}") from None
-    if end + math.prod(shape) * found.itemsize != file.nbytes:
-        raise SampleDataError(
-            "the npy file has another length than its header says",
-            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
-            got=file.nbytes,
-        )
-    return found, fortran, shape, end
+    return found, fortran, shape
 
 
 @numpy.shapes
@@ -139,6 +148,9 @@ def _cpu(call: Call) -> None:
         values = source.array(sample).view(np.uint8)[begin:]
         array = np.frombuffer(values, found) if values.size else np.empty(0, found)
         array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
+        if found == target.dtype.numpy and not fortran:
+            copy_bytes(target.array(sample), array)
+            return
         native = array.astype(found.newbyteorder("="), copy=False)
         target.array(sample)[...] = convert_array(native, target.dtype.numpy)
 
