@@ -25,7 +25,7 @@ from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
-from gradiva.ops.arrays.copy_bytes import copy_bytes
+from gradiva.ops.arrays.copy_pieces import copy_pieces
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -109,14 +109,15 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
 def _shapes(call: Call) -> Int64Array:
     source = call.inputs[0]
     headers = []
-    for sample in range(call.size):
+    for sample, file in enumerate(source.arrays()):
         try:
-            headers.append(_header(source.array(sample)))
+            headers.append(_header(file))
         except SampleDataError as error:
             raise error.complete(sample=sample) from None
     call.notes["headers"] = headers
     type = call.types[0]
-    found = [DType.from_numpy(header[0]) for header in headers]
+    alike = all(header[0] is headers[0][0] for header in headers)
+    found = [DType.from_numpy(header[0]) for header in (headers[:1] if alike else headers)]
     for sample in range(1, call.size):
         if len(headers[sample][2]) != len(headers[0][2]):
             raise OperatorRuntimeError(
@@ -125,7 +126,7 @@ def _shapes(call: Call) -> Int64Array:
                 got=f"{len(headers[sample][2])}-D",
                 sample=sample,
             )
-        if type.dtype is None and found[sample] is not found[0]:
+        if type.dtype is None and not alike and found[sample] is not found[0]:
             raise OperatorRuntimeError(
                 "arrays of a batch have one type, or `dtype` is given",
                 expected=found[0].name,
@@ -143,16 +144,19 @@ def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     headers = call.notes["headers"]
 
+    native = target.dtype.numpy
+    if all(found == native and not fortran for found, fortran, _, _ in headers):
+        begins = np.array([header[3] for header in headers], np.int64)
+        copy_pieces(call, source.data, source.geometry.offsets + begins)
+        return
+
     def decode(sample: int) -> None:
         found, fortran, shape, begin = headers[sample]
         values = source.array(sample).view(np.uint8)[begin:]
         array = np.frombuffer(values, found) if values.size else np.empty(0, found)
         array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
-        if found == target.dtype.numpy and not fortran:
-            copy_bytes(target.array(sample), array)
-            return
-        native = array.astype(found.newbyteorder("="), copy=False)
-        target.array(sample)[...] = convert_array(native, target.dtype.numpy)
+        array = array.astype(found.newbyteorder("="), copy=False)
+        target.array(sample)[...] = convert_array(array, native)
 
     call.each_sample(decode)
 
