@@ -14,13 +14,15 @@ from gradiva.eager.run import Call
 __all__ = ["copy_pieces"]
 
 
-def copy_pieces(call: Call, source: NDArray[Any], starts: Int64Array) -> None:
-    """Fill the output with pieces of `source`, in C order: for each sample as many bytes as it has,
+def copy_pieces(
+    call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0
+) -> None:
+    """Fill output `number` with pieces of `source`, in C order: for each sample as many bytes as it has,
     from the byte `starts[sample]` on.
 
     NumPy's assignment of arrays keeps the lock, so that threads would copy one at a time.
     """
-    target = call.outputs[0]
+    target = call.outputs[number]
     size = target.data.dtype.itemsize
     begins, sizes = target.geometry.offsets * size, target.geometry.volumes * size
     assert not call.size or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
@@ -37,4 +39,4 @@ def copy_pieces(call: Call, source: NDArray[Any], starts: Int64Array) -> None:
                 there + int(begins[sample]), here + int(starts[sample]), int(sizes[sample])
             )
 
-    call.for_samples(copy)
+    call.for_samples(copy, work=target)
