@@ -102,7 +102,7 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "transpose, planes": lambda m, t, d: m.transpose(d.planes, perm=[1, 2, 0]),
     "reshape": lambda m, t, d: m.reshape(d.images, shape=[-1, 3]),
     "reinterpret": lambda m, t, d: m.reinterpret(d.images, dtype=t.INT8),
-    "squeeze": lambda m, t, d: m.squeeze(d.grey, axes=[2]),
+    "squeeze": lambda m, t, d: m.squeeze(d.grey, axis_names="C"),
     "expand_dims": lambda m, t, d: m.expand_dims(d.images, axes=[0]),
     "sphere": lambda m, t, d: m.sphere(d.images),
     "water": lambda m, t, d: m.water(d.images),

@@ -14,11 +14,9 @@ from gradiva.eager.run import Call
 __all__ = ["copy_pieces"]
 
 
-def copy_pieces(
-    call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0
-) -> None:
-    """Fill output `number` with pieces of `source`, in C order: for each sample as many bytes as it has,
-    from the byte `starts[sample]` on.
+def copy_pieces(call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0) -> None:
+    """Fill output `number` with pieces of `source`, in C order: for each sample as many bytes as
+    it has, from the byte `starts[sample]` on.
 
     NumPy's assignment of arrays keeps the lock, so that threads would copy one at a time.
     """

@@ -103,9 +103,9 @@ def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Ar
             np.minimum(result, hi, out=result, dtype=dtype, casting="unsafe")
             continue
         # NumPy's own extremes treat NaN and zeros in other ways.
-        x, lo, hi = (v.astype(dtype, copy=False) for v in (x, lo, hi))
-        raised = np.where(x < lo, lo, x)
-        np.copyto(result, np.where(raised > hi, hi, raised))
+        same, least, most = (one.astype(dtype, copy=False) for one in (x, lo, hi))
+        raised = np.where(same < least, least, same)
+        np.copyto(result, np.where(raised > most, most, raised))
     return out
 
 
