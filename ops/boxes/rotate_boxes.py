@@ -18,7 +18,7 @@ def _upright(cosine: float, sine: float) -> bool:
 
 
 @jit
-def _cut(value: float, limit: float) -> float:
+def _cut(value: Any, limit: Any) -> Any:
     """From 0 to the limit; NaN stays."""
     if value <= 0.0:
         return 0.0

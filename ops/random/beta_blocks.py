@@ -72,7 +72,7 @@ def _normals(words: Any, out: Any, room: Any) -> None:
     chosen = room[2].view(np.int64)
     for k in range(words.size):
         q = (np.float64(np.int64(words[k])) + 0.5) * 2.3283064365386963e-10 - 0.5
-        r = 0.180625 - q * q
+        r: Any = 0.180625 - q * q
         # fmt: off
         num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
                    + 67265.770927008700853) * r + 45921.953931549871457) * r
