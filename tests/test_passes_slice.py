@@ -20,7 +20,7 @@ def cut_and_brightened() -> Any:
 
 def cut_of_a_resize() -> Any:
     small = fn.resize(images(), size=(9, 11))
-    return fn.slice(small, 2, 5, axis_names="W", out_of_bounds_policy="pad")
+    return fn.slice(small, start=2, shape=5, axis_names="W", out_of_bounds_policy="pad")
 
 
 def test_fuse_fires() -> None:
@@ -38,13 +38,11 @@ return %3
 
 def test_region_fires() -> None:
     prints(region(graph_of(cut_of_a_resize)), """
-%1 = constant(layout='', value=int32(2)) : int32 0-D cpu
-%2 = constant(layout='', value=int32(5)) : int32 0-D cpu
-%3 = fused(%0, %1, %2) : uint8 HWC cpu {
+%1 = fused(%0) : uint8 HWC cpu {
   .0 = resize(%0, size=(9.0, 11.0)) : uint8 HWC cpu
-  .1 = slice(.0, %1, %2, axis_names='W', out_of_bounds_policy='pad') : uint8 HWC cpu
+  .1 = slice(.0, axis_names='W', out_of_bounds_policy='pad', shape=(5,), start=(2,)) : uint8 HWC cpu
 }
-return %3
+return %1
 """)  # fmt: skip
 
 
