@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
 from gradiva.eager.lazy import lazy_module
@@ -81,11 +81,19 @@ class Pipeline(Running):
             timeline.save(path)
         return timeline
 
+    @overload
+    def epoch_size(self, name: str) -> int: ...
+    @overload
+    def epoch_size(self, name: None = None) -> dict[str, int]: ...
     def epoch_size(self, name: str | None = None) -> Any:
         """Samples per epoch: of the reader `name`, or a dict of all readers by name."""
         sizes = {key: meta["epoch_size"] for key, meta in self.reader_meta().items()}
         return sizes if name is None else _of(sizes, name)
 
+    @overload
+    def reader_meta(self, name: str) -> dict[str, int]: ...
+    @overload
+    def reader_meta(self, name: None = None) -> dict[str, dict[str, int]]: ...
     def reader_meta(self, name: str | None = None) -> Any:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch and
         stick_to_shard: of the reader `name`, or a dict of all readers by name."""
