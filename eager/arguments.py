@@ -12,6 +12,7 @@ import inspect
 import operator as python
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -41,6 +42,8 @@ __all__ = [
     "IntsArg",
     "MatrixArg",
     "OnError",
+    "Path",
+    "Paths",
     "RaggedFloatsArg",
     "RaggedIntsArg",
     "Strings",
@@ -63,6 +66,8 @@ InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[An
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
 Strings: TypeAlias = "str | Sequence[str]"
+Path: TypeAlias = "str | PathLike[str]"
+Paths: TypeAlias = "Path | Sequence[Path]"
 
 
 OnError: TypeAlias = 'Literal["raise", "skip", "replace"]'
@@ -127,6 +132,10 @@ def _text(value: Any) -> str:
     return value
 
 
+def _path(value: Any) -> str:
+    return _text(fspath(value))
+
+
 def _policy(value: Any) -> str:
     if _text(value) not in ("raise", "skip", "replace"):
         raise ValueError
@@ -181,6 +190,8 @@ KINDS: dict[str, Kind] = {
     "Ints": Kind("an integer or several", _vector(_integer)),
     "Floats": Kind("a number or several", _vector(_real)),
     "Strings": Kind("a string or several", _vector(_text)),
+    "Path": Kind("a path", _path),
+    "Paths": Kind("a path or several", _vector(_path)),
     "Layout": Kind("a layout such as 'HWC'", check_layout),
     "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
@@ -307,14 +318,16 @@ def is_edge(argument: Argument, value: Any) -> bool:
     return False
 
 
-def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], frozenset[str]]:
+def parse_signature(
+    function: Callable[..., Any], random: bool = False
+) -> tuple[dict[str, Argument], frozenset[str]]:
     """The declared arguments of an operator, and the names of the common ones it takes."""
     found: dict[str, Argument] = {}
     common = frozenset[str]()
     for parameter in inspect.signature(function).parameters.values():
         annotation = str(parameter.annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
-            common = SAMPLED if "Sampled" in annotation else COMMON
+            common = SAMPLED if random or "Sampled" in annotation else COMMON
         elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             kind = _kind_of(parameter)
             required = parameter.default is parameter.empty

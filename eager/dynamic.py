@@ -165,8 +165,14 @@ def batch_size_of(
                     got=f"{count}",
                 )
             size = count
-    if size is None:
-        size = _asked_size(common)
+    if size is None or (operator.random and "batch_size" in common):
+        asked = _asked_size(common)
+        if size is not None and asked not in (None, size):
+            raise OperatorValueError(
+                argument="batch_size", expected=f"{size}, as many as there are in a batch given",
+                got=str(asked),
+            )  # fmt: skip
+        size = asked if size is None else size
     if size is None and not inputs:
         for name, value in given.items():
             argument = operator.arguments[name]
@@ -198,7 +204,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
             f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
             "definition that made it"
         )
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not _is_numbers(value):
         raise OperatorTypeError(
             f"input {number}",
             expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
@@ -214,6 +220,16 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
     return Batch(array.reshape(-1), geometry, tensor.type, where)
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether this is a list of numbers, also nested: one array. A list of arrays may be meant as a
+    batch or as an array, so it is neither."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return True
+        value = value[0]
+    return isinstance(value, int | float | np.number | np.bool_)
 
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:
