@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .batch import Batch, as_batch
+from .bfloat16 import is_bfloat16
 from .device import Device, require_cpu
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
@@ -80,6 +81,9 @@ class TensorCPU(Tensor):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if is_bfloat16(self._array.dtype):
+            # It has no name there: NumPy would see bytes. It asks for `__array__` instead.
+            raise AttributeError("bfloat16 has no array interface")
         interface: dict[str, Any] = self._array.__array_interface__
         return interface
 

@@ -162,3 +162,31 @@ def test_evaluate_all_is_about_its_own_calls() -> None:
         for failed in (wrong, foreign):
             with pytest.raises(GradivaError):
                 failed.evaluate()
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("pad", [False, True])
+def test_a_loop_left_after_its_last_batch(tmp_path: Path, captured: bool, pad: bool) -> None:
+    (tmp_path / "a").mkdir()
+    for number in range(5):
+        (tmp_path / "a" / f"{number}.jpg").write_text(str(number))
+
+    def run(reader: Any, most: int) -> list[str]:
+        loop = reader.next_epoch(batch_size=2, capture=captured)
+        turns = zip(range(most), loop, strict=False)  # asks for no batch after the last one
+        return [
+            "".join(bytes(np.asarray(one)).decode() for one in files) for _, (files, _) in turns
+        ]
+
+    whole = ["01", "23", "44" if pad else "4"]
+    reader = gradiva.readers.File(file_root=tmp_path, pad_last_batch=pad)
+    assert run(reader, 3) == whole
+    state = reader.get_state()
+    assert run(reader, 9) == whole
+    assert run(reader, 2) == whole[:2]
+    assert run(reader, 9) == whole[2:]
+    assert run(reader, 9) == whole
+    # A program that goes on from a state does what the one that wrote it did next: its loop ends.
+    reader.set_state(state)
+    assert run(reader, 9) == []
+    assert run(reader, 9) == whole
