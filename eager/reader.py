@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from operator import index
@@ -89,14 +90,21 @@ class Epoch(Iterator[Any]):
     def __next__(self) -> Any:
         if self._ended:
             raise StopIteration
-        self._reader._pause()
         try:
-            with blaming(self._name):
-                batches = _read(self._source, self._batch_size, self._pool)
+            # Several threads may share a loop: each batch goes to one of them.
+            with self._reader._turn, blaming(self._name):
+                if self._ended:
+                    raise StopIteration
+                self._reader._pause()
+                self._reader._moved = True
+                try:
+                    batches = _read(self._source, self._batch_size, self._pool)
+                except StopIteration:
+                    self._ended = True
+                    raise
         except StopIteration:
             self.close()
             raise
-        self._reader._moved = True
         positions = batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
         if self._batch_size is None:
@@ -204,6 +212,7 @@ class Reader:
             self._loop: Callable[[], Any] = _nobody
             self._learnt: dict[str, Any] = {}
             self._moved = False
+            self._turn = threading.Lock()
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload
