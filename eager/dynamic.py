@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
-from .batch import Batch
-from .batch import batch as make_batch
+from .batch import Batch, batch_on
 from .device import device, require_cpu
 from .errors import (
     GradivaError,
@@ -26,7 +25,7 @@ from .operator import OperatorBase, set_eager
 from .ragged import ragged_rows
 from .rng import RandomKey, current_step
 from .run import execute
-from .tensor import Tensor, as_tensor, to_array
+from .tensor import Tensor, tensor_on, to_array
 from .threads import default_pool
 from .tolerance import refuse_single
 from .value import Value
@@ -211,7 +210,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
             got=type(value).__name__,
         )
     try:
-        tensor = as_tensor(value)
+        tensor = tensor_on(value)
     except GradivaError as error:
         error.problem = f"input {number}: {error.problem}".removesuffix(": ")
         raise
@@ -247,7 +246,7 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
         )
     if is_edge(argument, value):
         if argument.kind.ragged and not isinstance(value, np.ndarray):
-            return make_batch(ragged_rows(argument, value))
+            return batch_on(ragged_rows(argument, value))
         try:
             array = to_array(value)
         except GradivaError as error:

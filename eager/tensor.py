@@ -30,6 +30,7 @@ __all__ = [
     "dlpack_of",
     "prepare",
     "tensor",
+    "tensor_on",
     "to_array",
 ]
 
@@ -219,8 +220,9 @@ def tensor(
     element type to convert to, as `cast` does. layout: such as "HWC".
     Raises OperatorTypeError or OperatorValueError.
     """
-    view = as_tensor(data, dtype, device, layout, pad)
-    return Tensor(view._array.copy(), view.layout, view.provenance)
+    with blaming("tensor"):
+        view = tensor_on(data, dtype, device, layout, pad)
+        return Tensor(view._array.copy(), view.layout, view.provenance)
 
 
 def as_tensor(
@@ -231,6 +233,18 @@ def as_tensor(
     pad: bool = False,
 ) -> Tensor:
     """Like `tensor`, but on the same memory if `data` is contiguous and has the right dtype."""
+    with blaming("as_tensor"):
+        return tensor_on(data, dtype, device, layout, pad)
+
+
+def tensor_on(
+    data: ArrayLike,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """`as_tensor` for callers who say themselves what went wrong where."""
     require_cpu(to_device(device or CPU))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")

@@ -3,6 +3,7 @@ error says what to write instead, with the user's line."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, EvalMode, GradivaError, capture, fn, pipeline_def
 from gradiva.eager.dtypes import DTypeLike, float32
+from gradiva.eager.geometry import SHARED, Geometry
 from gradiva.eager.operator import maker, operators
 from gradiva.eager.value import SampleType
 
@@ -110,6 +112,18 @@ def test_lists_of_numbers_are_inputs() -> None:
             choice(wrong, batch_size=5)
 
 
+@pytest.mark.parametrize("name", ["tensor", "as_tensor", "batch", "as_batch"])
+def test_values_that_cannot_be_made_name_the_line(name: str) -> None:
+    make = getattr(gradiva, name)
+    for wrong in (np.array([None]), [[1j]], [[1, [2]], [3]], "text" if "batch" in name else None):
+        with pytest.raises(GradivaError, match=rf"^{name}: (.|\n)*\n  at .*test_habits.py"):
+            make(wrong)
+    with pytest.raises(GradivaError, match=rf"^{name}: (.|\n)*\n  at .*test_habits.py"):
+        make([[1]], layout="HWC")
+    with pytest.raises(GradivaError, match=r"^flip: (.|\n)*\n  at .*test_habits.py"):
+        gradiva.flip(np.array([None]))
+
+
 def test_paths(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     file = tmp_path / "a" / "one.jpg"
@@ -162,6 +176,42 @@ def test_evaluate_all_is_about_its_own_calls() -> None:
         for failed in (wrong, foreign):
             with pytest.raises(GradivaError):
                 failed.evaluate()
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_loop_shared_by_threads(tmp_path: Path, captured: bool) -> None:
+    (tmp_path / "a").mkdir()
+    for number in range(60):
+        (tmp_path / "a" / f"{number:02}.jpg").write_text(f"{number:02}")
+
+    def run(count: int) -> tuple[dict[str, float], int]:
+        reader = gradiva.readers.File(file_root=tmp_path, seed=1)
+        generator = gradiva.random.RNG(3)
+        loop = reader.next_epoch(batch_size=2, capture=captured)
+        found: list[tuple[str, float]] = []
+
+        def work() -> None:
+            for files, _ in loop:
+                drawn = gradiva.random.uniform(batch_size=files.batch_size, rng=generator)
+                for one, number in zip(files.tensors, drawn.tensors, strict=True):
+                    found.append((bytes(np.asarray(one)).decode(), float(number.item())))
+
+        with ThreadPoolExecutor(count) as pool:
+            for future in [pool.submit(work) for _ in range(count)]:
+                future.result()
+        return dict(found), len(found)
+
+    alone, together = run(1), run(4)
+    assert together == alone
+    assert together[1] == 60
+
+
+def test_geometries_of_large_batches_are_not_kept() -> None:
+    for count in (SHARED, SHARED + 1):
+        shared = Geometry.equal(count, (2, 3)) is Geometry.equal(count, (2, 3))
+        assert shared == (count <= SHARED)
+        shared = Geometry.repeated(count, (2, 3)) is Geometry.repeated(count, (2, 3))
+        assert shared == (count <= SHARED)
 
 
 @pytest.mark.parametrize("captured", [False, True])
