@@ -9,7 +9,6 @@ around it. A call that was not runs at once. So the body may be any Python code.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -105,16 +104,11 @@ class CapturedLoop(Iterator[Any]):
         self._explanation = Explanation(source.name)
         self._number = 0
         self._ended = False
-        self._turn = threading.RLock()
 
     def __iter__(self) -> CapturedLoop:
         return self
 
     def __next__(self) -> Any:
-        with self._turn:
-            return self._take_step()
-
-    def _take_step(self) -> Any:
         if self._ended:
             raise StopIteration
         self._finish_step()

@@ -179,8 +179,7 @@ def test_evaluate_all_is_about_its_own_calls() -> None:
                 failed.evaluate()
 
 
-@pytest.mark.parametrize("captured", [False, True])
-def test_a_loop_shared_by_threads(tmp_path: Path, captured: bool) -> None:
+def test_a_loop_shared_by_threads(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for number in range(60):
         (tmp_path / "a" / f"{number:02}.jpg").write_text(f"{number:02}")
@@ -188,7 +187,7 @@ def test_a_loop_shared_by_threads(tmp_path: Path, captured: bool) -> None:
     def run(count: int) -> tuple[dict[str, float], int]:
         reader = gradiva.readers.File(file_root=tmp_path, seed=1)
         generator = gradiva.random.RNG(3)
-        loop = reader.next_epoch(batch_size=2, capture=captured)
+        loop = reader.next_epoch(batch_size=2)
         found: list[tuple[str, float]] = []
 
         def work() -> None:
