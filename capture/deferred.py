@@ -9,7 +9,7 @@ from typing import Any
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import GradivaError
-from gradiva.eager.modes import lazy_interpreter
+from gradiva.eager.modes import EvalContext, lazy_interpreter
 from gradiva.eager.operator import OperatorBase, eager_interpreter, interpreter
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.tolerance import skips
@@ -40,6 +40,7 @@ class Deferred:
         _agree((*inputs, *keywords.values()))
         pending = note(self, operator, inputs, keywords)
         pending.droppers = _droppers(pending)
+        pending.context = EvalContext.current()
         with self._lock:
             self._waiting.add(pending)
         made = pending.hand_out()
@@ -100,13 +101,22 @@ class Deferred:
                 ]
                 evaluate(chosen, self.plans)
 
-    def evaluate_all(self) -> None:
-        """Run every call whose result somebody still holds."""
+    def evaluate_all(self, context: object) -> None:
+        """Run every call made in `context` whose result somebody still holds. A call that fails
+        keeps none from running; the first error is raised at the end, once."""
         with self._lock:
             waiting = sorted(self._waiting, key=_serial_of)
+        failure: GradivaError | None = None
         for pending in waiting:
-            if pending.wanted and pending.values is None:
-                self.force(pending)
+            if pending.context is context and pending.wanted and pending.values is None:
+                try:
+                    self.force(pending)
+                except GradivaError as error:
+                    failure = failure or error
+                    with self._lock:
+                        self._waiting.discard(pending)
+        if failure is not None:
+            raise failure
 
 
 def _agree(values: Iterable[Any]) -> None:

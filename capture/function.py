@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.batch import Batch, batch_on
 from gradiva.eager.errors import OperatorTypeError, describe, user_location
 from gradiva.eager.operator import interpreter
-from gradiva.eager.tensor import Tensor, as_tensor
+from gradiva.eager.tensor import Tensor, tensor_on
 from gradiva.eager.value import SampleType, Value
 
 from .deferred import Deferred
@@ -55,9 +55,9 @@ def _symbol(recorder: Recorder, value: Any) -> Any:
     if isinstance(value, Batch):
         return recorder.parameter(value.type)
     if isinstance(value, Tensor) or hasattr(value, "__array_interface__"):
-        return recorder.parameter(as_tensor(value).type)
+        return recorder.parameter(tensor_on(value).type)
     if isinstance(value, list) and value and hasattr(value[0], "__array_interface__"):
-        return recorder.parameter(as_batch(value).type)
+        return recorder.parameter(batch_on(value).type)
     return value
 
 

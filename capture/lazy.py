@@ -86,13 +86,14 @@ class Pending:
     observed: the outputs that somebody has looked at; shown: those whose memory the user has got
     at; readers: how many pending calls read it; own_key: whether its random values belong to the
     captured loop that it is in; droppers: the calls before it that may leave out samples and have
-    not run when it was made: until then its size is what it would be if none does.
+    not run when it was made: until then its size is what it would be if none does; context: the
+    EvalContext in force, in deferred mode.
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "droppers", "handed", "home", "inputs", "key", "location",
-        "name", "observed", "operator", "own_key", "positions", "readers", "serial", "shown",
-        "signature", "single", "size", "types", "values",
+        "__weakref__", "attributes", "context", "droppers", "handed", "home", "inputs", "key",
+        "location", "name", "observed", "operator", "own_key", "positions", "readers", "serial",
+        "shown", "signature", "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -126,6 +127,7 @@ class Pending:
         self.serial = 0
         self.droppers: frozenset[Pending] = frozenset()
         self.handed: list[weakref.ref[Any]] = []
+        self.context: object = None
 
     def hand_out(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""

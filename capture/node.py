@@ -40,6 +40,31 @@ class BatchSize:
         return "<batch size, known when the pipeline runs>"
 
 
+class Shape:
+    """`symbol.shape`, which is called: the extents are data, and not known while recording."""
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: DataNode) -> None:
+        self._node = node
+
+    def __call__(self, *, dtype: Any = None, device: DeviceLike = "cpu") -> DataNode:
+        """The extents of each sample, as data: int64, or `dtype`; see `shapes`."""
+        return self._node._beside(shapes, device, {} if dtype is None else {"dtype": dtype})
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        self._node._refuse(
+            "its shape as numbers, which may differ from sample to sample; `shape()` is the shape "
+            "as data, and `shape()[0]` an extent"
+        )
+
+    __getitem__ = __len__ = __iter__ = __eq__ = __ne__ = __bool__ = __add__ = __contains__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "<shape, known when the pipeline runs>"
+
+
 class DataNode(Value):
     """A symbol for a batch: one output of one operator in a graph.
 
@@ -96,9 +121,10 @@ class DataNode(Value):
         require_cpu(to_device(device))
         return self
 
-    def shape(self, *, dtype: Any = None, device: DeviceLike = "cpu") -> DataNode:
-        """The extents of each sample, as data: int64, or `dtype`; see `shapes`."""
-        return self._beside(shapes, device, {} if dtype is None else {"dtype": dtype})
+    @property
+    def shape(self) -> Shape:
+        """Called, `shape(dtype=...)`: the extents of each sample, as data; see `shapes`."""
+        return Shape(self)
 
     def property(self, key: str, *, device: DeviceLike = "cpu") -> DataNode:
         """The "source_info" or "layout" of each sample, as data; see `get_property`."""

@@ -22,7 +22,7 @@ from gradiva.eager.errors import (
 from gradiva.eager.generator import RNG
 from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
 from gradiva.eager.source import SourceOperator
-from gradiva.eager.tensor import as_tensor
+from gradiva.eager.tensor import tensor_on
 from gradiva.eager.value import SampleType, Value
 
 from .conditionals.branches import Branches
@@ -161,7 +161,7 @@ class Recorder:
                 "a batch has no place in a graph, whose batches may differ in size: use an "
                 "external source, or a Tensor for a constant that all samples share"
             )
-        tensor = as_tensor(value)
+        tensor = tensor_on(value)
         array = np.array(tensor)
         array.flags.writeable = False
         return self._builder.add(

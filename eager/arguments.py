@@ -11,6 +11,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -40,6 +41,8 @@ __all__ = [
     "IntsArg",
     "MatrixArg",
     "OnError",
+    "Path",
+    "Paths",
     "RaggedFloatsArg",
     "RaggedIntsArg",
     "Strings",
@@ -62,6 +65,8 @@ InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[An
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
 Strings: TypeAlias = "str | Sequence[str]"
+Path: TypeAlias = "str | PathLike[str]"
+Paths: TypeAlias = "Path | Sequence[Path]"
 OnError: TypeAlias = 'Literal["raise", "skip", "replace"]'
 Layout: TypeAlias = str
 
@@ -192,14 +197,16 @@ def is_edge(argument: Argument, value: Any) -> bool:
     return False
 
 
-def parse_signature(function: Callable[..., Any]) -> tuple[dict[str, Argument], frozenset[str]]:
+def parse_signature(
+    function: Callable[..., Any], random: bool = False
+) -> tuple[dict[str, Argument], frozenset[str]]:
     """The declared arguments of an operator, and the names of the common ones it takes."""
     found: dict[str, Argument] = {}
     common = frozenset[str]()
     for parameter in inspect.signature(function).parameters.values():
         annotation = str(parameter.annotation)
         if parameter.kind is parameter.VAR_KEYWORD:
-            common = SAMPLED if "Sampled" in annotation else COMMON
+            common = SAMPLED if random or "Sampled" in annotation else COMMON
         elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             kind = _kind_of(parameter)
             required = parameter.default is parameter.empty

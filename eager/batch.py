@@ -12,7 +12,7 @@ from .convert import convert_array
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import OperatorTypeError, OperatorValueError, user_location
+from .errors import OperatorTypeError, OperatorValueError, blaming, user_location
 from .foreign import ArrayLike, SupportsDLPack, checked, in_low_corners, is_array
 from .gathering import from_array, from_samples, repeated
 from .geometry import Geometry
@@ -26,7 +26,7 @@ from .value import SampleType, Value
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Batch", "as_batch", "batch"]
+__all__ = ["Batch", "as_batch", "batch", "batch_on"]
 
 
 class Batch(Value):
@@ -264,7 +264,12 @@ def batch(
     first axis is the batch. dtype: element type to convert to, as `cast` does. layout: of a sample,
     such as "HWC". Raises OperatorTypeError or OperatorValueError, naming the sample.
     """
-    result = as_batch(tensors, dtype, device, layout)
+    with blaming("batch"):
+        return _copied(tensors, dtype, device, layout)
+
+
+def _copied(tensors: Any, dtype: Any, device: Any, layout: Any) -> Batch:
+    result = batch_on(tensors, dtype, device, layout)
     if isinstance(tensors, Batch):
         return result if result.data is not tensors.data else result.to_device(CPU, force_copy=True)
     return result.to_device(CPU, force_copy=True) if is_array(tensors) else result
@@ -277,6 +282,17 @@ def as_batch(
     layout: str | None = None,
 ) -> Batch:
     """Like `batch`, but one array, tensor or batch is used where it is, without a copy."""
+    with blaming("as_batch"):
+        return batch_on(tensors, dtype, device, layout)
+
+
+def batch_on(
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """`as_batch` for callers who say themselves what went wrong where."""
     require_cpu(to_device(device or CPU))
     if isinstance(tensors, Batch):
         return _convert(tensors, dtype, layout)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
-from .batch import Batch
-from .batch import batch as make_batch
+from .batch import Batch, batch_on
 from .device import device, require_cpu
 from .errors import (
     GradivaError,
@@ -26,7 +25,7 @@ from .operator import OperatorBase, set_eager
 from .ragged import ragged_rows
 from .rng import RandomKey, current_step
 from .run import execute
-from .tensor import Tensor, as_tensor, to_array
+from .tensor import Tensor, tensor_on, to_array
 from .threads import default_pool
 from .tolerance import refuse_single
 from .value import Value
@@ -165,8 +164,14 @@ def batch_size_of(
                     got=f"{count}",
                 )
             size = count
-    if size is None:
-        size = _asked_size(common)
+    if size is None or (operator.random and "batch_size" in common):
+        asked = _asked_size(common)
+        if size is not None and asked not in (None, size):
+            raise OperatorValueError(
+                argument="batch_size", expected=f"{size}, as many as there are in a batch given",
+                got=str(asked),
+            )  # fmt: skip
+        size = asked if size is None else size
     if size is None and not inputs:
         for name, value in given.items():
             argument = operator.arguments[name]
@@ -198,14 +203,14 @@ def as_input(value: Any, size: int, number: int) -> Batch:
             f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
             "definition that made it"
         )
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not _is_numbers(value):
         raise OperatorTypeError(
             f"input {number}",
             expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
             got=type(value).__name__,
         )
     try:
-        tensor = as_tensor(value)
+        tensor = tensor_on(value)
     except GradivaError as error:
         error.problem = f"input {number}: {error.problem}".removesuffix(": ")
         raise
@@ -214,6 +219,16 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
     return Batch(array.reshape(-1), geometry, tensor.type, where)
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether this is a list of numbers, also nested: one array. A list of arrays may be meant as a
+    batch or as an array, so it is neither."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return True
+        value = value[0]
+    return isinstance(value, int | float | np.number | np.bool_)
 
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:
@@ -231,7 +246,7 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
         )
     if is_edge(argument, value):
         if argument.kind.ragged and not isinstance(value, np.ndarray):
-            return make_batch(ragged_rows(argument, value))
+            return batch_on(ragged_rows(argument, value))
         try:
             array = to_array(value)
         except GradivaError as error:

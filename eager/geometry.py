@@ -11,11 +11,14 @@ import numpy as np
 
 from .errors import OperatorValueError
 
-__all__ = ["Geometry", "Int64Array"]
+__all__ = ["SHARED", "Geometry", "Int64Array"]
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST = 1 << 42
+SHARED = 1024
+"""Geometries of at most so many samples are kept, with what is derived from them: larger ones would
+hold much memory, and making them costs little beside the work on their samples."""
 _STEP = 64
 """Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
 
@@ -110,12 +113,12 @@ class Geometry:
     @staticmethod
     def equal(count: int, shape: tuple[int, ...]) -> Geometry:
         """`count` samples of one shape, one after the other."""
-        return _equal(count, shape)
+        return (_equal if count <= SHARED else _equal.__wrapped__)(count, shape)
 
     @staticmethod
     def repeated(count: int, shape: tuple[int, ...]) -> Geometry:
         """`count` samples that are all the same memory."""
-        return _repeated(count, shape)
+        return (_repeated if count <= SHARED else _repeated.__wrapped__)(count, shape)
 
     def select(self, samples: Sequence[int]) -> Geometry:
         """Some of the samples, where they are."""

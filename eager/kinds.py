@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator as python
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import fspath
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,10 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def _path(value: Any) -> str:
+    return _text(fspath(value))
 
 
 def _policy(value: Any) -> str:
@@ -99,6 +104,8 @@ KINDS: dict[str, Kind] = {
     "Ints": Kind("an integer or several", _vector(_integer)),
     "Floats": Kind("a number or several", _vector(_real)),
     "Strings": Kind("a string or several", _vector(_text)),
+    "Path": Kind("a path", _path),
+    "Paths": Kind("a path or several", _vector(_path)),
     "Layout": Kind("a layout such as 'HWC'", check_layout),
     "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),

@@ -142,9 +142,10 @@ class EvalContext:
         return entered[-1] if entered else EvalContext.default()
 
     def evaluate_all(self) -> None:
-        """Run all deferred calls whose results somebody still holds."""
+        """Run all deferred calls made in this context whose results somebody still holds. Where
+        some fail the others run, then the first error is raised."""
         for pending in lazy_interpreter:
-            pending.evaluate_all()  # type: ignore[attr-defined]  # the deferred one has it
+            pending.evaluate_all(self)  # type: ignore[attr-defined]  # the deferred one has it
 
     def cached_results(self, invocation: Any) -> Any:
         """What `cache_results` kept for this invocation, or None."""

@@ -111,7 +111,7 @@ class OperatorBase:
         self.random = random
         self.takes_seed = random
         self.effects = effects
-        self.arguments, self.common = parse_signature(function)
+        self.arguments, self.common = parse_signature(function, random)
         self.shape_rule: Callable[[Call], Any] | None = None
         self.kernels: dict[str, Callable[[Call], None]] = {}
         self.view_rule: Callable[[Call], Any] | None = None

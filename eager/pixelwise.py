@@ -11,7 +11,7 @@ import numpy as np
 from .convert import convert_array
 from .dtypes import float16
 from .errors import OperatorValueError
-from .geometry import Geometry, Int64Array
+from .geometry import SHARED, Geometry, Int64Array
 from .operator import OperatorBase
 from .rows import RowKernel
 from .run import Call
@@ -154,7 +154,8 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     made = 1 if alike else step.made
     geometries = source.geometry, target.geometry
     # Geometries of equal samples are shared by batches.
-    fill = _samples if geometries[0].uniform and geometries[1].uniform else _samples.__wrapped__
+    shared = call.size <= SHARED and geometries[0].uniform and geometries[1].uniform
+    fill = _samples if shared else _samples.__wrapped__
     samples = fill(*geometries, "" if alike else layout, made, data.itemsize, result.itemsize)
     count = 1 if alike else count
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
@@ -90,10 +91,18 @@ class Epoch(Iterator[Any]):
     def __next__(self) -> Any:
         if self._ended:
             raise StopIteration
-        self._reader._pause()
         try:
-            with blaming(self._name):
-                batches = _read(self._source, self._batch_size, self._pool)
+            # Several threads may share a loop: each batch goes to one of them.
+            with self._reader._turn, blaming(self._name):
+                if self._ended:
+                    raise StopIteration
+                self._reader._pause()
+                self._reader._moved = True
+                try:
+                    batches = _read(self._source, self._batch_size, self._pool)
+                except StopIteration:
+                    self._ended = True
+                    raise
         except StopIteration:
             self.close()
             raise
@@ -135,6 +144,7 @@ class _Ahead:
         self._source.set_state(mark)
 
     def claim(self, loop: Any) -> None:
+        self._reader._moved = True
         if self._reader._loop() is not loop:
             self._reader._pause()
             self._reader._loop = weakref.ref(loop)
@@ -210,6 +220,8 @@ class Reader:
             seed = get_default_rng().seed if seed is None else seed
             self._loop: Callable[[], Any] = _nobody
             self._learnt: dict[str, Any] = {}
+            self._moved = False
+            self._turn = threading.Lock()
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload
@@ -229,7 +241,8 @@ class Reader:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
-        filled up with its last sample). A loop that was left early goes on where it was left.
+        filled up with its last sample). A loop that was left early goes on where it was left, and
+        after its last batch with the next epoch; at the place of a state the rest may be empty.
         ctx: an EvalContext whose threads read, and in a captured loop compute; those in force by
         default. progress: show a progress bar. capture: note down the calls made in the loop's
         body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
@@ -247,6 +260,7 @@ class Reader:
                 batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
         self._pause()
+        self._end_epoch()
         epoch: Iterator[Any]
         if capture:
             ahead = _Ahead(self, self._source, batch_size, pool)
@@ -278,6 +292,15 @@ class Reader:
         self._pause()
         with blaming(self.operator.name):
             self._source.set_state(state)
+            self._moved = False
+
+    def _end_epoch(self) -> None:
+        """A loop that was left after its last batch, before it could notice, is at its end. Not so
+        at a place that was set: who goes on there has this end before them."""
+        if self._moved:
+            left, length = self._source.remaining(), self._source.epoch_length()
+            if left is not None and left <= 0 and length:
+                self._source.skip_epoch()
 
     def _pause(self) -> None:
         """A captured loop may have read ahead: go back to what it delivered."""

@@ -16,7 +16,7 @@ from .errors import OperatorValueError, blaming
 from .foreign import ArrayLike, is_array, pad_arrays, prepare, to_array
 from .provenance import Provenance
 from .subscripts import parse, result_type, view
-from .value import SampleType, Value, arithmetic
+from .value import SampleType, Value, ufuncs
 
 if TYPE_CHECKING:
     import torch
@@ -30,17 +30,9 @@ __all__ = [
     "dlpack_of",
     "prepare",
     "tensor",
+    "tensor_on",
     "to_array",
 ]
-
-_UFUNCS = {
-    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "fdiv",
-    np.floor_divide: "div", np.remainder: "mod", np.power: "pow", np.bitwise_and: "bitand",
-    np.bitwise_or: "bitor", np.bitwise_xor: "bitxor", np.left_shift: "shl", np.right_shift: "shr",
-    np.equal: "eq", np.not_equal: "neq", np.less: "lt", np.less_equal: "leq", np.greater: "gt",
-    np.greater_equal: "geq",
-}  # fmt: skip
-"""What NumPy calls when an array stands on the left of one of Python's operators."""
 
 
 class Tensor(Value):
@@ -131,12 +123,11 @@ class Tensor(Value):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return array_of(self._array, dtype, copy)
 
-    def __array_ufunc__(  # type: ignore[override]  # batches and symbols have none
-        self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any
-    ) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
-        if ufunc in _UFUNCS and method == "__call__" and not options:
-            return arithmetic[_UFUNCS[ufunc]](*inputs)
+        alone = all(isinstance(one, Tensor) or not isinstance(one, Value) for one in inputs)
+        if not alone or (ufunc in ufuncs and method == "__call__" and not options):
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
         arrays = [np.asarray(one) if isinstance(one, Tensor) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
@@ -229,8 +220,9 @@ def tensor(
     element type to convert to, as `cast` does. layout: such as "HWC".
     Raises OperatorTypeError or OperatorValueError.
     """
-    view = as_tensor(data, dtype, device, layout, pad)
-    return Tensor(view._array.copy(), view.layout, view.provenance)
+    with blaming("tensor"):
+        view = tensor_on(data, dtype, device, layout, pad)
+        return Tensor(view._array.copy(), view.layout, view.provenance)
 
 
 def as_tensor(
@@ -241,6 +233,18 @@ def as_tensor(
     pad: bool = False,
 ) -> Tensor:
     """Like `tensor`, but on the same memory if `data` is contiguous and has the right dtype."""
+    with blaming("as_tensor"):
+        return tensor_on(data, dtype, device, layout, pad)
+
+
+def tensor_on(
+    data: ArrayLike,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """`as_tensor` for callers who say themselves what went wrong where."""
     require_cpu(to_device(device or CPU))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")

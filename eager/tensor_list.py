@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from .batch import Batch, as_batch
+from .batch import Batch, batch_on
+from .bfloat16 import is_bfloat16
 from .device import Device, require_cpu
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .layouts import check_layout
 from .provenance import Provenance
 from .subscripts import sample_number
-from .tensor import Tensor, as_tensor
+from .tensor import Tensor, tensor_on
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU"]
 
@@ -61,7 +62,7 @@ class TensorCPU(Tensor):
 
     def __init__(self, data: Any, layout: str | None = None, is_pinned: bool = False) -> None:
         with blaming("TensorCPU"):
-            given = as_tensor(data, layout=layout)
+            given = tensor_on(data, layout=layout)
         super().__init__(np.asarray(given), _Text(given.layout), given.provenance)
 
     @property
@@ -81,6 +82,9 @@ class TensorCPU(Tensor):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if is_bfloat16(self._array.dtype):
+            # It has no name there: NumPy would see bytes. It asks for `__array__` instead.
+            raise AttributeError("bfloat16 has no array interface")
         interface: dict[str, Any] = self._array.__array_interface__
         return interface
 
@@ -134,7 +138,7 @@ class TensorListCPU(Batch):
         contiguous: bool = True,
     ) -> None:
         with blaming("TensorListCPU"):
-            self._take(as_batch(data, layout=layout))
+            self._take(batch_on(data, layout=layout))
 
     def _take(self, batch: Batch) -> None:
         super().__init__(batch.data, batch.geometry, batch.type, batch.provenance)
@@ -229,7 +233,7 @@ class TensorListCPU(Batch):
     def reset(self) -> None:
         """Let go of the samples: the list is empty afterwards."""
         with blaming("TensorListCPU.reset"):
-            self._take(as_batch([], self.dtype, layout=str(self.layout)))
+            self._take(batch_on([], self.dtype, layout=str(self.layout)))
 
     @staticmethod
     def from_dlpack_list(

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+import numpy as np
+
 from .dtypes import DType
+from .errors import OperatorTypeError, user_location
 
 if TYPE_CHECKING:
-    import numpy as np
     from typing_extensions import Self
 
     from .tensor import Tensor
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
     )
 
-__all__ = ["SampleType", "Slicing", "Value", "arithmetic"]
+__all__ = ["SampleType", "Slicing", "Value", "arithmetic", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
@@ -52,6 +54,17 @@ class SampleType:
 
 arithmetic: dict[str, Any] = {}
 """Functions (left, right) or (operand) by name, put here by `ops.generic.arithmetic`."""
+
+
+ufuncs = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "fdiv",
+    np.floor_divide: "div", np.remainder: "mod", np.power: "pow", np.bitwise_and: "bitand",
+    np.bitwise_or: "bitor", np.bitwise_xor: "bitxor", np.left_shift: "shl", np.right_shift: "shr",
+    np.equal: "eq", np.not_equal: "neq", np.less: "lt", np.less_equal: "leq", np.greater: "gt",
+    np.greater_equal: "geq", np.negative: "minus", np.positive: "plus", np.absolute: "abs",
+    np.invert: "bitnot",
+}  # fmt: skip
+"""Python's operators as functions of NumPy, which calls them when an array stands on the left."""
 
 
 def _apply(name: str, *operands: Any) -> Any:
@@ -85,8 +98,19 @@ class Value:
 
     __slots__ = ()
     __array_priority__ = 1000
-    # NumPy must hand `array + batch` to us instead of looping over the batch.
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """`array + batch` and `numpy.add(array, batch)` are as `batch + array`. Raises
+        OperatorTypeError for other functions of NumPy."""
+        if ufunc in ufuncs and method == "__call__" and not options:
+            return _apply(ufuncs[ufunc], *inputs)
+        name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        more = f" with {', '.join(f'`{option}`' for option in options)}" if options else ""
+        raise OperatorTypeError(
+            f"numpy.{name}{more} takes no {type(self).__name__}: use arithmetic, gradiva.math and "
+            "gradiva.reductions, or give NumPy the arrays of the samples",
+            location=user_location(),
+        )
 
     @property
     def slice(self) -> Slicing[Self]:

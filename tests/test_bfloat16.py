@@ -200,3 +200,26 @@ def test_torch() -> None:
     assert bits(back).tolist() == bits(made).tolist()
     padded = batch([[1.0], [2.0, 3.0]], dtype=torch.bfloat16).torch(pad=True)
     assert padded.tolist() == [[1, 0], [2, 3]]
+
+
+def test_outputs_of_pipelines() -> None:
+    source = batch([[1.5, -2.0], [0.0, 3.0], [4.0, 5.0], [6.0, 7.0]], dtype=bfloat16)
+
+    @pipeline_def(batch_size=4, num_threads=1, enable_conditionals=True)
+    def pipeline() -> Any:
+        x = fn.external_source(source=iter([source, source]))
+        if fn.random.coin_flip(seed=1) == 1:
+            y = fn.copy(x)
+        else:
+            y = x
+        return x, y, x.shape(), fn.get_property(x, key="layout")
+
+    x, y, shape, _ = pipeline().run()
+    for made in (x, y):
+        assert np.array_equal(bits(made.as_array()), bits(source))
+        assert "values=[[1.5, -2]" in repr(made)
+    assert np.array_equal(bits(x.as_tensor()), bits(source))
+    assert bits(as_tensor(x[0])).tolist() == bits(source.tensors[0]).tolist()
+    assert np.asarray(x[0]).dtype == ml_dtypes.bfloat16
+    assert np.asarray(gradiva.cast(x[0], dtype="float32")).tolist() == [1.5, -2.0]
+    assert np.asarray(shape.as_array()).tolist() == [[2]] * 4

@@ -98,7 +98,7 @@ _FLOATS = (
 _ELEMENTS = {
     **{KINDS[name]: "int64" for name in _INTS},
     **{KINDS[name]: "float" for name in _FLOATS},
-    **{KINDS[name]: "string" for name in ("str", "Strings", "Layout")},
+    **{KINDS[name]: "string" for name in ("str", "Strings", "Path", "Paths", "Layout")},
     KINDS["bool"]: "bool",
 }
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["per_frame"]
 
 
-@operator("per_frame")
+@operator("per_frame", bfloat16=True)
 def per_frame(
     input: SampleType, /, *, replace: bool = False, **common: Unpack[Common]
 ) -> SampleType:

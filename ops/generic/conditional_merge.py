@@ -38,7 +38,7 @@ def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> Sam
     )
 
 
-merge = OperatorBase(_merge, "_conditional.merge", (3, 3))
+merge = OperatorBase(_merge, "_conditional.merge", (3, 3), bfloat16=True)
 
 _WORDS = {"dtype": "dtypes", "ndim": "ranks", "layout": "layouts"}
 

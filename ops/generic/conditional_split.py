@@ -34,7 +34,7 @@ def _split(input: SampleType, predicate: SampleType, /) -> tuple[SampleType, Sam
     return input, input
 
 
-split = OperatorBase(_split, "_conditional.split", (2, 2))
+split = OperatorBase(_split, "_conditional.split", (2, 2), bfloat16=True)
 
 
 def truth(predicate: Batch) -> Mask:

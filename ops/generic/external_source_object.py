@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.batch import Batch, batch_on
 from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.device import device as to_device
 from gradiva.eager.device import require_cpu
@@ -19,7 +19,7 @@ from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.reader import Loop, loop_makers, size_of_batches
 from gradiva.eager.rng import enter_step, leave_step
-from gradiva.eager.tensor import Tensor, as_tensor
+from gradiva.eager.tensor import Tensor, tensor_on
 from gradiva.eager.value import SampleType
 
 from .external_source import external_source
@@ -242,9 +242,9 @@ def _nobody() -> None:
 def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:
     """One output of an item, as a batch or a tensor, on its own memory if `copy`."""
     if isinstance(item, Batch | list | tuple):
-        made: Batch = as_batch(item, type.dtype, layout=type.layout)
+        made: Batch = batch_on(item, type.dtype, layout=type.layout)
         return made.to_device("cpu", force_copy=copy and isinstance(item, Batch))
-    return as_tensor(item, type.dtype, layout=type.layout).to_device("cpu", force_copy=copy)
+    return tensor_on(item, type.dtype, layout=type.layout).to_device("cpu", force_copy=copy)
 
 
 def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:

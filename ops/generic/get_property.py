@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["get_property"]
 
 
-@operator("get_property")
+@operator("get_property", bfloat16=True)
 def get_property(input: SampleType, /, *, key: str, **common: Unpack[Common]) -> SampleType:
     """A property of each sample, as the bytes of its text: uint8, 1-D.
 

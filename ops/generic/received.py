@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch, as_batch
+from gradiva.eager.batch import Batch, batch_on
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.provenance import Provenance
@@ -40,7 +40,7 @@ class Receiver:
                 expected="a batch: an array with a leading axis, or a list of arrays",
                 got=describe(item),
             )
-        made = as_batch(item, layout=declared.layout if layout is None else layout)
+        made = batch_on(item, layout=declared.layout if layout is None else layout)
         if not self._no_copy and not isinstance(item, list | tuple):
             made = made.to_device("cpu", force_copy=True)
         # The batch gets positions of its own: the user's object stays as it is.
@@ -93,7 +93,7 @@ def stored(batches: tuple[Batch, ...]) -> list[Any]:
 def restored(data: Any, end: int) -> tuple[Batch, ...]:
     """What `stored` told; its samples are those before position `end`. Raises TypeError,
     ValueError."""
-    batches = tuple(as_batch(arrays, layout=layout) for arrays, layout in data)
+    batches = tuple(batch_on(arrays, layout=layout) for arrays, layout in data)
     for batch in batches:
         batch.provenance = Provenance(np.arange(end - len(batch), end, dtype=np.int64))
     return batches

@@ -25,7 +25,7 @@ __all__ = ["shapes"]
 _DTYPES = (int64, int32, uint32, uint64, float32, float64)
 
 
-@operator("shapes")
+@operator("shapes", bfloat16=True)
 def shapes(
     input: SampleType, /, *, dtype: DTypeLike = int64, **common: Unpack[Common]
 ) -> SampleType:

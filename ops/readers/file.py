@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints, OnError, Strings
+from gradiva.eager.arguments import Ints, OnError, Path, Paths, Strings
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import int32, uint8
 from gradiva.eager.errors import GradivaError, OperatorValueError
@@ -39,9 +39,9 @@ _FILTERS = (
 @source_operator("readers.file")
 def file(
     *,
-    file_root: str | None = None,
-    file_list: str | None = None,
-    files: Strings | None = None,
+    file_root: Path | None = None,
+    file_list: Path | None = None,
+    files: Paths | None = None,
     labels: Ints | None = None,
     dir_filters: Strings | None = None,
     file_filters: Strings = _FILTERS,
