@@ -115,6 +115,17 @@ def _real(value: Any) -> float:
     return float(value)
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def _single(value: Any) -> float:
+    """A number for kernels, which compute in float32: what is too large for it is infinite."""
+    number = _real(value)
+    if number > _LARGEST:
+        return float("inf")
+    return float("-inf") if number < -_LARGEST else number
+
+
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
@@ -185,13 +196,13 @@ KINDS: dict[str, Kind] = {
     "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
-    "FloatArg": Kind("a number, or one per sample", _real, np.float32),
-    "FloatArrayArg": Kind("a number, or an array per sample", _real, np.float32, shaped=True),
+    "FloatArg": Kind("a number, or one per sample", _single, np.float32),
+    "FloatArrayArg": Kind("a number, or an array per sample", _single, np.float32, shaped=True),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "FloatsArg": Kind("numbers, or a row per sample", _vector(_single), np.float32, True),
     "MatrixArg": Kind(
         "a matrix as numbers row by row, or one per sample",
-        _vector(_real),
+        _vector(_single),
         np.float32,
         True,
         matrix=True,
@@ -201,7 +212,7 @@ KINDS: dict[str, Kind] = {
         "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
     ),
     "RaggedFloatsArg": Kind(
-        "numbers, or some per sample", _vector(_real), np.float32, True, ragged=True
+        "numbers, or some per sample", _vector(_single), np.float32, True, ragged=True
     ),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
@@ -264,10 +275,11 @@ class Argument:
                 got=f"{len(value)}",
             )
         if kind.shaped or (kind.matrix and value.ndim == 3):
-            return np.ascontiguousarray(value, kind.element)
+            return self._converted(value)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
-            value = value.reshape(count, -1) if kind.vector else value.reshape(count)
+            last = value.shape[-1] if count == 0 else -1  # -1 needs elements to divide by
+            value = value.reshape(count, last) if kind.vector else value.reshape(count)
         elif kind.vector and value.ndim == 1:
             value = value.reshape(count, 1)
         if value.ndim != wanted:
@@ -276,7 +288,13 @@ class Argument:
                 expected="a vector per sample" if kind.vector else "a scalar per sample",
                 got=f"values of shape {value.shape[1:]}",
             )
-        return np.ascontiguousarray(value, kind.element)
+        return self._converted(value)
+
+    def _converted(self, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if value.dtype.kind != "f" or value.dtype.itemsize < 8:
+            return np.ascontiguousarray(value, self.kind.element)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, as in `_single`
+            return np.ascontiguousarray(value, self.kind.element)
 
 
 def bytes_hint(value: Any) -> tuple[int, ...]:
