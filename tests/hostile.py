@@ -35,7 +35,8 @@ __all__ = ["INTEGERS", "REALS", "attacked", "draw", "spoken"]
 INTEGERS = (0, 1, 2, 3, 5, 64, 1000, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) + 1, 1 << 62)
 INTEGERS += ((1 << 63) - 1, -1, -2, -3, -7, -(1 << 31), -(1 << 31) - 1, -(1 << 62), -(1 << 63))
 REALS = (0.0, -0.0, 1.0, 0.5, -0.5, 2.0, -1.0, 7.5, 100.0, 1e4, -1e4, 1e9, -1e9, 3e38, -3e38)
-REALS += (1e300, -1e300, 1e-300, 1e-7, float("nan"), float("inf"), float("-inf"), 2.0**31, 2.0**63)
+REALS += (1e300, -1e300, 1e-300, 1e-7, float("nan"), float("inf"), float("-inf"))
+REALS += (2.0**31, 2.0**63)
 TEXTS = (
     "",
     "x",
@@ -50,7 +51,7 @@ TEXTS = (
     "mean",
     "cut",
 )
-TEXTS += ("\u00fc\u2603", "\0", "a" * 300, "xyXY", "xywh", "corners", "../nowhere", "%s{}", "same")
+TEXTS += ("\u00fc\u2603", "\0", "a" * 300, "xyXY", "xywh", "corners", "../nowhere", "%s{}")
 LAYOUTS = ("", "HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW", "WHC", "H", "C", "WH", "FHW")
 SHAPES = (
     (),
@@ -311,7 +312,7 @@ def _touch(result: Any) -> None:
 
 
 def attempt(name: str, seed: int, number: int) -> dict[str, Any]:
-    """Make one call. outcome: result, refused, memory, other (an exception that is none of ours)."""
+    """Make one call. outcome: result, refused, memory, or other: none of our errors."""
     dice = random.Random(f"{name} {seed} {number}")
     inputs, arguments, changed = draw(name, dice)
     operator: Any = operators[name]
