@@ -111,7 +111,8 @@ def fill_array(
     fill_values: float | Sequence[float] | NDArray[Any], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
-    values = np.atleast_1d(np.asarray(fill_values, np.float32))
+    with np.errstate(over="ignore"):
+        values = np.atleast_1d(np.asarray(fill_values, np.float32))
     if dtype.kind == "f":
         return values.astype(dtype)
     with np.errstate(invalid="ignore"):

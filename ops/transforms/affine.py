@@ -108,6 +108,8 @@ def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
         raise OperatorValueError(
             argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
         )
+    if not len(rows):
+        return np.zeros((0, axes), np.float32)  # of whatever width
     return np.broadcast_to(rows, (len(rows), axes))
 
 
