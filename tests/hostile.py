@@ -371,9 +371,7 @@ def interpret() -> None:
     def call(kernel: Kernel, *arguments: Any) -> Any:
         if kernel.function.__module__ in ("gradiva.eager.strips", "gradiva.eager.rows"):
             return compiled(kernel, *arguments)  # they call machine code by its address
-        held = [
-            value.view(Checked) if type(value) is np.ndarray else value for value in arguments
-        ]
+        held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
         with np.errstate(all="ignore"):
             return kernel.function(*held)
 

@@ -32,7 +32,8 @@ def windows(
     _refuse((sizes < 0) | ((sizes > 0) & (sizes % 2 == 0)), "window_size", "odd, or 0", sizes)
     name = "window_size" if sigma is None else "sigma"
     _refuse((sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes)
-    sizes = np.where(sizes == 0, 2 * np.ceil(np.minimum(3 * sigmas, 1e9)), sizes).astype(np.int64)
+    reach = (2 * np.ceil(np.minimum(3 * sigmas, 1e9))).astype(np.int64)
+    sizes = np.where(sizes == 0, reach, sizes)
     sizes |= 1
     _refuse(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
     halves = sizes // 2
