@@ -165,7 +165,7 @@ def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
     _check_extents(min(shape, default=0), shape, None)
     if volume == 0:
         _check_empty(shape, None)
-    _check_volume(volume * count, shape, None)
+    _check_volume(volume * max(count, 1), shape, None)
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     offsets = np.arange(count, dtype=np.int64) * volume
