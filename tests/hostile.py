@@ -33,12 +33,41 @@ from gradiva.eager.source import SourceOperator
 
 __all__ = ["INTEGERS", "REALS", "attacked", "draw", "spoken"]
 
-INTEGERS = (0, 1, 2, 3, 5, 64, 1000, 1 << 16, (1 << 31) - 1, 1 << 31, (1 << 32) + 1, 1 << 62)
+INTEGERS: tuple[int, ...] = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    64,
+    1000,
+    1 << 16,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) + 1,
+    1 << 62,
+)
 INTEGERS += ((1 << 63) - 1, -1, -2, -3, -7, -(1 << 31), -(1 << 31) - 1, -(1 << 62), -(1 << 63))
-REALS = (0.0, -0.0, 1.0, 0.5, -0.5, 2.0, -1.0, 7.5, 100.0, 1e4, -1e4, 1e9, -1e9, 3e38, -3e38)
+REALS: tuple[float, ...] = (
+    0.0,
+    -0.0,
+    1.0,
+    0.5,
+    -0.5,
+    2.0,
+    -1.0,
+    7.5,
+    100.0,
+    1e4,
+    -1e4,
+    1e9,
+    -1e9,
+    3e38,
+    -3e38,
+)
 REALS += (1e300, -1e300, 1e-300, 1e-7, float("nan"), float("inf"), float("-inf"))
 REALS += (2.0**31, 2.0**63)
-TEXTS = (
+TEXTS: tuple[str, ...] = (
     "",
     "x",
     "HWC",
@@ -54,7 +83,7 @@ TEXTS = (
 )
 TEXTS += ("\u00fc\u2603", "\0", "a" * 300, "xyXY", "xywh", "corners", "../nowhere", "%s{}")
 LAYOUTS = ("", "HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW", "WHC", "H", "C", "WH", "FHW")
-SHAPES = (
+SHAPES: tuple[tuple[int, ...], ...] = (
     (),
     (0,),
     (1,),
@@ -149,11 +178,11 @@ def _batch(dice: random.Random, count: int, like: Batch | None) -> Batch:
     if like is not None and dice.random() < 0.7:
         ndim, layout = like.ndim, like.layout
         shapes = [tuple(like.at(i).shape) for i in range(len(like))] or [(1,) * ndim]
-        shapes = [list(shapes[i % len(shapes)]) for i in range(count)]
-        for shape in shapes:
+        changed = [list(shapes[i % len(shapes)]) for i in range(count)]
+        for shape in changed:
             if shape and dice.random() < 0.4:
                 shape[dice.randrange(ndim)] = dice.choice((0, 0, 1, 2, 3, 4, 9))
-        drawn = [tuple(shape) for shape in shapes]
+        drawn = [tuple(shape) for shape in changed]
     else:
         first = dice.choice(SHAPES)
         same = [shape for shape in SHAPES if len(shape) == len(first)]
@@ -257,8 +286,9 @@ def draw(name: str, dice: random.Random) -> tuple[tuple[Any, ...], dict[str, Any
         count = dice.choice((1, 2, 3))
         inputs, arguments = [_batch(dice, count, None) for _ in range(wanted)], {}
     changed = []
-    count = next((len(value) for value in inputs if isinstance(value, Batch)), None)
-    if count is None:
+    sizes = [len(value) for value in inputs if isinstance(value, Batch)]
+    count = sizes[0] if sizes else 0
+    if not sizes:
         count = arguments.get("batch_size") or 2
         if not inputs and operator.max_inputs == 0 and dice.random() < 0.7:
             arguments["batch_size"] = count
@@ -375,7 +405,7 @@ def interpret() -> None:
         with np.errstate(all="ignore"):
             return kernel.function(*held)
 
-    Kernel.__call__ = call  # type: ignore[method-assign]
+    Kernel.__call__ = call  # type: ignore[method-assign, assignment]
     for name in ("resample", "resample_rows", "resample_run"):
         module = sys.modules[f"gradiva.ops.image.{name}"]
         if hasattr(module, "borrowed"):
