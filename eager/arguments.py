@@ -154,10 +154,11 @@ class Argument:
                 got=f"{len(value)}",
             )
         if kind.shaped or (kind.matrix and value.ndim == 3):
-            return np.ascontiguousarray(value, kind.element)
+            return self._converted(value)
         wanted = 2 if kind.vector else 1
         if value.ndim > wanted and value.size == count * max(1, value.shape[-1] * kind.vector):
-            value = value.reshape(count, -1) if kind.vector else value.reshape(count)
+            last = value.shape[-1] if count == 0 else -1  # -1 needs elements to divide by
+            value = value.reshape(count, last) if kind.vector else value.reshape(count)
         elif kind.vector and value.ndim == 1:
             value = value.reshape(count, 1)
         if value.ndim != wanted:
@@ -166,7 +167,13 @@ class Argument:
                 expected="a vector per sample" if kind.vector else "a scalar per sample",
                 got=f"values of shape {value.shape[1:]}",
             )
-        return np.ascontiguousarray(value, kind.element)
+        return self._converted(value)
+
+    def _converted(self, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if value.dtype.kind != "f" or value.dtype.itemsize < 8:
+            return np.ascontiguousarray(value, self.kind.element)
+        with np.errstate(over="ignore"):  # too large for float32 is infinite, as in `_single`
+            return np.ascontiguousarray(value, self.kind.element)
 
 
 def bytes_hint(value: Any) -> tuple[int, ...]:

@@ -19,6 +19,8 @@ _MOST = 1 << 42
 SHARED = 1024
 """Geometries of at most so many samples are kept, with what is derived from them: larger ones would
 hold much memory, and making them costs little beside the work on their samples."""
+_MOST_EMPTY = 1 << 28
+"""Of a sample without elements, the product of the other extents: what loops over them bear."""
 _STEP = 64
 """Samples start at multiples of 64 elements, hence of 64 bytes whatever the dtype."""
 
@@ -33,9 +35,40 @@ def _check_volume(volume: float, shape: Sequence[int], sample: int | None) -> No
         )
 
 
+def _check_extents(least: int, shape: Sequence[int], sample: int | None) -> None:
+    """Refuse what comes of arithmetic that went beyond 64 bits."""
+    if least < 0:
+        raise OperatorValueError(
+            "the output is too large", got=f"samples of shape {tuple(shape)}", sample=sample
+        )
+
+
+def _around(shapes: Int64Array) -> Any:
+    """The products of the extents that are not 0."""
+    return np.maximum(shapes, 1).astype(np.float64).prod(axis=1)
+
+
+def _check_empty(shape: Sequence[int], sample: int | None) -> None:
+    """Refuse an empty sample that is large all the same: loops over it would hardly end."""
+    if 0 in shape and _around(np.array([shape]))[0] > _MOST_EMPTY:
+        raise OperatorValueError(
+            "the output has no elements, and large extents",
+            expected=f"at most {_MOST_EMPTY}, multiplied",
+            got=f"samples of shape {tuple(shape)}",
+            sample=sample,
+        )
+
+
 def _check_volumes(shapes: Int64Array) -> None:
     """Refuse what cannot be allocated before its size overflows 64 bits."""
+    least = int(shapes.min(initial=0))
+    if least < 0:
+        sample = int(shapes.min(axis=1).argmin())
+        _check_extents(least, shapes[sample].tolist(), sample)
     volumes = shapes.astype(np.float64).prod(axis=1)
+    if not volumes.all():
+        sample = int(np.where(volumes == 0, _around(shapes), 0).argmax())
+        _check_empty(shapes[sample].tolist(), sample)
     if volumes.sum() > _MOST:
         sample = int(volumes.argmax())
         _check_volume(float(volumes.sum()), shapes[sample].tolist(), sample)
@@ -141,8 +174,10 @@ def _repeated(count: int, shape: tuple[int, ...]) -> Geometry:
 @lru_cache(maxsize=256)
 def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
     volume = math.prod(shape)
-    _check_volume(volume, shape, None)
-    _check_volume(volume * count, shape, None)
+    _check_extents(min(shape, default=0), shape, None)
+    if volume == 0:
+        _check_empty(shape, None)
+    _check_volume(volume * max(count, 1), shape, None)
     shapes = np.empty((count, len(shape)), np.int64)
     shapes[:] = shape
     offsets = np.arange(count, dtype=np.int64) * volume

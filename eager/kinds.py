@@ -34,6 +34,17 @@ def _real(value: Any) -> float:
     return float(value)
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def _single(value: Any) -> float:
+    """A number for kernels, which compute in float32: what is too large for it is infinite."""
+    number = _real(value)
+    if number > _LARGEST:
+        return float("inf")
+    return float("-inf") if number < -_LARGEST else number
+
+
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
@@ -110,13 +121,13 @@ KINDS: dict[str, Kind] = {
     "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
     "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
     "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
-    "FloatArg": Kind("a number, or one per sample", _real, np.float32),
-    "FloatArrayArg": Kind("a number, or an array per sample", _real, np.float32, shaped=True),
+    "FloatArg": Kind("a number, or one per sample", _single, np.float32),
+    "FloatArrayArg": Kind("a number, or an array per sample", _single, np.float32, shaped=True),
     "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
+    "FloatsArg": Kind("numbers, or a row per sample", _vector(_single), np.float32, True),
     "MatrixArg": Kind(
         "a matrix as numbers row by row, or one per sample",
-        _vector(_real),
+        _vector(_single),
         np.float32,
         True,
         matrix=True,
@@ -126,7 +137,7 @@ KINDS: dict[str, Kind] = {
         "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
     ),
     "RaggedFloatsArg": Kind(
-        "numbers, or some per sample", _vector(_real), np.float32, True, ragged=True
+        "numbers, or some per sample", _vector(_single), np.float32, True, ragged=True
     ),
     "InterpArg": Kind(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",

@@ -29,5 +29,6 @@ def ragged_rows(argument: Argument, values: Sequence[Any]) -> list[np.ndarray[An
                 expected="integers" if integers else "numbers",
                 got=describe(value),
             )
-        rows.append(np.ascontiguousarray(row, argument.kind.element))
+        with np.errstate(over="ignore"):  # too large for float32 is infinite
+            rows.append(np.ascontiguousarray(row, argument.kind.element))
     return rows

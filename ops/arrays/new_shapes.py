@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,8 @@ def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
                 "the second input is the shape: all samples must get one number of axes",
                 got=f"the shapes {given.shape[:4]}",
             )
-        asked = np.asarray(given.as_array().reshape(call.size, -1))
+        asked = given.as_array()
+        asked = asked.reshape(call.size, math.prod(asked.shape[1:]))
         if asked.dtype == np.uint64:
             asked = np.minimum(asked, np.uint64(1 << 62))
         asked = asked.astype(np.int64)

@@ -140,7 +140,8 @@ def _classes(values: NDArray[Any]) -> NDArray[np.int32]:
 
 def _bits(value: float, dtype: DType) -> NDArray[Any]:
     """A float32 number in `dtype`, fractions dropped for integers, as unsigned bits."""
-    single = np.array([value], np.float64).astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = np.array([value], np.float64).astype(np.float32)
     if dtype.is_integer:
         single = np.trunc(single)
     return convert_array(single, dtype.numpy).view(f"u{dtype.itemsize}")

@@ -96,7 +96,7 @@ def _shapes(call: Call) -> Int64Array:
             got=f"axis {axis} of a sample of shape {source.geometry.shape(sample)}",
             sample=sample,
         )
-    left = ndim - rows.shape[1]
+    left = max(ndim - rows.shape[1], 0)  # below 0 in empty batches only
     letters = set(map(tuple, keep.tolist()))
     layout = ""
     if source.layout and len(letters) == 1:

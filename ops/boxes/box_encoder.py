@@ -94,10 +94,12 @@ def _shapes(call: Call) -> tuple[Geometry, Geometry]:
 @lru_cache(maxsize=8)
 def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
     """Corners (A, 4); and centres and sizes (A, 4)."""
-    corners = np.array(numbers, np.float32).reshape(-1, 4)
     half = np.float32(0.5)
-    sizes = corners[:, 2:] - corners[:, :2]
-    return corners, np.concatenate([(corners[:, :2] + corners[:, 2:]) * half, sizes], axis=1)
+    with np.errstate(all="ignore"):
+        corners = np.array(numbers, np.float32).reshape(-1, 4)
+        sizes = corners[:, 2:] - corners[:, :2]
+        centres = (corners[:, :2] + corners[:, 2:]) * half
+    return corners, np.concatenate([centres, sizes], axis=1)
 
 
 @jit

@@ -122,7 +122,9 @@ def _shapes(call: Call) -> tuple[Any, ...]:
     refuse(width != width[:1], "boxes of a batch have one length", "(n, 4)", source.shapes)
     if len(call.inputs) > 1:
         require_labels(call)
-    options = columns_of(call, int(width[0]) // 2 if call.size else 2)
+    # Without a sample the layout says how wide the boxes would be.
+    axes = int(width[0]) if call.size else len(call["bbox_layout"] or "xyXY")
+    options = columns_of(call, axes // 2)
     limits = limits_of(call, options)
     rows = box_rows(call.inputs[0], 2 * options.ndim)
     boxes = _corners(rows, options)

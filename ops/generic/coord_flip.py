@@ -97,7 +97,8 @@ def _cpu(call: Call) -> None:
     twice = np.zeros((call.size, 3), np.float32)
     for place, letter in enumerate(letters):
         flips[:, place] = call[f"flip_{letter}"] != 0
-        twice[:, place] = np.float32(2) * call[f"center_{letter}"]
+        with np.errstate(over="ignore"):
+            twice[:, place] = np.float32(2) * call[f"center_{letter}"]
     call.for_samples(
         flip_points, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
         source.geometry.shapes, flips, twice,

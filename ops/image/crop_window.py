@@ -54,15 +54,6 @@ def crop_window(
         )
     count = len(shapes)
     sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
-    for letter, size in sizes.items():
-        if (np.abs(size) > _LARGEST).any():
-            sample = int(np.flatnonzero(np.abs(size) > _LARGEST)[0])
-            raise OperatorValueError(
-                argument="crop" if crop is not None else f"crop_{letter.lower()}",
-                expected=f"a size of at most {_LARGEST} pixels",
-                got=str(size[sample]),
-                sample=sample,
-            )
     positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
     anchors = np.zeros_like(shapes)
     windows = shapes.copy()
@@ -120,7 +111,8 @@ def fill_array(
     fill_values: float | Sequence[float] | NDArray[Any], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
-    values = np.atleast_1d(np.asarray(fill_values, np.float32))
+    with np.errstate(over="ignore"):
+        values = np.atleast_1d(np.asarray(fill_values, np.float32))
     if dtype.kind == "f":
         return values.astype(dtype)
     with np.errstate(invalid="ignore"):
@@ -144,17 +136,31 @@ def _sizes(
             )
         table = np.broadcast_to(table, (count, table.shape[-1]))
         letters = "DHW"[-table.shape[1] :]
-        return {letter: table[:, k].astype(np.int64) for k, letter in enumerate(letters)}
+        return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}
     if (crop_h is None) != (crop_w is None):
         raise OperatorValueError("`crop_w` and `crop_h` must be given together")
     if crop_d is not None and crop_w is None:
         raise OperatorValueError("`crop_d` must be given together with `crop_w` and `crop_h`")
     given = {"D": crop_d, "H": crop_h, "W": crop_w}
     return {
-        letter: _per_sample(f"crop_{letter.lower()}", value, count).astype(np.int64)
+        letter: _whole(name := f"crop_{letter.lower()}", _per_sample(name, value, count))
         for letter, value in given.items()
         if value is not None
     }
+
+
+def _whole(name: str, sizes: NDArray[np.float32]) -> Int64s:
+    """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
+    bad = ~(np.abs(sizes) <= _LARGEST)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument=name,
+            expected=f"a size of at most {_LARGEST} pixels",
+            got=str(sizes[sample]),
+            sample=sample,
+        )
+    return sizes.astype(np.int64)
 
 
 def _per_sample(name: str, value: Scalar, count: int) -> NDArray[np.float32]:

@@ -123,11 +123,12 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
         regions = len(sizes) // max(count, 1)
         extents = shapes[sample, axes].astype(np.float32)
         begin, size = low.reshape(regions, count), sizes.reshape(regions, count)
-        begin = begin * extents if relative[0] else begin
-        size = size * extents if relative[1] else size
-        if call["centered_anchor"]:
-            begin = begin - size * np.float32(0.5)
-        ends = np.stack([begin, begin + size], axis=1)
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            begin = begin * extents if relative[0] else begin
+            size = size * extents if relative[1] else size
+            if call["centered_anchor"]:
+                begin = begin - size * np.float32(0.5)
+            ends = np.stack([begin, begin + size], axis=1)
         if not np.isfinite(ends).all():
             raise OperatorValueError(
                 "a region has ends that are no numbers", got=str(ends.tolist()), sample=sample

@@ -37,7 +37,8 @@ def windows(
     refuse_samples(
         (sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes
     )
-    sizes = np.where(sizes == 0, 2 * np.ceil(np.minimum(3 * sigmas, 1e9)), sizes).astype(np.int64)
+    reach = (2 * np.ceil(np.minimum(3 * sigmas, 1e9))).astype(np.int64)
+    sizes = np.where(sizes == 0, reach, sizes)
     sizes |= 1
     refuse_samples(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
     halves = sizes // 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,10 @@ else:
 __all__ = ["median_blur"]
 
 Array = npt.NDArray[Any]
+
+
+_MOST: Final = 1 << 16
+"""Pixels of a window: all windows of a row are in memory at once."""
 
 
 @operator("experimental.median_blur")
@@ -73,6 +77,16 @@ def _cpu(call: Call) -> None:
         raise OperatorValueError(
             argument="window_size",
             expected="odd numbers from 1 on",
+            got=str(sizes[sample].tolist()),
+            sample=sample,
+        )
+
+    bad = sizes.astype(np.float64).prod(axis=1) > _MOST
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="window_size",
+            expected=f"windows of at most {_MOST} pixels",
             got=str(sizes[sample].tolist()),
             sample=sample,
         )

@@ -39,6 +39,8 @@ _BORDERS: Final = {
     "reflect101": "reflect_101",
     "wrap": "wrap",
 }
+_FEW: Final = 4
+"""After more iterations it is worth looking whether they still change something."""
 
 
 def grown_type(input: SampleType, border_mode: str, iterations: int) -> SampleType:
@@ -84,6 +86,11 @@ def grow(call: Call, name: str) -> None:
             return
         (width, height), (x, y) = masks[sample].tolist(), anchors[sample].tolist()
         x, y = (width // 2 if x < 0 else x), (height // 2 if y < 0 else y)
+        # Twice the extent on a side is every pixel, whatever the border: more changes nothing.
+        down, across = (2 * extent for extent in planes_of(layout, image).shape[1:3])
+        width = min(x, across) + min(width - 1 - x, across) + 1
+        height = min(y, down) + min(height - 1 - y, down) + 1
+        x, y = min(x, across), min(y, down)
         mask = np.ones((height, width), np.uint8)
         planes = zip(planes_of(layout, image), planes_of(layout, result), strict=True)
         for plane, out in planes:
@@ -93,7 +100,9 @@ def grow(call: Call, name: str) -> None:
                 grown = getattr(cv2, name)(
                     padded, mask, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE
                 )
-                flat = grown[: plane.shape[0], : plane.shape[1]].reshape(plane.shape)
+                before, flat = flat, grown[: plane.shape[0], : plane.shape[1]].reshape(plane.shape)
+                if iterations > _FEW and np.array_equal(before, flat, equal_nan=kind.kind == "f"):
+                    break  # nothing changes any more
             out[...] = flat
 
     call.each_sample(run, source.geometry.volumes.tolist())

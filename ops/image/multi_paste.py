@@ -88,6 +88,11 @@ def multi_paste(
 @multi_paste.shapes
 def _shapes(call: Call) -> Int64Array:
     layout = call.types[0].layout or ""
+    if not layout:
+        raise OperatorTypeError(
+            "samples of this rank need a layout", expected=f"one of {', '.join(_LAYOUTS)}",
+            got=f"{call.inputs[0].ndim}-D samples without one",
+        )  # fmt: skip
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     others = [axis for axis in range(len(layout)) if axis not in cut]
     tables = [given.geometry.shapes for given in call.inputs]

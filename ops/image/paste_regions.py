@@ -71,7 +71,8 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
     place = _numbers(call, "out_anchors", starts, around, np.floor)
     place = np.zeros_like(within) if place is None else place
     for what, begin, whole in (("its sample", low, within), ("the output", place, around)):
-        left = ((begin < 0) | (shape < 0) | (begin + shape > whole)).any(axis=1)
+        # Without a sum, which could go beyond 64 bits and come out negative.
+        left = ((begin < 0) | (shape < 0) | (shape > whole) | (begin > whole - shape)).any(axis=1)
         if left.any():
             first = int(np.argmax(left))
             raise OperatorValueError(
@@ -92,15 +93,15 @@ def _sizes(call: Call, extents: Int64Array, count: int) -> Int64Array:
                 got=f"{tuple(extents[0].tolist())} and others",
             )
         return extents[: call.size].copy()
-    if rows.shape[1] != count or (rows < 0).any():
+    if call.size and (rows.shape[1] != count or (rows < 0).any()):
         bad = (rows < 0).any(axis=1)
         raise OperatorValueError(
             argument="output_size",
             expected=f"{count} numbers, none below 0",
-            got=str(rows[int(np.argmax(bad))].tolist()),
+            got=str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
             sample=int(np.argmax(bad)) if bad.any() else None,
         )
-    wide: Int64Array = rows
+    wide: Int64Array = rows if call.size else np.zeros((0, count), np.int64)
     return wide
 
 

@@ -113,7 +113,7 @@ def _cpu(call: Call) -> None:
     _refuse("", crop < 0, "crop_shape", "sizes from 0 on", crop)
     most = 1 << 40
     for name, values in (("crop_shape", crop), ("roi_start", start), ("roi_end", end)):
-        _refuse("", abs(values) > most, name, f"numbers of at most {most}", values)
+        _refuse("", (values > most) | (values < -most), name, f"numbers of at most {most}", values)
     lows, highs = np.minimum(start, end - crop), np.maximum(start, end - crop)
     outer = None if call["in_shape"] is None else _rows(call, "in_shape")
     if call.inputs:

@@ -227,7 +227,8 @@ def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
     first = _first_axis(layout)
     sizes = np.ascontiguousarray(target.geometry.shapes[:, first:-1])
     value = call["fill_value"]
-    single = np.array([0.0 if value is None else value]).astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = np.array([0.0 if value is None else value]).astype(np.float32)
     fill = convert_array(single, target.data.dtype)[0]
     # Both conversions, in this order, as in the reference.
     both = convert_array(convert_array(single, target.data.dtype), source.data.dtype)

@@ -102,7 +102,9 @@ def water_samples(
 @water.cpu
 def _cpu(call: Call) -> None:
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
-    displace(call, water_samples, np.array([call[name] for name in names], np.float32))
+    with np.errstate(over="ignore"):
+        terms = np.array([call[name] for name in names], np.float32)
+    displace(call, water_samples, terms)
 
 
 @water.cases

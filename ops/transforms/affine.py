@@ -108,6 +108,8 @@ def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
         raise OperatorValueError(
             argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
         )
+    if not len(rows):
+        return np.zeros((0, axes), np.float32)  # of whatever width
     given: F32 = rows
     return given if given.shape[1] == axes else np.broadcast_to(given, (len(given), axes))
 
