@@ -95,8 +95,9 @@ class FakeGpu:
 
     # What the fake library and the tests say of their accesses.
 
-    def on_device(self, stream: int, what: str, *things: Any) -> None:
-        """An operation given to a stream, which touches these things."""
+    def on_device(self, stream: int, what: str, *things: Any, reads: Any = None) -> None:
+        """An operation given to a stream, which touches these things, and reads one that nobody
+        writes."""
         with self.lock:
             clock = self.streams[stream]
             merge(clock, self.host)
@@ -104,7 +105,7 @@ class FakeGpu:
                 self._after(thing, clock | {stream: self.ticks[stream]}, what)
             self.ticks[stream] += 1
             clock[stream] = self.ticks[stream]
-            for thing in things:
+            for thing in (*things, reads):
                 self.last.setdefault(thing, {})[stream] = self.ticks[stream]
 
     def on_host(self, what: str, *things: Any) -> None:

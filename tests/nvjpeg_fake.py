@@ -9,6 +9,7 @@ out of order, leaks and double frees are violations.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 import time
 import traceback
@@ -21,8 +22,14 @@ import numpy as np
 from gradiva.ops.decoders.formats.decode import decode_into
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.probe import probe
-from gradiva.ops.decoders.nvjpeg.declarations import PROTOTYPES, Output, Status, argument_types
-from gradiva.ops.decoders.nvjpeg.library import NvjpegError
+from gradiva.ops.decoders.nvjpeg.declarations import (
+    PROTOTYPES,
+    DeviceAllocator,
+    Output,
+    PinnedAllocator,
+    Status,
+    argument_types,
+)
 
 from .nvjpeg_clock import Exclusive, FakeGpu
 
@@ -40,8 +47,11 @@ class FakeNvjpeg:
         self.engines = engines
         self.slow = slow
         self.fail: dict[tuple[str, int | None], int] = {}
-        self.files: dict[int, tuple[int, int]] = {}
-        """By address: (number, length)."""
+        self.files: dict[int, tuple[int, int, int]] = {}
+        """By address: (number in its batch, length, serial number)."""
+        self.serial = itertools.count()
+        self.memory: dict[int, int] = {}
+        """Blocks for pixels: address and size. Nothing is written outside of them."""
         self.live: dict[int, dict[str, Any]] = {}
         self.calls: list[tuple[str, int | None]] = []
         """(function, file) in order."""
@@ -56,12 +66,18 @@ class FakeNvjpeg:
 
     def watch(self, number: int, data: np.ndarray[Any, Any]) -> None:
         """Know a file by the address of its bytes, and notice if they go while in use."""
-        self.files[data.ctypes.data] = (number, data.size)
-        weakref.finalize(data, self._gone, number, data.ctypes.data).atexit = False
+        serial = next(self.serial)
+        self.files[data.ctypes.data] = (number, data.size, serial)
+        weakref.finalize(data, self._gone, serial, data.ctypes.data).atexit = False
 
-    def _gone(self, number: int, address: int) -> None:
-        if self.gpu.pending(("file", number)):
-            self.gpu.wrong(f"file {number} was let go while the device may be at it")
+    def own(self, block: np.ndarray[Any, Any]) -> None:
+        """Know a block for pixels, as long as it lives."""
+        self.memory[block.ctypes.data] = block.nbytes
+        weakref.finalize(block, self.memory.pop, block.ctypes.data, None).atexit = False
+
+    def _gone(self, serial: int, address: int) -> None:
+        if self.gpu.pending(("file", serial)):
+            self.gpu.wrong(f"file {serial} was let go while the device may be at it")
         self.files.pop(address, None)
 
     def _guarded(self, name: str, body: Callable[..., int | None]) -> Callable[..., int]:
@@ -88,11 +104,11 @@ class FakeNvjpeg:
         self.calls.append((name, file))
         return self.fail.get((name, file), OK)
 
-    def _file(self, address: int, length: int) -> int:
-        number, size = self.files[address]
+    def _file(self, address: int, length: int) -> tuple[int, int]:
+        number, size, serial = self.files[address]
         if size != length:
             self.gpu.wrong(f"file {number} has {size} bytes, not {length}")
-        return number
+        return number, serial
 
     def _new(self, kind: str, out: int, alone: bool = True, **facts: Any) -> None:
         handle = next(self.gpu.numbers)
@@ -106,8 +122,10 @@ class FakeNvjpeg:
         return found
 
     def _free(self, handle: int, kind: str) -> None:
-        self._get(handle, kind)
+        facts = self._get(handle, kind)
         self.gpu.on_host(f"freeing a {kind}", handle)
+        if facts.get("block") is not None and facts["block"]():
+            self.gpu.wrong(f"the allocator did not know the block of a {kind}")
         del self.live[handle]
 
     # The library and its handles.
@@ -161,15 +179,29 @@ class FakeNvjpeg:
     def _nvjpegBufferPinnedCreateV2(self, handle: int, table: int, out: int) -> int:
         self._get(handle, "handle")
         status = self._note("nvjpegBufferPinnedCreateV2")
-        self._new("pinned", out)
+        self._new("pinned", out, table=table, block=None)
         return status
+
+    def _take(self, buffer: int, size: int, stream: int) -> int:
+        """Give a buffer memory through its allocator, when it is first used."""
+        facts = self.live[buffer]
+        if facts["table"] is None or facts["block"] is not None:
+            return OK
+        kind = PinnedAllocator if facts["kind"] == "pinned" else DeviceAllocator
+        allocator = kind.from_address(facts["table"])
+        malloc, free = (getattr(allocator, name) for name, _ in kind._fields_[:2])
+        out = ctypes.c_void_p()
+        if malloc(None, ctypes.byref(out), size, stream):
+            return int(Status.ALLOCATOR_FAILURE)
+        facts["block"] = lambda: free(None, out, size, stream)
+        return OK
 
     def _nvjpegBufferPinnedDestroy(self, buffer: int) -> None:
         self._free(buffer, "pinned")
 
     def _nvjpegBufferDeviceCreateV2(self, handle: int, table: int, out: int) -> None:
         self._get(handle, "handle")
-        self._new("device", out)
+        self._new("device", out, table=table, block=None)
 
     def _nvjpegBufferDeviceDestroy(self, buffer: int) -> None:
         self._free(buffer, "device")
@@ -197,11 +229,11 @@ class FakeNvjpeg:
     # One image.
 
     def _parse(self, name: str, data: int, length: int, jpeg: int) -> int:
-        number = self._file(data, length)
+        number, serial = self._file(data, length)
         status = self._note(name, number)
         stream = self._get(jpeg, "jpeg")
-        self.gpu.on_host(name, jpeg, ("file", number))
-        stream.update(file=number, address=data, length=length)
+        self.gpu.on_host(name, jpeg)
+        stream.update(file=number, serial=serial, address=data, length=length)
         return status
 
     def _nvjpegJpegStreamParse(
@@ -243,10 +275,11 @@ class FakeNvjpeg:
         facts, stream = self._get(state, "state"), self._get(jpeg, "jpeg")
         assert facts["decoder"] == decoder
         pinned = facts["attached"]["pinned"]
-        self.gpu.on_host("nvjpegDecodeJpegHost", state, pinned, jpeg, ("file", stream["file"]))
+        self.gpu.on_host("nvjpegDecodeJpegHost", state, pinned, jpeg)
         settings = dict(self._get(parameters, "parameters"))
         facts.update(stage="host", jpeg=jpeg, settings=settings, input=dict(stream))
-        return self._note("nvjpegDecodeJpegHost", stream["file"])
+        status = self._note("nvjpegDecodeJpegHost", stream["file"])
+        return status or self._take(pinned, 500, 0)
 
     def _nvjpegDecodeJpegTransferToDevice(
         self, handle: int, decoder: int, state: int, jpeg: int, stream: int
@@ -257,8 +290,10 @@ class FakeNvjpeg:
         facts["stage"] = "transfer"
         file = facts["input"]["file"]
         buffers = facts["attached"]["pinned"], facts["attached"]["device"]
-        self.gpu.on_device(stream, "transfer", state, *buffers, jpeg, ("file", file))
-        return self._note("nvjpegDecodeJpegTransferToDevice", file)
+        bytes_of_file = "file", facts["input"]["serial"]
+        self.gpu.on_device(stream, "transfer", state, *buffers, jpeg, reads=bytes_of_file)
+        status = self._note("nvjpegDecodeJpegTransferToDevice", file)
+        return status or self._take(buffers[1], 900, stream)
 
     def _nvjpegDecodeJpegDevice(
         self, handle: int, decoder: int, state: int, destination: int, stream: int
@@ -273,7 +308,7 @@ class FakeNvjpeg:
             stream, "decode", state, facts["attached"]["device"], ("pixels", int(row[0]))
         )
         if not status:
-            write(facts["input"], facts["settings"], row)
+            self._write(facts["input"], facts["settings"], row)
         return status
 
     # A batch.
@@ -306,23 +341,31 @@ class FakeNvjpeg:
         rows = np.ctypeslib.as_array((ctypes.c_uint64 * (8 * size)).from_address(destinations))
         status = OK
         for i, row in enumerate(rows.reshape(size, 8)):
-            number = self._file(sources[i], sizes[i])
+            number, serial = self._file(sources[i], sizes[i])
             status = status or self._note("nvjpegDecodeBatchedEx", number)
             settings = self._get(each[i], "parameters")
             assert settings["output"] == facts["output"]
-            self.gpu.on_device(stream, "batch", state, ("file", number), ("pixels", int(row[0])))
+            self.gpu.on_device(
+                stream, "batch", state, ("pixels", int(row[0])), reads=("file", serial)
+            )
             if not status:
-                write({"address": sources[i], "length": sizes[i]}, settings, row)
+                self._write({"address": sources[i], "length": sizes[i]}, settings, row)
         return status
 
-
-def write(source: dict[str, Any], settings: dict[str, Any], row: np.ndarray[Any, Any]) -> None:
-    """Decode as the library would, and write through its pointers and pitches."""
-    data = np.frombuffer(ctypes.string_at(source["address"], source["length"]), np.uint8)
-    planes = as_asked(data, settings["output"], settings["roi"])
-    for plane, address, pitch in zip(planes, row[:4].tolist(), row[4:].tolist(), strict=False):
-        for y, line in enumerate(plane):
-            ctypes.memmove(address + y * pitch, line.tobytes(), line.size)
+    def _write(
+        self, source: dict[str, Any], settings: dict[str, Any], row: np.ndarray[Any, Any]
+    ) -> None:
+        """Decode as the library would, and write through its pointers and pitches."""
+        data = np.frombuffer(ctypes.string_at(source["address"], source["length"]), np.uint8)
+        planes = as_asked(data, settings["output"], settings["roi"])
+        first = int(row[0])
+        end = first + self.memory[first]
+        for plane, address, pitch in zip(planes, row[:4].tolist(), row[4:].tolist(), strict=False):
+            last = address + (len(plane) - 1) * pitch + plane.shape[1]
+            if not first <= address < last <= end or pitch < plane.shape[1]:
+                raise AssertionError(f"pixels from {address} to {last} leave {first} to {end}")
+            for y, line in enumerate(plane):
+                ctypes.memmove(address + y * pitch, line.tobytes(), line.size)
 
 
 def as_asked(
@@ -340,8 +383,3 @@ def as_asked(
     x, y, w, h = roi
     part = pixels if w < 0 else pixels[y : y + h, x : x + w]
     return [np.ascontiguousarray(part).reshape(part.shape[0], -1)]
-
-
-def status_of(error: NvjpegError | None) -> int:
-    assert error is not None
-    return error.status

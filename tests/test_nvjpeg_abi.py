@@ -16,6 +16,7 @@ from gradiva.eager.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import library as library_module
 from gradiva.ops.decoders.nvjpeg.allocators import Allocator
 from gradiva.ops.decoders.nvjpeg.declarations import (
+    FLAG_SMOOTH,
     FLAG_STRICT,
     PROTOTYPES,
     Backend,
@@ -44,7 +45,7 @@ def header(path: Path) -> str:
 
 
 def c_name(prefix: str, member: Any) -> str:
-    return prefix + member.name.removeprefix("CSS_")
+    return f"{prefix}{member.name.removeprefix('CSS_')}"
 
 
 def code(argument: str) -> str:
@@ -62,9 +63,9 @@ def code(argument: str) -> str:
     return "I" if kind[-1] in enums else "P"  # all other types are handles
 
 
-@pytest.fixture(params=WHEELS or [None], ids=lambda path: path.name if path else "none")
+@pytest.fixture(params=list(map(str, WHEELS)) or [""], ids=lambda path: Path(path).name or "none")
 def installed(request: pytest.FixtureRequest) -> Path:
-    if request.param is None:
+    if not request.param:
         pytest.skip("no nvJPEG wheel is installed (nvidia-nvjpeg-cu12)")
     return Path(request.param)
 
@@ -83,7 +84,8 @@ def test_numbers_are_those_of_the_header(installed: Path) -> None:
         for member in members:
             assert int(numbers[c_name(prefix, member)], 0) == member, member
     assert re.search(r"NVJPEG_FLAGS_BITSTREAM_STRICT\s+1<<2", header(installed))
-    assert FLAG_STRICT == 4
+    assert re.search(r"NVJPEG_FLAGS_UPSAMPLING_WITH_INTERPOLATION\s+1<<5", header(installed))
+    assert (FLAG_STRICT, FLAG_SMOOTH) == (1 << 2, 1 << 5)
     # A status that this version has and we do not would lack a name in errors.
     statuses = [int(n) for name, n in numbers.items() if name.startswith("NVJPEG_STATUS_")]
     assert sorted(statuses) == sorted(Status)

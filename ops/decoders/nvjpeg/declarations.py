@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 __all__ = [
-    "FLAG_STRICT", "PROTOTYPES", "Backend", "DeviceAllocator", "Output",
+    "FLAG_SMOOTH", "FLAG_STRICT", "PROTOTYPES", "Backend", "DeviceAllocator", "Output",
     "PinnedAllocator", "Status", "Subsampling", "argument_types",
 ]  # fmt: skip
 
@@ -63,6 +63,9 @@ class Backend(IntEnum):
 
 FLAG_STRICT = 1 << 2
 """Refuse damaged streams, which the library would else decode as far as they go."""
+
+FLAG_SMOOTH = 1 << 5
+"""Interpolate chroma; else each value is repeated."""
 
 _P, _I, _U, _Z = ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
 AllocateFunction = ctypes.CFUNCTYPE(_I, _P, ctypes.POINTER(_P), _Z, _P)

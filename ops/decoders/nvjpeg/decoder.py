@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gradiva.eager.errors import OperatorRuntimeError
 
-from .declarations import FLAG_STRICT, Backend
+from .allocators import Allocator
+from .declarations import FLAG_SMOOTH, FLAG_STRICT, Backend
 from .hardware import HardwareDecoder
 from .hybrid import HybridWorker
 from .job import Job
@@ -28,7 +29,9 @@ class JpegDecoder:
     hardware: whether to look for the engine; `has_hardware` says whether it was found.
     preallocate: (batch size, width, height) that the engine takes memory for at once.
     device_padding, pinned_padding: bytes; blocks are rounded up to multiples of these.
-    tables: addresses of the allocators of pinned and of device memory, or None for the library's.
+    pinned, device: where its memory comes from; None leaves it to the library, which halts the
+    whole device whenever it takes or frees some.
+    fancy_upsampling: smooth chroma on the hybrid paths.
 
     Raises NvjpegError if the library cannot be used: no GPU, no driver, no memory.
     """
@@ -42,12 +45,16 @@ class JpegDecoder:
         preallocate: tuple[int, int, int] = (0, 0, 0),
         device_padding: int = 16 << 20,
         pinned_padding: int = 8 << 20,
-        tables: tuple[int | None, int | None] = (None, None),
+        pinned: Allocator | None = None,
+        device: Allocator | None = None,
+        fancy_upsampling: bool = False,
     ) -> None:
         self._library = library
         self._runtime = runtime
         self._owned = owned = Owned(library, runtime)
-        self._tables = tables
+        self._allocators = pinned, device  # kept: the library knows their addresses
+        tables = [None if one is None else one.address for one in self._allocators]
+        self._tables = tables[0], tables[1]
         self._workers: list[HybridWorker] = []
         self._idle: list[HybridWorker] = []
         self._lock = threading.Lock()
@@ -55,20 +62,24 @@ class JpegDecoder:
         self._hardware: HardwareDecoder | None = None
         self._number = 0
         self._closed = False
-        pinned, device = tables
+        pinned_table, device_table = self._tables
+        flags = FLAG_STRICT | (FLAG_SMOOTH if fancy_upsampling else 0)
         try:
             self._ready = owned.event()
-            self._handle = owned.handle("nvjpeg", Backend.DEFAULT, device, pinned, FLAG_STRICT)
+            self._handle = owned.handle(
+                "nvjpeg", Backend.DEFAULT, device_table, pinned_table, flags
+            )
             library("nvjpegSetDeviceMemoryPadding", device_padding, self._handle)
             library("nvjpegSetPinnedMemoryPadding", pinned_padding, self._handle)
             if hardware:
                 size, width, height = preallocate
                 self._hardware = HardwareDecoder.open(
-                    library, runtime, pinned_table=pinned, device_table=device,
+                    library, runtime, pinned_table=pinned_table, device_table=device_table,
                     batch_size=size, width=width, height=height,
                 )  # fmt: skip
-        except BaseException:
+        except BaseException as error:
             owned.close()
+            self._explain(error)
             raise
 
     @property
@@ -106,13 +117,20 @@ class JpegDecoder:
                             self._by_threads(rest, number, failed),
                             [(i, i + 1) for i in range(len(rest))],
                         )
-            except BaseException:
+            except BaseException as error:
                 self._settle()
+                self._explain(error)
                 raise
             for part in (self._hardware, *self._workers):
                 if part is not None and part.number == number and part.used:
                     runtime.stream_wait(stream, part.event)
             return sorted(failed, key=lambda pair: pair[0].index)
+
+    def _explain(self, error: BaseException) -> None:
+        """Name what our own allocator said as the cause: the library passes on a number only."""
+        for allocator in self._allocators:
+            if allocator is not None and allocator.problem is not None:
+                error.__cause__, allocator.problem = allocator.problem, None
 
     def _by_engine(self, batch: Sequence[Job], number: int) -> list[Job]:
         """Returns the jobs that remain, for the hybrid path."""

@@ -111,6 +111,8 @@ class HardwareDecoder:
             self._submit(accepted)
         except NvjpegError as error:
             self._only_about_images(error)
+            # What was under way may still write where the next attempt will, on another stream.
+            self.finish()
             if len(accepted) == 1:
                 return [*refused, (accepted[0], error)]
             # The library does not say which image it was. Each by itself, so that the others keep

@@ -38,7 +38,7 @@ def stored_region(
     info = frame.info
     if window is None or path not in (Path.HYBRID, Path.GPU_HYBRID):
         return WHOLE
-    if fancy or output == Output.UNCHANGED or window[2:] == (info.height, info.width):
+    if fancy or output == Output.UNCHANGED:
         return WHOLE
     orientation = info.orientation if adjust_orientation else 1
     region = stored_window(window, info.height, info.width, orientation)
