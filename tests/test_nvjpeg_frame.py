@@ -168,6 +168,12 @@ def test_shares_are_even() -> None:
     low = (shares < 0.65).mean()
     assert abs(low - 0.65) < 4 * (0.65 * 0.35 / 400) ** 0.5  # four standard deviations
     assert frame(BASE).share == frame(bytes(bytearray(BASE))).share
+    # Files padded to one length differ, too.
+    padded = [
+        flavours.pil(flavours.ASTRONAUT[i:], "JPEG", quality=90).ljust(12000, b"\0")
+        for i in range(10)
+    ]
+    assert len({frame(data).share for data in padded}) == 10
 
 
 def test_other_formats_are_refused() -> None:

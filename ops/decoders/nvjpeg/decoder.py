@@ -58,6 +58,7 @@ class JpegDecoder:
         self._workers: list[HybridWorker] = []
         self._idle: list[HybridWorker] = []
         self._lock = threading.Lock()
+        self._making = threading.Lock()
         self._busy = threading.Lock()
         self._hardware: HardwareDecoder | None = None
         self._number = 0
@@ -162,7 +163,8 @@ class JpegDecoder:
         with self._lock:
             worker = self._idle.pop() if self._idle else None
         if worker is None:
-            worker = HybridWorker(self._library, self._runtime, self._handle, *self._tables)
+            with self._making:  # the shared handle is used to decode only, by several at once
+                worker = HybridWorker(self._library, self._runtime, self._handle, *self._tables)
             with self._lock:
                 self._workers.append(worker)
         try:

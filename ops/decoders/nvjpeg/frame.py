@@ -31,7 +31,7 @@ _RATIOS = {
 _LOOK_BACK = 1 << 16
 """How far from its end a file's last marker is looked for: some writers pad their files."""
 _SIGNED = 512
-"""So many bytes at the end of a file make its `share`."""
+"""So many bytes of the middle of a file, and as many of its end, make its `share`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,11 @@ def _complete(view: memoryview, scan: int) -> bool:
 
 
 def _share(view: memoryview) -> float:
-    """From the end of the file: there every file differs, while headers of one camera agree."""
-    return zlib.crc32(view[-_SIGNED:], len(view)) / 2**32
+    """From the middle and the end of the file, where every file differs: headers of one camera
+    agree, and an end may be padded."""
+    middle = len(view) // 2
+    half = zlib.crc32(view[middle : middle + _SIGNED], len(view))
+    return zlib.crc32(view[-_SIGNED:], half) / 2**32
 
 
 def count_scans(data: np.ndarray[Any, Any]) -> int:
