@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, SupportsInt, overload
 import numpy as np
 
 from . import display
-from .convert import convert_array
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, user_location
-from .foreign import ArrayLike, SupportsDLPack, checked, in_low_corners, is_array
-from .gathering import from_array, from_samples, repeated
+from .foreign import ArrayLike, SupportsDLPack, in_low_corners, is_array
+from .gathering import Gathered, converted, from_array, from_samples, repeated
 from .geometry import Geometry
-from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
 from .subscripts import chosen_samples, sample_number
@@ -265,14 +263,9 @@ def batch(
     such as "HWC". Raises OperatorTypeError or OperatorValueError, naming the sample.
     """
     with blaming("batch"):
-        return _copied(tensors, dtype, device, layout)
-
-
-def _copied(tensors: Any, dtype: Any, device: Any, layout: Any) -> Batch:
-    result = batch_on(tensors, dtype, device, layout)
-    if isinstance(tensors, Batch):
-        return result if result.data is not tensors.data else result.to_device(CPU, force_copy=True)
-    return result.to_device(CPU, force_copy=True) if is_array(tensors) else result
+        made = batch_on(tensors, dtype, device, layout)
+        shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
+        return made.to_device(CPU, force_copy=True) if shared else made
 
 
 def as_batch(
@@ -295,20 +288,11 @@ def batch_on(
     """`as_batch` for callers who say themselves what went wrong where."""
     require_cpu(to_device(device or CPU))
     if isinstance(tensors, Batch):
-        return _convert(tensors, dtype, layout)
+        parts = Gathered(tensors.data, tensors.geometry, tensors.type, tensors.provenance)
+        made = converted(parts, dtype, layout)
+        return tensors if made is parts else Batch(*made)
     if is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
         return Batch(*from_array(tensors, dtype, layout))
     return Batch(*from_samples(tensors, dtype, layout))
-
-
-def _convert(source: Batch, dtype: DTypeLike | None, layout: str | None) -> Batch:
-    wanted = source.dtype if dtype is None else checked(DType.of, dtype)
-    if layout is not None:
-        checked(check_layout, layout, source.ndim)
-    elif wanted is source.dtype:
-        return source
-    type = source.type.with_(dtype=wanted, layout=source.layout if layout is None else layout)
-    data = convert_array(source.data, wanted.numpy)
-    return Batch(data, source.geometry, type, source.provenance)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .convert import convert_array
 from .dtypes import DType, DTypeLike
 from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
 from .foreign import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
@@ -18,7 +19,7 @@ from .provenance import Provenance
 from .tensor import Tensor
 from .value import SampleType
 
-__all__ = ["Gathered", "from_array", "from_samples", "repeated"]
+__all__ = ["Gathered", "converted", "from_array", "from_samples", "repeated"]
 
 
 class Gathered(NamedTuple):
@@ -96,6 +97,19 @@ def from_samples(
     for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
         data[offset : offset + array.size] = array.reshape(-1)
     return Gathered(data, geometry, _type(first, first.ndim, layout), _provenance(samples))
+
+
+def converted(source: Gathered, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+    """The samples with another dtype and layout; `source` itself if nothing changes."""
+    own = source.type.dtype
+    assert own is not None
+    wanted = own if dtype is None else checked(DType.of, dtype)
+    if layout is not None:
+        checked(check_layout, layout, source.type.ndim)
+    elif wanted is own:
+        return source
+    type = source.type.with_(dtype=wanted, layout=source.type.layout if layout is None else layout)
+    return source._replace(data=convert_array(source.data, wanted.numpy), type=type)
 
 
 def _provenance(samples: Sequence[ArrayLike]) -> Provenance | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from operator import index
@@ -14,9 +13,9 @@ import numpy as np
 from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .generator import get_default_rng
-from .lazy import lazy_module
 from .modes import pool_of
 from .operator import current_interpreter
+from .progress import watched
 from .rng import enter_step, leave_step
 from .signature import extended
 from .source import Source, SourceOperator
@@ -29,8 +28,6 @@ loop_makers: list[Callable[..., Any]] = []
 here."""
 
 P = ParamSpec("P")
-
-tqdm = lazy_module("tqdm.auto", "tqdm")
 
 
 class Loop(Iterator[Any], Protocol):
@@ -45,29 +42,6 @@ class Loop(Iterator[Any], Protocol):
 
     def close(self) -> None:
         """Stop reading ahead. The next loop goes on where this one was left."""
-
-
-class _Watched(Iterator[Any]):
-    """An epoch with a progress bar."""
-
-    def __init__(self, epoch: Iterator[Any], bar: Any) -> None:
-        self._epoch = epoch
-        self._bar = bar
-
-    def __next__(self) -> Any:
-        try:
-            item = next(self._epoch)
-        except BaseException:
-            self._bar.close()
-            raise
-        self._bar.update()
-        return item
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._epoch, name)
-
-    def __del__(self) -> None:
-        self._bar.close()
 
 
 class Epoch(Iterator[Any]):
@@ -156,14 +130,6 @@ def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tu
         batches = source.read_epoch(batch_size or 1, pool or default_pool())
         if batch_size is not None or len(batches[0]):
             return batches
-
-
-def _bar() -> Any:
-    """What draws progress bars: a widget in notebooks, or a line of text, where it is not needed
-    that tqdm asks for ipywidgets."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "IProgress not found")
-        return tqdm.tqdm
 
 
 def _unpack(values: Any) -> Any:
@@ -272,7 +238,7 @@ class Reader:
             return epoch
         left = self._source.remaining()
         total = None if left is None else -(-left // (batch_size or 1))
-        return _Watched(epoch, _bar()(total=total, desc=self.name))
+        return watched(epoch, total, self.name)
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,

@@ -256,7 +256,7 @@ def test_progress_without_ipywidgets(
     """tqdm, asked for its notebook bar, warns where ipywidgets is missing; here a warning fails."""
     for name in [name for name in sys.modules if name in ("tqdm.auto", "tqdm.autonotebook")]:
         monkeypatch.delitem(sys.modules, name)
-    vars(gradiva.eager.reader.tqdm).pop("tqdm", None)
+    vars(gradiva.eager.progress.tqdm).pop("tqdm", None)
     reader = gradiva.readers.File(file_root=str(photographs))
     assert len(list(reader.next_epoch(batch_size=4, progress=True))) == 2
     assert "readers.file: 100%" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""From the files of a batch to jobs: headers, routes, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..formats.decode_region import Window
+from ..formats.image_info import ImageInfo
+from .declarations import Output
+from .frame import read_frame
+from .job import Job, stored_region
+from .route import Options, Path, Reason, route, table
+
+__all__ = ["Plan", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of a batch.
+
+    engine, hybrid: as `JpegDecoder.decode` takes them; each job must yet be told where to write.
+    host: (index, why) of the images that the CPU decodes.
+    """
+
+    engine: list[list[Job]]
+    hybrid: list[Job]
+    host: list[tuple[int, Reason]]
+
+
+def plan(
+    files: Sequence[np.ndarray[Any, Any]],
+    infos: Sequence[ImageInfo],
+    options: Options,
+    windows: Sequence[Window] | None = None,
+    adjust_orientation: bool = True,
+) -> Plan:
+    """Plan a batch. files: the encoded bytes, C-contiguous uint8. infos: what `probe` said of each.
+    windows: (top, left, height, width) of each upright image, if only these are wanted.
+
+    Raises ValueError for a file that is no array of bytes."""
+    frames = [
+        read_frame(data, info) if info.format == "jpeg" else None
+        for data, info in zip(files, infos, strict=True)
+    ]
+    rows = table(frames, options)
+    routes = route(rows, options)
+    jobs: dict[int, Job] = {}
+    for index in np.flatnonzero(routes.path != Path.HOST).tolist():
+        frame = frames[index]
+        assert frame is not None  # the table sends it to the host
+        path, output = Path(routes.path[index]), Output(rows["format"][index])
+        window = None if windows is None else windows[index]
+        fancy = options.jpeg_fancy_upsampling
+        region = stored_region(frame, path, output, window, adjust_orientation, fancy)
+        jobs[index] = Job(index, files[index], frame, path, output, region)
+    return Plan(
+        [[jobs[i] for i in batch.tolist()] for batch in routes.hardware],
+        [jobs[i] for i in routes.hybrid.tolist()],
+        [(i, Reason(rows["reason"][i])) for i in routes.host.tolist()],
+    )

@@ -1,0 +1,194 @@
+"""Which decoder each image goes to: a pure function of a table.
+
+The path of an image depends on the image and the options alone, never on the rest of its batch: the
+decoders round differently, and the same file must give the same bits in any batch and in any mode.
+So the load of the hardware engine is a share of all files (`JpegFrame.share`), not of each batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+
+from .declarations import Output, Subsampling
+from .frame import JpegFrame
+
+__all__ = ["TABLE", "Options", "Path", "Reason", "Routes", "route", "table"]
+
+
+class Path(IntEnum):
+    """The four ways to decode an image."""
+
+    HOST = 0
+    """libjpeg-turbo or another codec on the CPU; pixels are copied."""
+    HYBRID = 1
+    """Huffman code on a host thread, the rest on the device."""
+    GPU_HYBRID = 2
+    """Huffman code on the device, too."""
+    HARDWARE = 3
+    """The JPEG engine."""
+
+
+class Reason(IntEnum):
+    """Why an image cannot go further than to its path."""
+
+    NONE = 0
+    FORMAT = 1
+    DAMAGE = 2
+    CODING = 3
+    PRECISION = 4
+    SAMPLING = 5
+    COLOUR = 6
+    PROGRESSIVE = 7
+    SCANS = 8
+    UPSAMPLING = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a decoder was asked for, and what the machine has.
+
+    output_type: RGB, BGR, GRAY, YCbCr or ANY_DATA. hw_decoder_load: the share of the images that
+    the engine can decode and that it gets, 0 to 1. hybrid_huffman_threshold: images of more pixels
+    than this have their Huffman code undone on the device. jpeg_fancy_upsampling: smooth chroma.
+    hardware: whether there is an engine.
+
+    Raises OperatorTypeError and OperatorValueError for values that make no sense.
+    """
+
+    output_type: str = "RGB"
+    hw_decoder_load: float = 0.65
+    hybrid_huffman_threshold: int = 1_000_000
+    jpeg_fancy_upsampling: bool = False
+    hardware: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("hw_decoder_load", "hybrid_huffman_threshold"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise OperatorTypeError(argument=name, expected="a number", got=describe(value))
+        if not 0 <= self.hw_decoder_load <= 1:
+            raise OperatorValueError(
+                argument="hw_decoder_load", expected="0 to 1", got=str(self.hw_decoder_load)
+            )
+        if not self.hybrid_huffman_threshold >= 0:
+            raise OperatorValueError(
+                argument="hybrid_huffman_threshold", expected="at least 0",
+                got=str(self.hybrid_huffman_threshold),
+            )  # fmt: skip
+
+
+TABLE = np.dtype(
+    [
+        ("best", np.int8),  # the furthest Path that this image can take
+        ("reason", np.int8),  # why not further
+        ("format", np.int8),  # the Output to ask for
+        ("subsampling", np.int8),
+        ("area", np.int64),  # pixels
+        ("share", np.float64),
+    ]
+)
+"""One row per image."""
+
+_HARDWARE_SUBSAMPLING = frozenset(
+    (
+        Subsampling.CSS_444,
+        Subsampling.CSS_422,
+        Subsampling.CSS_420,
+        Subsampling.CSS_440,
+        Subsampling.GRAY,
+    )
+)
+_SEQUENTIAL = ("baseline", "extended")
+
+
+def table(frames: Sequence[JpegFrame | None], options: Options) -> np.ndarray[Any, Any]:
+    """The table of a batch. None stands for a file that is no JPEG, or unreadable."""
+    rows = np.zeros(len(frames), TABLE)
+    for index, frame in enumerate(frames):
+        if frame is None:
+            rows["reason"][index] = Reason.FORMAT
+            continue
+        best, reason = _judge(frame, options)
+        area = frame.info.height * frame.info.width
+        output = _output(frame, options.output_type)
+        rows[index] = (best, reason, output, frame.subsampling, area, frame.share)
+    return rows
+
+
+def _judge(frame: JpegFrame, options: Options) -> tuple[Path, Reason]:
+    """The furthest path, and what bars the next one."""
+    coding, channels = frame.info.coding, frame.info.channels
+    if frame.info.bits != 8:
+        return Path.HOST, Reason.PRECISION
+    if coding not in (*_SEQUENTIAL, "progressive"):
+        return Path.HOST, Reason.CODING
+    if frame.damage:
+        return Path.HOST, Reason.DAMAGE
+    if frame.subsampling == Subsampling.UNKNOWN or (channels == 1 and not frame.plain_factors):
+        return Path.HOST, Reason.SAMPLING
+    raw = channels == 4 or frame.stored_rgb
+    if raw and options.output_type == "GRAY" and channels == 3:
+        return Path.HOST, Reason.COLOUR  # the CPU weighs its planes; the library would take one
+    if raw and frame.subsampling != Subsampling.CSS_444:
+        return Path.HOST, Reason.COLOUR  # raw planes of unequal sizes
+    if raw:
+        return Path.HYBRID, Reason.COLOUR
+    if coding == "progressive":
+        return Path.GPU_HYBRID, Reason.PROGRESSIVE
+    if not frame.interleaved or coding != "baseline":
+        return Path.GPU_HYBRID, Reason.SCANS if coding == "baseline" else Reason.CODING
+    if frame.subsampling not in _HARDWARE_SUBSAMPLING or not frame.plain_factors:
+        return Path.GPU_HYBRID, Reason.SAMPLING
+    whole = frame.subsampling in (Subsampling.CSS_444, Subsampling.GRAY)
+    if options.jpeg_fancy_upsampling and not whole:
+        return Path.GPU_HYBRID, Reason.UPSAMPLING  # the engine has one way to do it
+    return Path.HARDWARE, Reason.NONE
+
+
+def _output(frame: JpegFrame, output_type: str) -> Output:
+    if frame.info.channels == 4 or frame.stored_rgb:
+        return Output.UNCHANGED
+    if output_type == "GRAY" or (output_type == "ANY_DATA" and frame.info.channels == 1):
+        return Output.Y
+    return Output.BGRI if output_type == "BGR" else Output.RGBI
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The path of each image, and the order in which each path takes its images.
+
+    hardware: batches for the engine, each of one output format: an array of indices, by
+    subsampling, then by area, the largest first. hybrid: indices, the largest first, so that no
+    thread ends with a large one; it covers both hybrid paths. host: indices, in order.
+    """
+
+    path: np.ndarray[Any, np.dtype[np.int8]]
+    hardware: tuple[np.ndarray[Any, Any], ...]
+    hybrid: np.ndarray[Any, Any]
+    host: np.ndarray[Any, Any]
+
+
+def route(rows: np.ndarray[Any, Any], options: Options) -> Routes:
+    """Send each row of the table on its way."""
+    best = rows["best"]
+    path = np.minimum(best, np.int8(Path.GPU_HYBRID))
+    large = rows["area"] > options.hybrid_huffman_threshold
+    path[(path == Path.GPU_HYBRID) & ~large] = Path.HYBRID
+    if options.hardware:
+        path[(best == Path.HARDWARE) & (rows["share"] < options.hw_decoder_load)] = Path.HARDWARE
+    # lexsort is stable, so that equal images keep their order and a batch its sequence of calls
+    order = np.lexsort((-rows["area"], rows["subsampling"], rows["format"]))
+    engine = order[path[order] == Path.HARDWARE]
+    formats = rows["format"][engine]
+    cuts = np.flatnonzero(formats[1:] != formats[:-1]) + 1
+    batches = tuple(np.split(engine, cuts)) if engine.size else ()
+    by_area = np.argsort(-rows["area"], kind="stable")
+    hybrid = by_area[(path[by_area] == Path.HYBRID) | (path[by_area] == Path.GPU_HYBRID)]
+    return Routes(path, batches, hybrid, np.flatnonzero(path == Path.HOST))
