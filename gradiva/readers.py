@@ -1,6 +1,6 @@
 """Readers of dynamic mode: objects that are looped over, epoch by epoch."""
 
-from typing import NoReturn
+from typing import NoReturn as _NoReturn
 
 from gradiva.ops.readers.file import File
 
@@ -13,7 +13,7 @@ _LATER = (
 """Readers that users know and that are still to be written."""
 
 
-def __getattr__(name: str) -> NoReturn:
+def __getattr__(name: str) -> _NoReturn:
     if name in _LATER:
         raise AttributeError(
             f"gradiva.readers.{name} is not there yet: this version of gradiva reads with "
