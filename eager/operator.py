@@ -143,6 +143,11 @@ class OperatorBase:
         self.kernels["cpu"] = kernel
         return kernel
 
+    def gpu(self, kernel: F) -> F:
+        """Decorator: the GPU kernel, `Call -> Launch` (see docs/gpu.md)."""
+        self.kernels["gpu"] = kernel
+        return kernel
+
     def view(self, rule: F) -> F:
         """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""
         self.view_rule = rule
