@@ -97,3 +97,10 @@ DEVICE f32 square_root(f32 value) { return sqrtf(value); }
 DEVICE f64 square_root(f64 value) { return sqrt(value); }
 DEVICE f32 absolute(f32 value) { return fabsf(value); }
 DEVICE f64 absolute(f64 value) { return fabs(value); }
+
+struct MantissaExponent { f64 first; i64 second; };
+DEVICE MantissaExponent mantissa_exponent(f64 value) {
+    int exponent;
+    const f64 mantissa = frexp(value, &exponent);
+    return MantissaExponent{mantissa, exponent};
+}

@@ -103,7 +103,8 @@ def type_name(dtype: np.dtype[Any]) -> str:
     """The name in C++ of an element type. Raises OperatorRuntimeError if there is none."""
     found = _NAMES.get(dtype.name)
     if found is None:
-        raise OperatorRuntimeError(f"there is no GPU kernel for {dtype.name}")
+        name = "bfloat16" if dtype.kind == "V" else dtype.name
+        raise OperatorRuntimeError(f"there is no GPU kernel for {name}")
     return found
 
 

@@ -33,7 +33,11 @@ _CASTS: Final = {
     "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8",
     "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
-_MATHS: Final[dict[Any, str]] = {math.sqrt: "square_root", abs: "absolute"}
+_MATHS: Final[dict[Any, str]] = {
+    math.sqrt: "square_root",
+    math.frexp: "mantissa_exponent",
+    abs: "absolute",
+}
 
 
 class UntranslatableError(OperatorRuntimeError):
@@ -108,10 +112,13 @@ class _Translator:
             self.put(f"return{value};", depth)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             self.assign(node, node.targets[0], node.value, depth)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self.store(node, node.target, self.expression(node.value), depth)
         elif isinstance(node, ast.AugAssign):
             value = ast.BinOp(_loaded(node.target), node.op, node.value)
             self.assign(node, node.target, ast.copy_location(value, node), depth)
         elif isinstance(node, ast.If):
+            self.hoist(node, depth)
             self.put(f"if ({self.expression(node.test)}) {{", depth)
             self.block(node.body, depth + 1)
             if node.orelse:
@@ -126,25 +133,47 @@ class _Translator:
     def loop(self, node: ast.For, depth: int) -> None:
         called = node.iter
         simple = isinstance(called, ast.Call) and isinstance(node.target, ast.Name)
-        if not simple or node.orelse:
+        if not simple:
             raise self.refuse(node)
         assert isinstance(called, ast.Call)
         assert isinstance(node.target, ast.Name)
         known = isinstance(called.func, ast.Name) and called.func.id == "range"
-        if not known or len(called.args) not in (1, 2):
+        if not known or node.orelse:
             raise self.refuse(node)
-        bounds = [self.expression(bound) for bound in called.args]
-        first, end = bounds if len(bounds) == 2 else ["0", bounds[0]]
-        name = node.target.id
-        self.put(f"for (i64 {name} = {first}; {name} < i64({end}); {name}++) {{", depth)
+        first, end, step = self.bounds(node, called.args)
+        name, sign = node.target.id, "<" if step > 0 else ">"
+        self.put(f"for (i64 {name} = {first}; {name} {sign} {end}; {name} += {step}) {{", depth)
         self.scopes.append({name})
         for statement in node.body:
             self.statement(statement, depth + 1)
         self.scopes.pop()
         self.put("}", depth)
 
+    def bounds(self, node: ast.For, given: list[ast.expr]) -> tuple[str, str, int]:
+        """First, end and step of a loop; steps are numbers in the source."""
+        step = 1
+        if len(given) == 3:
+            step = ast.literal_eval(given.pop()) if _is_number(given[-1]) else 0
+        if not step or len(given) not in (1, 2):
+            raise self.refuse(node)
+        texts = [f"i64({self.expression(bound)})" for bound in given]
+        return texts[0] if len(texts) == 2 else "0", texts[-1], step
+
+    def hoist(self, node: ast.If, depth: int) -> None:
+        """Declare before an `if` what both of its branches assign."""
+        one, other = _assigned(node.body), _assigned(node.orelse)
+        for name in one:
+            if name in other and not any(name in scope for scope in self.scopes):
+                self.put(f"decltype({self.expression(one[name])}) {name};", depth)
+                self.scopes[-1].add(name)
+
     def assign(self, node: ast.stmt, target: ast.expr, value: ast.expr, depth: int) -> None:
         if isinstance(target, ast.Tuple):
+            if isinstance(value, ast.Call) and len(target.elts) == 2:
+                pair = self.hold(value, depth)
+                for place, part in zip(target.elts, ("first", "second"), strict=True):
+                    self.store(node, place, f"{pair}.{part}", depth)
+                return
             if not isinstance(value, ast.Tuple) or len(value.elts) != len(target.elts):
                 raise self.refuse(node)
             # All values are there before the first name changes.
@@ -270,3 +299,19 @@ def _loaded(node: ast.expr) -> ast.expr:
     """What a statement such as `a += 1` writes to, read."""
     copy = ast.parse(ast.unparse(node), mode="eval").body
     return ast.copy_location(copy, node)
+
+
+def _is_number(node: ast.expr) -> bool:
+    try:
+        return isinstance(ast.literal_eval(node), int)
+    except ValueError:
+        return False
+
+
+def _assigned(statements: list[ast.stmt]) -> dict[str, ast.expr]:
+    """The names that these statements assign to, not those inside of them; and the first value."""
+    found: dict[str, ast.expr] = {}
+    for node in statements:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, node.value)
+    return found
