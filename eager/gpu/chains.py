@@ -20,7 +20,7 @@ from .translate import translated, translated_name
 
 __all__ = ["chain_launch", "gpu_kernel", "pixelwise_launch"]
 
-_PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", "pixels.cuh"), registers=64)
+_PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", None, "pixels.cuh"), registers=64)
 
 
 def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch] | None:

@@ -65,12 +65,12 @@ class CudaKernel:
     """A kernel in a `.cuh` file, which is compiled for the types that a call needs.
 
     name: of the kernel, in `files[-1]`; files: what it is compiled from, in this order, after
-    prelude.cuh and convert.cuh. Files of this folder are named, others are paths. registers: see
-    `Unit`.
+    prelude.cuh and convert.cuh. Files of this folder are named, others are paths; None stands for
+    what is generated for a call. registers: see `Unit`.
     """
 
     name: str
-    files: tuple[str | Path, ...]
+    files: tuple[str | Path | None, ...]
     registers: int = 64
     _units: dict[tuple[tuple[str, str], ...], Unit] = field(
         default_factory=dict, compare=False, repr=False
@@ -79,15 +79,14 @@ class CudaKernel:
     def unit(self, types: Mapping[str, str], generated: str = "") -> Unit:
         """The kernel for some types: C++ names of types by the names that the file uses.
 
-        generated: C++ that stands before the last file.
+        generated: C++ for the place that `files` keeps for it.
         """
         key = (*types.items(), ("", generated))
         found = self._units.get(key)
         if found is None:
             parts = [_text(_HERE / name) for name in ("prelude.cuh", "convert.cuh")]
             parts += [f"typedef {meant} {name};\n" for name, meant in types.items()]
-            parts += [_text(_HERE / file) for file in self.files[:-1]]
-            parts += [generated, _text(_HERE / self.files[-1])]
+            parts += [generated if f is None else _text(_HERE / f) for f in self.files]
             text = f"#define THREADS {THREADS}\n" + "".join(parts)
             found = self._units[key] = Unit(self.name, text, self.registers)
         return found

@@ -22,7 +22,7 @@ from ..convert import convert_sat
 from ..errors import OperatorRuntimeError
 from ..jit import Kernel
 
-__all__ = ["UntranslatableError", "translated", "translated_name"]
+__all__ = ["UntranslatableError", "translated", "translated_name", "translation_of"]
 
 _BINARY: Final = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
@@ -50,6 +50,11 @@ def translated(function: FunctionType) -> dict[str, str]:
     done: dict[str, str] = {}
     _Translator(function, done).add()
     return done
+
+
+def translation_of(kernel: Any) -> str:
+    """C++: a kernel marked with `jit`, for `.cuh` files that call it by its `translated_name`."""
+    return "\n".join(translated(kernel.function).values())
 
 
 def translated_name(function: FunctionType) -> str:
