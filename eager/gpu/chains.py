@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from types import FunctionType
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..pixelwise import Pixelwise, axes_of, step_of
 from ..run import Call
 from ..strips import Step
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
-from .translate import translated, translated_name
+from .translate import UntranslatableError, translated, translated_name
 
 __all__ = ["chain_launch", "gpu_kernel", "pixelwise_launch"]
 
@@ -24,9 +25,16 @@ _PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", None, "pixels.cuh"), re
 
 
 def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch] | None:
-    """The GPU kernel of an operator: the one it declares, or what follows from its row kernel."""
+    """The GPU kernel of an operator: the one it declares, or what follows from its row kernel.
+
+    None if it has neither, or a row kernel that cannot be translated.
+    """
     declared: Any = operator.kernels.get("gpu")
     if declared is None and isinstance(operator.stage, Pixelwise):
+        try:
+            translated(cast(FunctionType, operator.stage.row.function))
+        except UntranslatableError:
+            return None
         return pixelwise_launch
     return declared  # type: ignore[no-any-return]
 
@@ -101,7 +109,7 @@ def _chain(steps: Sequence[Step], channels: int, target: str) -> str:
     ]
     first = 0
     for number, step in enumerate(steps):
-        function = step.row.function
+        function = cast(FunctionType, step.row.function)
         bodies.update(translated(function))
         name = translated_name(function)
         here, there = type_name(step.source), type_name(step.target)

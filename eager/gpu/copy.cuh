@@ -16,7 +16,7 @@ KERNEL(copy)(
 ) {
     const Block block = blocks[blockIdx.x];
     const Gather sample = samples[block.sample];
-    const u32 volume = volume_of(sample), first = u32(block.first);
+    const u32 volume = sample.volume, first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;
     for (u32 element = first + threadIdx.x; element < end; element += THREADS) {
         const Place place = place_of(sample, element);

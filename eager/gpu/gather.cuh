@@ -4,10 +4,11 @@
 struct Gather {
     i64 source;      // element of the source for coordinate 0, which may lie outside of the sample
     i64 target;      // first element of the result
-    i64 extents[5];  // of the result
     i64 steps[5];    // elements of the source from one coordinate to the next
-    i64 lows[5];     // coordinates below these, or from `highs` on, have no source
-    i64 highs[5];
+    u32 extents[5];  // of the result
+    u32 lows[5];     // coordinates below these, or from `highs` on, have no source
+    u32 highs[5];
+    u32 volume;
 };
 
 struct Place {
@@ -16,23 +17,17 @@ struct Place {
     u32 at[5];
 };
 
-DEVICE u32 volume_of(const Gather& sample) {
-    i64 volume = 1;
-    for (int axis = 0; axis < 5; axis++) volume *= sample.extents[axis];
-    return u32(volume);
-}
-
 DEVICE Place place_of(const Gather& sample, u32 element) {
     Place place;
     place.source = sample.source;
     place.inside = true;
     for (int axis = 4; axis >= 0; axis--) {
-        const u32 extent = u32(sample.extents[axis]), rest = element / extent;
-        const u32 at = element - rest * extent;
+        const u32 rest = element / sample.extents[axis];
+        const u32 at = element - rest * sample.extents[axis];
         element = rest;
         place.at[axis] = at;
         place.source += i64(at) * sample.steps[axis];
-        place.inside = place.inside && i64(at) >= sample.lows[axis] && i64(at) < sample.highs[axis];
+        place.inside = place.inside && at >= sample.lows[axis] && at < sample.highs[axis];
     }
     return place;
 }

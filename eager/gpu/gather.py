@@ -15,7 +15,7 @@ __all__ = ["AXES", "copy_launch", "gather_table", "inner_steps"]
 Int64s = NDArray[np.int64]
 
 AXES: Final = 5
-_COPY: Final = CudaKernel("copy", ("gather.cuh", "copy.cuh"), registers=48)
+_COPY: Final = CudaKernel("copy", ("gather.cuh", "copy.cuh"))
 
 
 def inner_steps(extents: Int64s) -> Int64s:
@@ -28,13 +28,19 @@ def inner_steps(extents: Int64s) -> Int64s:
 
 def gather_table(
     source: Int64s, target: Int64s, extents: Int64s, steps: Int64s, lows: Int64s, highs: Int64s
-) -> Int64s:
-    """(N, 22): the struct `Gather` of gather.cuh; source, target: (N,), the others (N, 5)."""
-    return np.concatenate([source[:, None], target[:, None], extents, steps, lows, highs], axis=1)
+) -> NDArray[np.int32]:
+    """(N, 30) int32: the struct `Gather` of gather.cuh; source, target: (N,), the others (N, 5).
+
+    Extents fit, since `blocks_of` refuses samples that are too large.
+    """
+    wide = np.concatenate([source[:, None], target[:, None], steps], axis=1)
+    volumes = extents.prod(axis=1)[:, None]
+    narrow = np.concatenate([extents, lows, highs, volumes], axis=1).astype(np.int32)
+    return np.concatenate([wide.view(np.int32), narrow], axis=1)
 
 
 def copy_launch(
-    source: Batch, target: Batch, table: Int64s, fill: NDArray[Any] | None = None, axis: int = 4
+    source: Batch, target: Batch, table: NDArray[np.int32], fill: NDArray[Any] | None = None, axis: int = 4
 ) -> Launch:
     """The launch that copies elements by a `gather_table`.
 
@@ -50,7 +56,7 @@ def copy_launch(
     if fill is None:
         fill = np.zeros((len(table), 1), result.dtype)
     unit = _COPY.unit({"Source": type_name(data.dtype), "Target": type_name(result.dtype)})
-    blocks = blocks_of(table[:, 2 : 2 + AXES].prod(axis=1))
+    blocks = blocks_of(target.geometry.volumes)
     counts = np.int64(fill.shape[1]), np.int64(axis)
     return Launch(
         unit, len(blocks), (data, Out(result), table, blocks, np.ascontiguousarray(fill), *counts)

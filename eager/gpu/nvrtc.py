@@ -14,6 +14,7 @@ from ..errors import OperatorRuntimeError
 from ..kernel_cache import cache_folder
 from ..lazy import lazy_module
 from .launch import Unit
+from .presence import EXTRAS
 
 __all__ = ["ARCHITECTURES", "Cubin", "compile_unit", "nvrtc_version", "why_no_nvrtc"]
 
@@ -24,9 +25,8 @@ _OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ftz=false", "--ptxas-option
 # Without these each multiply and add could become one rounding, and subnormals could vanish.
 _USED: Final = re.compile(r"Used (\d+) registers")
 _SPILLED: Final = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
-_EXTRAS: Final = "'gradiva[cuda12]' or 'gradiva[cuda13]'"
 
-_nvrtc: Any = lazy_module("cuda.bindings.nvrtc", _EXTRAS)
+_nvrtc: Any = lazy_module("cuda.bindings.nvrtc", EXTRAS)
 _lock = threading.Lock()
 _ready: dict[tuple[Unit, int], Cubin] = {}
 
@@ -56,7 +56,7 @@ def nvrtc_version() -> tuple[int, int]:
         # The library is looked for when the first function is called.
         reason = str(error).strip().splitlines()[0]
         raise OperatorRuntimeError(
-            f"GPU kernels are compiled with NVRTC, which is missing: pip install {_EXTRAS} ({reason})"
+            f"GPU kernels need NVRTC, which is missing: pip install {EXTRAS} ({reason})"
         ) from None
     _check(status, "nvrtcVersion")
     return major, minor
@@ -148,7 +148,7 @@ def _compile(unit: Unit, architecture: int) -> Cubin:
 def _text(program: Any, what: str) -> bytes:
     status, size = getattr(_nvrtc, f"nvrtcGet{what}Size")(program)
     _check(status, what)
-    result = b" " * size
+    result: bytes = b" " * size
     (status,) = getattr(_nvrtc, f"nvrtcGet{what}")(program, result)
     _check(status, what)
     return result

@@ -120,8 +120,8 @@ class _Translator:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self.store(node, node.target, self.expression(node.value), depth)
         elif isinstance(node, ast.AugAssign):
-            value = ast.BinOp(_loaded(node.target), node.op, node.value)
-            self.assign(node, node.target, ast.copy_location(value, node), depth)
+            updated = ast.BinOp(_loaded(node.target), node.op, node.value)
+            self.assign(node, node.target, ast.copy_location(updated, node), depth)
         elif isinstance(node, ast.If):
             self.hoist(node, depth)
             self.put(f"if ({self.expression(node.test)}) {{", depth)
@@ -276,12 +276,11 @@ class _Translator:
         raise self.refuse(node)
 
     def call(self, node: ast.Call) -> str:
-        given = ", ".join(self.expression(argument) for argument in node.args)
         called = node.func
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
             module = self.function.__globals__.get(called.value.id)
             if module is np and called.attr in _CASTS:
-                return f"{_CASTS[called.attr]}({given})"
+                return f"{_CASTS[called.attr]}({self.arguments(node)})"
             function = getattr(module, called.attr, None) if module is math else None
         elif isinstance(called, ast.Name):
             function = self.function.__globals__.get(called.id)
@@ -289,15 +288,18 @@ class _Translator:
         else:
             raise self.refuse(node)
         if function is convert_sat:
-            return f"convert_like({given})"
+            return f"convert_like({self.arguments(node)})"
         if isinstance(function, Kernel):
             callee = _Translator(function.function, self.done)
             callee.add()
-            return f"{callee.name}({given})"
-        try:
-            return f"{_MATHS[function]}({given})"
-        except (KeyError, TypeError):
-            raise self.refuse(node) from None
+            return f"{callee.name}({self.arguments(node)})"
+        name = next((name for known, name in _MATHS.items() if known is function), None)
+        if name is None:
+            raise self.refuse(node)
+        return f"{name}({self.arguments(node)})"
+
+    def arguments(self, node: ast.Call) -> str:
+        return ", ".join(self.expression(argument) for argument in node.args)
 
 
 def _loaded(node: ast.expr) -> ast.expr:

@@ -253,7 +253,6 @@ def _cpu(call: Call) -> None:
 _KERNEL = CudaKernel(
     "crop_mirror_normalize",
     ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh")),
-    registers=48,
 )
 
 
@@ -269,7 +268,7 @@ def _gpu(call: Call) -> Launch:
     table = gather_table(
         first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs
     )  # fmt: skip
-    blocks = blocks_of(p.extents.prod(axis=1))
+    blocks = blocks_of(target.geometry.volumes)
     types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
     arguments = (
         source.data, Out(target.data), table, blocks, mean, factor,

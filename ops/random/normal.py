@@ -12,7 +12,6 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.gpu.translate import translation_of
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import normal_from_word, philox
@@ -79,7 +78,7 @@ def _cpu(call: Call) -> None:
 def _gpu(call: Call) -> Launch:
     moments = np.stack([call["mean"], call["stddev"]], axis=1).astype(np.float32)
     file = Path(__file__).with_name("normal.cuh")
-    return launch_draws(call, file, moments, translation_of(normal_from_word))
+    return launch_draws(call, file, moments, normal_from_word)
 
 
 @normal.cases

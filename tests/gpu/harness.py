@@ -26,8 +26,12 @@ class Planned(NamedTuple):
 
 
 def with_gpu_kernels() -> list[str]:
-    """The names of operators that have a GPU kernel."""
-    return sorted(name for name, one in operators.items() if gpu_kernel(one) is not None)
+    """The names of gradiva's operators that have a GPU kernel."""
+    return sorted(
+        name
+        for name, one in operators.items()
+        if one.__module__.startswith("gradiva.") and gpu_kernel(one) is not None
+    )
 
 
 @contextmanager
@@ -59,10 +63,9 @@ def planned(operator: OperatorBase, cases: Sequence[Case] | None = None) -> list
         target = call.outputs[0]
         outs = [one for one in launch.arguments if isinstance(one, Out)]
         assert [out.data.nbytes for out in outs] == [target.data.nbytes]
-        fresh = np.full(target.data.nbytes, 0xA5, np.uint8)
-        own = fresh.view(outs[0].data.dtype)
+        made = fresh_like(target)
+        own = made.data.view(outs[0].data.dtype)
         arguments = tuple(Out(own) if isinstance(one, Out) else one for one in launch.arguments)
-        made = Batch(fresh.view(target.data.dtype), target.geometry, target.type)
         found.append(
             Planned(
                 f"{operator.name}, {case.name}",
@@ -77,6 +80,12 @@ def planned(operator: OperatorBase, cases: Sequence[Case] | None = None) -> list
             if case.raises is None:
                 operator.bind(case.inputs, case.arguments)
     return found
+
+
+def fresh_like(batch: Batch) -> Batch:
+    """A batch of the same layout, with 0xA5 in every byte."""
+    data = np.full(batch.data.nbytes, 0xA5, np.uint8).view(batch.data.dtype)
+    return Batch(data, batch.geometry, batch.type)
 
 
 def copied(argument: Any) -> Any:

@@ -1,4 +1,4 @@
-"""GPU kernels on the CPU: the same source, compiled by g++ under shim.h, in a program of its own."""
+"""GPU kernels on the CPU: the same source, compiled by g++ under shim.h, run as a program."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def run_launches(
                 file.write(struct.pack("<2q", kind, array.nbytes) + array.tobytes())
     # Fibres change stacks, which the search for uses after a return takes for an error.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=0"}
-    words = [str(program), str(given), str(made), "b" if backward else "f"]
-    run = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    command = [str(program), str(given), str(made), "b" if backward else "f"]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if run.returncode:
         raise ShimError(f"it ended with {run.returncode}\n{run.stderr[:4000]}")
     results = made.read_bytes()
