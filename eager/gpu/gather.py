@@ -40,7 +40,11 @@ def gather_table(
 
 
 def copy_launch(
-    source: Batch, target: Batch, table: NDArray[np.int32], fill: NDArray[Any] | None = None, axis: int = 4
+    source: Batch,
+    target: Batch,
+    table: NDArray[np.int32],
+    fill: NDArray[Any] | None = None,
+    axis: int = 4,
 ) -> Launch:
     """The launch that copies elements by a `gather_table`.
 

@@ -254,7 +254,7 @@ def test_every_refusal_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for ask in (
         lambda: gradiva.flip(images, device="gpu"),
         lambda: gradiva.Device.default_device_id("gpu"),
-        lambda: gradiva.stream(),
+        gradiva.stream,
         lambda: gradiva.EvalContext(device_id=0),
     ):
         with pytest.raises((gradiva.OperatorRuntimeError, gradiva.OperatorValueError), match=text):

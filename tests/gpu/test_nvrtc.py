@@ -84,7 +84,8 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
 
 @needs_nvrtc
 def test_messages_name_the_file() -> None:
-    with pytest.raises(OperatorRuntimeError, match=r"tiny does not compile for sm_90:\nx\.cuh\(3\)"):
+    text = r"tiny does not compile for sm_90:\nx\.cuh\(3\)"
+    with pytest.raises(OperatorRuntimeError, match=text):
         compile_unit(Unit("tiny", '#line 3 "x.cuh"\nnonsense', 16), 90)
 
 
