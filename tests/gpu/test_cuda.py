@@ -222,19 +222,21 @@ def test_arrays_in_host_memory(fake: FakeCupy) -> None:
 
 def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line each: CuPy is missing, the driver is, no GPU is found, too few are."""
-    monkeypatch.setattr(presence.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("gradiva.eager.gpu.presence.importlib.util.find_spec", lambda name: None)
     with pytest.raises(OperatorRuntimeError) as raised:
         require_gpu(0)
     assert str(raised.value) == (
         "a GPU was asked for, and CuPy is not installed "
         "(pip install 'gradiva[cuda12]' or 'gradiva[cuda13]')"
     )
-    monkeypatch.setattr(presence.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(
+        "gradiva.eager.gpu.presence.importlib.util.find_spec", lambda name: object()
+    )
 
     def no_library(name: str) -> None:
         raise OSError(name)
 
-    monkeypatch.setattr(presence.ctypes, "CDLL", no_library)
+    monkeypatch.setattr("gradiva.eager.gpu.presence.ctypes.CDLL", no_library)
     with pytest.raises(OperatorRuntimeError, match=r"no NVIDIA driver \(libcuda\.so\.1\)$"):
         require_gpu(0)
     monkeypatch.setattr(cuda, "missing", lambda: None)

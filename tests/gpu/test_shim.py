@@ -123,7 +123,7 @@ def test_conversions(tmp_path: Path) -> None:
     """Values on the edges of types."""
     words = "float32-uint8 float32-int32 float64-uint64 float32-float16 float16-int8 uint64-int64"
     pairs = [tuple(getattr(gradiva, name) for name in word.split("-")) for word in words.split()]
-    found = casts(pairs)  # type: ignore[arg-type]
+    found = casts(pairs)
     run_launches([one.launch for one in found], tmp_path)
     for one in found:
         require_equal(one)
