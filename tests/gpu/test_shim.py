@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
 EXPECTED = (
     "brightness brightness_contrast cast color_space_conversion color_twist contrast crop "
-    "crop_mirror_normalize flip hsv hue normalize_pixels pad paste random.coin_flip random.normal "
-    "random.uniform saturation slice"
+    "crop_mirror_normalize flip hsv hue lookup_table normalize_pixels pad paste "
+    "random.coin_flip random.normal random.uniform saturation slice"
 )
 """What has a GPU kernel so far."""
 
