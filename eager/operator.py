@@ -113,7 +113,7 @@ class OperatorBase:
         self.effects = effects
         self.arguments, self.common = parse_signature(function)
         self.shape_rule: Callable[[Call], Any] | None = None
-        self.kernels: dict[str, Callable[[Call], None]] = {}
+        self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
