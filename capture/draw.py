@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["BeforeAfter", "before_after", "svg"]
 
 _MARGIN = 16.0
+_PAGE = 980.0
+"""The width of a notebook: two graphs side by side are made smaller to fit it."""
 
 
 def svg(graph: Graph, caption: str | None = None) -> str:
@@ -42,7 +44,7 @@ class BeforeAfter:
         body = f'{left}<g transform="translate({number(at)} 0)">{right}</g>'
         top = max(height, other)
         body += straight(at - _MARGIN, _MARGIN, at - _MARGIN, top - _MARGIN, "#d8dee4")
-        return _document(body, at + more, top)
+        return _document(body, at + more, top, _PAGE)
 
 
 def before_after(before: Graph, after: Graph) -> BeforeAfter:
@@ -50,10 +52,13 @@ def before_after(before: Graph, after: Graph) -> BeforeAfter:
     return BeforeAfter(before, after)
 
 
-def _document(body: str, width: float, height: float) -> str:
+def _document(body: str, width: float, height: float, most: float | None = None) -> str:
+    """most: the width on the page, at most."""
     wide, high = number(width), number(height)
+    scale = 1.0 if most is None else min(1.0, most / width)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" '
+        f'width="{number(width * scale)}" height="{number(height * scale)}" '
         f'viewBox="0 0 {wide} {high}" font-family="{SANS}">'
         f'<rect x="0.5" y="0.5" width="{number(width - 1)}" height="{number(height - 1)}" rx="10" '
         f'fill="#ffffff" stroke="#d8dee4"/>{body}</svg>'

@@ -23,6 +23,18 @@ class Shards:
     moving: bool
     padded: bool
 
+    @staticmethod
+    def of(reader: Source) -> Shards:
+        """Those of a reader, as it describes itself."""
+        meta = reader.meta() or {}
+        return Shards(
+            meta["epoch_size"],
+            meta["number_of_shards"],
+            meta["shard_id"],
+            not meta["stick_to_shard"],
+            bool(meta["pad_last_batch"]),
+        )
+
     def length(self, epoch: int) -> int:
         """Samples in an epoch."""
         if self.padded:

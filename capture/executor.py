@@ -15,8 +15,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradiva.eager import trace
 from gradiva.eager.errors import OperatorRuntimeError
@@ -25,10 +24,7 @@ from gradiva.eager.threads import WorkerPool
 from .dropping import Made, Rows, deliver
 from .plan import Plan, Read
 from .program import Outputs
-from .runners import Runners
-
-if TYPE_CHECKING:
-    pass
+from .runners import Runners, weakly
 
 __all__ = ["Executor"]
 
@@ -58,7 +54,7 @@ class Executor:
         threads = plan.pool.num_threads
         self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
         self._reading = plan.pool
-        self._runners = Runners(_weakly(weakref.WeakMethod(self._compute)), "runner")
+        self._runners = Runners(weakly(weakref.WeakMethod(self._compute)), "runner")
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
@@ -286,17 +282,6 @@ def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) ->
             number = executor._begin(waited, queued)
         executor._make(number)
         del executor
-
-
-def _weakly(method: weakref.WeakMethod[Any]) -> Callable[..., None]:
-    """A function that calls the method for as long as there is its object."""
-
-    def call(*arguments: Any) -> None:
-        bound = method()
-        if bound is not None:
-            bound(*arguments)
-
-    return call
 
 
 _executors: weakref.WeakSet[Executor] = weakref.WeakSet()

@@ -18,14 +18,13 @@ from gradiva.eager.errors import (
 )
 
 from .epochs import Epochs, Shards
+from .iterator_options import check_auto_reset, check_names, check_pipelines, reader_of
 from .pipeline import Pipeline
 from .run_apis import PipelineAPIType
 from .running import Outputs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from gradiva.eager.source import Source
 
 __all__ = ["LastBatchPolicy", "PipelineIterator"]
 
@@ -73,9 +72,9 @@ class PipelineIterator:
         prepare_first_batch: bool = True,
     ) -> None:
         with blaming(type(self).__name__):
-            self._pipes = _pipelines(pipelines)
-            self._names = _names(output_map, self._pipes)
-            self._auto_reset = _auto_reset(auto_reset)
+            self._pipes = check_pipelines(pipelines)
+            self._names = check_names(output_map, self._pipes)
+            self._auto_reset = check_auto_reset(auto_reset)
             if fill_last_batch is not None:
                 last_batch_policy = (
                     LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
@@ -140,8 +139,8 @@ class PipelineIterator:
 
     def _follow(self, reader_name: str) -> None:
         """Let batches end with the epochs of this reader."""
-        sources = [_reader(pipe, reader_name) for pipe in self._pipes]
-        self._shards = [_shards(source) for source in sources]
+        sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
+        self._shards = [Shards.of(source) for source in sources]
         self._batches = self._count(
             max(shards.longest for shards in self._shards),
             min(shards.shortest for shards in self._shards),
@@ -252,67 +251,3 @@ class PipelineIterator:
     def _convert(self, name: Any, batch: Batch) -> Any:
         """What is handed out for a batch of the output `name`: one array with a leading axis."""
         return batch.as_array()
-
-
-def _pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
-    pipes = [given] if isinstance(given, Pipeline) else list(given)
-    if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
-        raise OperatorTypeError(
-            argument="pipelines", expected="a Pipeline, or several", got=describe(given)
-        )
-    sizes = {pipe.max_batch_size for pipe in pipes}
-    if len(sizes) > 1:
-        raise OperatorValueError(
-            argument="pipelines", expected="one batch size for all", got=str(sorted(sizes))
-        )
-    for pipe in pipes:
-        pipe.build()
-    return pipes
-
-
-def _names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
-    names = list(given)
-    if len(set(names)) != len(names):
-        raise OperatorValueError(
-            argument="output_map", expected="names that differ", got=describe(given)
-        )
-    for pipe in pipes:
-        if pipe.num_outputs != len(names):
-            raise OperatorValueError(
-                argument="output_map",
-                expected=f"a name for each of {pipe.num_outputs} outputs",
-                got=describe(given),
-            )
-    return names
-
-
-def _auto_reset(given: bool | str) -> bool:
-    known = {True: True, "yes": True, False: False, "no": False, None: False}
-    if given not in known:
-        raise OperatorValueError(
-            argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
-        )
-    return known[given]
-
-
-def _reader(pipe: Pipeline, name: str) -> Source:
-    """The source of the reader with this name. Raises OperatorValueError."""
-    found = pipe._readers()
-    if name not in found:
-        raise OperatorValueError(
-            argument="reader_name",
-            expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",
-            got=repr(name),
-        )
-    return found[name]
-
-
-def _shards(source: Source) -> Shards:
-    meta = source.meta() or {}
-    return Shards(
-        meta["epoch_size"],
-        meta["number_of_shards"],
-        meta["shard_id"],
-        not meta["stick_to_shard"],
-        bool(meta["pad_last_batch"]),
-    )

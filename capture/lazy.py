@@ -15,7 +15,9 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import Location
+from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
+from gradiva.eager.provenance import Provenance
 from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.value import SampleType
@@ -214,12 +216,12 @@ class LazyBatch(Batch):
         return None
 
     @property
-    def data(self) -> Any:  # type: ignore[override]
+    def data(self) -> np.ndarray[Any, Any]:  # type: ignore[override]
         self.pending.home.show(self)
         return self._look().data
 
     @property
-    def geometry(self) -> Any:  # type: ignore[override]
+    def geometry(self) -> Geometry:  # type: ignore[override]
         return self._look().geometry
 
     @property
@@ -230,7 +232,7 @@ class LazyBatch(Batch):
         return known
 
     @property
-    def provenance(self) -> Any:  # type: ignore[override]
+    def provenance(self) -> Provenance | None:  # type: ignore[override]
         return self._look().provenance
 
     @property
@@ -268,7 +270,7 @@ class LazyTensor(Tensor):
         return self._look().layout if known is None else known
 
     @property
-    def provenance(self) -> Any:  # type: ignore[override]
+    def provenance(self) -> Provenance | None:  # type: ignore[override]
         return self._look().provenance
 
     def evaluate(self) -> Tensor:

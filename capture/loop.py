@@ -9,21 +9,13 @@ around it. A call that was not runs at once. So the body may be any Python code.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming
-from gradiva.eager.operator import (
-    Interpreter,
-    OperatorBase,
-    current_interpreter,
-    eager_interpreter,
-    enter_interpreter,
-    interpreter,
-)
+from gradiva.eager.operator import OperatorBase
 from gradiva.eager.quarantine import record
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import current_step, enter_step, leave_step
@@ -33,6 +25,7 @@ from .ahead import Ahead, Item, LoopSource, read_item
 from .explain import Explanation
 from .graph import Graph
 from .lazy import Leaf, Pending
+from .loop_face import Face
 from .loop_plan import LoopPlan
 from .note import note, run_now
 from .plans import Plans
@@ -40,27 +33,6 @@ from .signatures import Signatures
 from .step import Late, Step
 
 __all__ = ["CapturedLoop"]
-
-
-class _Face:
-    """What the context holds of a loop: a loop that nobody iterates over any more must end."""
-
-    def __init__(self, loop: CapturedLoop) -> None:
-        self.loop = weakref.ref(loop)
-        self.outer: Interpreter | None = None
-
-    def bind(
-        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> Any:
-        loop = self.loop()
-        if loop is not None and loop.owns(operator, inputs, keywords):
-            return loop.bind(operator, inputs, keywords)
-        if loop is None and current_interpreter() is self:
-            # Its last reference went in another context, which could not take it away.
-            enter_interpreter(self.outer)
-        outer = self.outer or eager_interpreter()
-        with interpreter(outer):
-            return outer.bind(operator, inputs, keywords)
 
 
 class _Learnt(NamedTuple):
@@ -90,7 +62,7 @@ class CapturedLoop(Iterator[Any]):
         self._single = single
         self._source = source
         self._strict = strict
-        self._face = _Face(self)
+        self._face = Face(self)
         self._ahead: Ahead | None = None
         self._step: Step | None = None
         self._plan: LoopPlan | None = None
@@ -125,7 +97,7 @@ class CapturedLoop(Iterator[Any]):
         self._number += 1
         positions = item.batches[0].positions
         enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
-        self._enter()
+        self._face.enter()
         batches = self._step.source.hand_out()
         return batches[0] if len(batches) == 1 else batches
 
@@ -148,7 +120,7 @@ class CapturedLoop(Iterator[Any]):
             self._source.memory[f"single={self._single}"] = learnt
         self._ended = True
         self.pause()
-        self._leave()
+        self._face.leave()
         leave_step(self._token)
 
     def __del__(self) -> None:
@@ -167,6 +139,9 @@ class CapturedLoop(Iterator[Any]):
         """The place in the data of what was delivered, or None if nothing was read ahead."""
         return None if self._ahead is None else self._ahead.first_mark()
 
+    def __repr__(self) -> str:
+        return f"<{str(self._explanation).partition(chr(10))[0]}>"
+
     def explain(self) -> Explanation:
         """How many calls were served from what was computed ahead, and why others were not."""
         return self._explanation
@@ -175,29 +150,6 @@ class CapturedLoop(Iterator[Any]):
     def graph(self) -> Graph | None:
         """The program that is run ahead, or None before the end of the first step."""
         return None if self._plan is None else self._plan.graph
-
-    # The context that the loop is in.
-
-    def _enter(self) -> None:
-        current = current_interpreter()
-        running = current
-        while isinstance(running, _Face):
-            if running is self._face:
-                return
-            running = running.outer
-        self._face.outer = current
-        enter_interpreter(self._face)
-
-    def _leave(self) -> None:
-        inner, running = None, current_interpreter()
-        while isinstance(running, _Face) and running is not self._face:
-            inner, running = running, running.outer
-        if running is not self._face:
-            return
-        if inner is None:
-            enter_interpreter(self._face.outer)
-        else:
-            inner.outer = self._face.outer
 
     # The calls of a step.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.quarantine import Quarantine
 from gradiva.eager.source import Source
 
+from . import draw
 from .checkpoint import checkpoint
 from .running import Running
 from .statistics import Statistics
@@ -80,11 +81,19 @@ class Pipeline(Running):
             timeline.save(path)
         return timeline
 
+    @overload
+    def epoch_size(self, name: str) -> int: ...
+    @overload
+    def epoch_size(self, name: None = None) -> dict[str, int]: ...
     def epoch_size(self, name: str | None = None) -> Any:
         """Samples per epoch: of the reader `name`, or a dict of all readers by name."""
         sizes = {key: meta["epoch_size"] for key, meta in self.reader_meta().items()}
         return sizes if name is None else _of(sizes, name)
 
+    @overload
+    def reader_meta(self, name: str) -> dict[str, int]: ...
+    @overload
+    def reader_meta(self, name: None = None) -> dict[str, dict[str, int]]: ...
     def reader_meta(self, name: str | None = None) -> Any:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch and
         stick_to_shard: of the reader `name`, or a dict of all readers by name."""
@@ -217,8 +226,17 @@ class Pipeline(Running):
         )
 
     def __repr__(self) -> str:
+        return f"<Pipeline, {self._state()}>"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture of its graph that a notebook shows, if there is a graph yet."""
+        if self._graph is None and self._outputs is None:
+            return None
+        return draw.svg(self.graph, f"{self.graph.title}: {self._state()}")
+
+    def _state(self) -> str:
         state = "built" if self._executor is not None else "not built"
-        return f"<Pipeline, batch_size={self._options.batch_size}, {state}>"
+        return f"batch_size={self._options.batch_size}, {state}"
 
 
 def _of(values: dict[str, Any], name: str) -> Any:

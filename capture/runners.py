@@ -9,10 +9,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Runners"]
+__all__ = ["Runners", "weakly"]
 
 _COUNT = 2
 
@@ -58,3 +59,14 @@ def _serve(waiting: queue.SimpleQueue[tuple[Any, ...] | None], work: Callable[..
     while (arguments := waiting.get()) is not None:
         work(*arguments)
         del arguments  # a waiting thread must not keep the last batch's buffers alive
+
+
+def weakly(method: weakref.WeakMethod[Any]) -> Callable[..., None]:
+    """A function that calls the method for as long as there is its object."""
+
+    def call(*arguments: Any) -> None:
+        bound = method()
+        if bound is not None:
+            bound(*arguments)
+
+    return call

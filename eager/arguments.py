@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import operator as python
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from .dtypes import DType, DTypeLike, ImageType, InterpType
+from .dtypes import DTypeLike, ImageType, InterpType
 from .errors import OperatorTypeError, OperatorValueError, describe
-from .layouts import check_layout
+from .kinds import KINDS, Kind
 from .value import Value
 
 if TYPE_CHECKING:
@@ -63,9 +62,8 @@ InterpArg: TypeAlias = "InterpType | int | Value | Sequence[int] | np.ndarray[An
 Ints: TypeAlias = "int | Sequence[int]"
 Floats: TypeAlias = "float | Sequence[float]"
 Strings: TypeAlias = "str | Sequence[str]"
-
-
 OnError: TypeAlias = 'Literal["raise", "skip", "replace"]'
+Layout: TypeAlias = str
 
 
 class Common(TypedDict, total=False):
@@ -98,119 +96,6 @@ class Sampled(Common, total=False):
 
 COMMON = frozenset(Common.__annotations__)
 SAMPLED = frozenset(Sampled.__annotations__)
-
-
-def _integer(value: Any) -> int:
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    number = python.index(value)
-    if not -(1 << 63) <= number < 1 << 63:
-        raise OverflowError
-    return number
-
-
-def _real(value: Any) -> float:
-    if isinstance(value, str | bytes):
-        raise TypeError
-    return float(value)
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
-        return bool(value)
-    raise TypeError
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _policy(value: Any) -> str:
-    if _text(value) not in ("raise", "skip", "replace"):
-        raise ValueError
-    return str(value)
-
-
-def _vector(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def convert_all(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, str) or np.ndim(value) == 0:
-            return (convert(value),)
-        return tuple(convert(item) for item in value)
-
-    return convert_all
-
-
-def _enumeration(kind: type[ImageType] | type[InterpType]) -> Callable[[Any], int]:
-    def convert(value: Any) -> int:
-        if isinstance(value, bool | float):
-            raise TypeError
-        return kind(python.index(value))
-
-    return convert
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How one kind of argument is written, checked and stored.
-
-    expected: for error messages; convert: from what the user wrote to a hashable value;
-    element: dtype of the rows if it may be given per sample; vector: a row holds several values;
-    ragged: how many may differ between samples: kernels see a list with a 1-D array per sample;
-    matrix: a row may have two axes, and an array of two axes is one matrix for all samples;
-    shaped: per sample it is an array of any shape, and kernels see the batch of these.
-    """
-
-    expected: str
-    convert: Callable[[Any], Any]
-    element: type | None = None
-    vector: bool = False
-    ragged: bool = False
-    matrix: bool = False
-    shaped: bool = False
-
-
-KINDS: dict[str, Kind] = {
-    "Any": Kind("a value", lambda value: value),
-    "int": Kind("an integer", _integer),
-    "float": Kind("a number", _real),
-    "bool": Kind("True or False", _boolean),
-    "str": Kind("a string", _text),
-    "OnError": Kind("'raise', 'skip' or 'replace'", _policy),
-    "Ints": Kind("an integer or several", _vector(_integer)),
-    "Floats": Kind("a number or several", _vector(_real)),
-    "Strings": Kind("a string or several", _vector(_text)),
-    "Layout": Kind("a layout such as 'HWC'", check_layout),
-    "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
-    "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
-    "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
-    "FloatArg": Kind("a number, or one per sample", _real, np.float32),
-    "FloatArrayArg": Kind("a number, or an array per sample", _real, np.float32, shaped=True),
-    "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "FloatsArg": Kind("numbers, or a row per sample", _vector(_real), np.float32, True),
-    "MatrixArg": Kind(
-        "a matrix as numbers row by row, or one per sample",
-        _vector(_real),
-        np.float32,
-        True,
-        matrix=True,
-    ),
-    "InterpType": Kind("an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)),
-    "RaggedIntsArg": Kind(
-        "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
-    ),
-    "RaggedFloatsArg": Kind(
-        "numbers, or some per sample", _vector(_real), np.float32, True, ragged=True
-    ),
-    "InterpArg": Kind(
-        "an interpolation such as types.INTERP_LINEAR, or one per sample",
-        _enumeration(InterpType),
-        np.int64,
-    ),
-}
-
-Layout: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True)

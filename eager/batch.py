@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import index as as_index
-from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, SupportsInt, overload
 
 import numpy as np
 
@@ -13,12 +12,14 @@ from .convert import convert_array
 from .device import CPU, Device, DeviceLike, require_cpu
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
-from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe, user_location
-from .foreign import ArrayLike, is_array, parts_of, prepare, same_kind, to_array
+from .errors import OperatorTypeError, OperatorValueError, user_location
+from .foreign import ArrayLike, SupportsDLPack, checked, in_low_corners, is_array
+from .gathering import from_array, from_samples, repeated
 from .geometry import Geometry
 from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
+from .subscripts import chosen_samples, sample_number
 from .tensor import Tensor, array_of, as_torch, dlpack_of
 from .value import SampleType, Value
 
@@ -26,14 +27,6 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["Batch", "as_batch", "batch"]
-
-
-class SupportsDLPack(Protocol):
-    """An array of another library, whose memory can be shared."""
-
-    def __dlpack__(self) -> Any: ...
-
-    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 class Batch(Value):
@@ -78,18 +71,7 @@ class Batch(Value):
         require_cpu(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
-        try:
-            count = as_index(batch_size)
-        except TypeError:
-            raise OperatorTypeError(
-                argument="batch_size", expected="an integer", got=describe(batch_size)
-            ) from None
-        if count < 0:
-            raise OperatorValueError(argument="batch_size", expected="at least 0", got=str(count))
-        layout = sample.layout if isinstance(sample, Tensor) else ""
-        array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
-        geometry = Geometry.repeated(count, array.shape)
-        return Batch(array.reshape(-1), geometry, _type(array, array.ndim, layout))
+        return Batch(*repeated(sample, batch_size, dtype))
 
     @property
     def batch_size(self) -> int:
@@ -146,21 +128,11 @@ class Batch(Value):
 
     def arrays(self) -> list[np.ndarray[Any, Any]]:
         """Views on all samples."""
-        places = zip(
-            self.geometry.offsets.tolist(), self.geometry.shapes.tolist(),
-            self.geometry.volumes.tolist(), strict=True,
-        )  # fmt: skip
-        data = self.data
-        if self.geometry.ndim == 1:
-            return [data[first : first + size] for first, _, size in places]
-        return [data[first : first + size].reshape(shape) for first, shape, size in places]
+        return self.geometry.views(self.data)
 
     def at(self, sample: int) -> np.ndarray[Any, Any]:
         """One sample as a NumPy array, without a copy. Raises IndexError."""
-        count = len(self)
-        if not -count <= sample < count:
-            raise IndexError(f"expected a sample from 0 to {count - 1}, got {sample}")
-        return self.array(sample % count)
+        return self.array(sample_number(sample, len(self)))
 
     @overload
     def select(self, sample_range: int) -> Tensor: ...
@@ -174,23 +146,9 @@ class Batch(Value):
         """
         if sample_range is ...:
             return self
-        if isinstance(sample_range, slice):
-            chosen = list(range(len(self)))[sample_range]
-            return self._some(chosen)
-        picked = np.asarray(sample_range)
-        if picked.ndim > 1 or (picked.dtype.kind not in "iub" and picked.size):
-            raise OperatorTypeError(
-                argument="sample_range",
-                expected="an integer, a slice, integers or a mask",
-                got=describe(sample_range),
-            )
-        if not picked.ndim:
-            number = int(picked)
-            self.at(number)
-            return self._tensor(number % len(self))
-        return self._some(np.arange(len(self))[picked if picked.size else slice(0)].tolist())
-
-    def _some(self, chosen: list[int]) -> Batch:
+        chosen = chosen_samples(sample_range, len(self))
+        if isinstance(chosen, int):
+            return self._tensor(chosen)
         where = self.provenance.select(chosen) if self.provenance else None
         return Batch(self.data, self.geometry.select(chosen), self.type, where)
 
@@ -248,21 +206,13 @@ class Batch(Value):
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.geometry.dense:
             return self.data[: self.geometry.size].reshape(shape)
-        result = np.empty(shape, self.data.dtype)
-        for index in range(count):
-            result[index] = self.array(index)
-        return result
+        return np.stack(self.arrays()) if count else np.empty(shape, self.data.dtype)
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
         """One array that holds every sample in its low corner, the rest being `fill`."""
         if self.geometry.uniform or not len(self):
             return self.as_array()
-        result = np.full((len(self), *self.geometry.shapes.max(axis=0)), fill, self.data.dtype)
-        for index in range(len(self)):
-            sample = self.array(index)
-            corner: tuple[Any, ...] = (index, *(slice(extent) for extent in sample.shape))
-            result[corner] = sample
-        return result
+        return in_low_corners(self.arrays(), fill)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
@@ -302,10 +252,6 @@ class Batch(Value):
         return display.html(self.tensors[: display.MOST], batch=self)
 
 
-def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
-    return SampleType(DType.from_numpy(array.dtype), ndim, layout, "cpu")
-
-
 def batch(
     tensors: Iterable[ArrayLike] | SupportsDLPack,
     dtype: DTypeLike | None = None,
@@ -337,71 +283,16 @@ def as_batch(
     if is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
-        return _from_array(to_array(tensors), dtype, layout)
-    return _from_samples(parts_of(tensors, "tensors"), dtype, layout)
+        return Batch(*from_array(tensors, dtype, layout))
+    return Batch(*from_samples(tensors, dtype, layout))
 
 
 def _convert(source: Batch, dtype: DTypeLike | None, layout: str | None) -> Batch:
-    wanted = source.dtype if dtype is None else _checked(DType.of, dtype)
+    wanted = source.dtype if dtype is None else checked(DType.of, dtype)
     if layout is not None:
-        _checked(check_layout, layout, source.ndim)
+        checked(check_layout, layout, source.ndim)
     elif wanted is source.dtype:
         return source
     type = source.type.with_(dtype=wanted, layout=source.layout if layout is None else layout)
     data = convert_array(source.data, wanted.numpy)
     return Batch(data, source.geometry, type, source.provenance)
-
-
-def _checked(check: Callable[..., Any], *values: Any) -> Any:
-    """What `check` says, its errors as ours."""
-    try:
-        return check(*values)
-    except (TypeError, ValueError) as error:
-        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
-        raise kind(str(error)) from None
-
-
-def _from_array(array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None) -> Batch:
-    if array.ndim == 0:
-        raise OperatorValueError(
-            argument="tensors", expected="at least one axis, the batch", got="a scalar"
-        )
-    array, _ = prepare(array, dtype, "")
-    if layout and len(layout) == array.ndim and layout[0] == "N":
-        layout = layout[1:]
-    layout = _checked(check_layout, layout or "", array.ndim - 1)
-    geometry = Geometry.equal(len(array), array.shape[1:])
-    return Batch(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
-
-
-def _from_samples(
-    samples: Sequence[ArrayLike], dtype: DTypeLike | None, layout: str | None
-) -> Batch:
-    if layout is None:
-        layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
-    arrays: list[np.ndarray[Any, Any]] = []
-    for number, sample in enumerate(samples):
-        try:
-            array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
-        except GradivaError as error:
-            raise error.complete(sample=number) from None
-        same_kind(arrays[0] if arrays else array, array, number)
-        arrays.append(array)
-    if not arrays:
-        _checked(check_layout, layout)
-        empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
-        wanted = _checked(DType.of, "uint8" if dtype is None else dtype)
-        type = SampleType(wanted, empty.shape[1], layout, "cpu")
-        return Batch(np.empty(0, wanted.numpy), Geometry.of(empty), type)
-    first = arrays[0]
-    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
-    tensors = [sample for sample in samples if isinstance(sample, Tensor) and sample.provenance]
-    where = None
-    if len(tensors) == len(samples):
-        parts = [tensor.provenance for tensor in tensors if tensor.provenance]
-        names = [part.name(0) or "" for part in parts]
-        where = Provenance(np.concatenate([part.positions for part in parts]), names)
-    result = Batch.empty(Geometry.of(shapes), _type(first, first.ndim, layout), where)
-    for number, array in enumerate(arrays):
-        result.array(number)[...] = array
-    return result

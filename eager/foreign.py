@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -14,13 +14,34 @@ from .errors import GradivaError, OperatorTypeError, OperatorValueError, describ
 from .layouts import check_layout
 from .value import Value
 
-__all__ = ["ArrayLike", "is_array", "pad_arrays", "prepare", "to_array"]
+__all__ = [
+    "ArrayLike",
+    "SupportsDLPack",
+    "checked",
+    "in_low_corners",
+    "is_array",
+    "pad_arrays",
+    "parts_of",
+    "prepare",
+    "same_kind",
+    "to_array",
+]
 
 ArrayLike: TypeAlias = Any
 """A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, buffer, or an object with
 `__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
 
+Made = TypeVar("Made")
+
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
+
+
+class SupportsDLPack(Protocol):
+    """An array of another library, whose memory can be shared."""
+
+    def __dlpack__(self) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
 def is_array(data: Any) -> bool:
@@ -111,6 +132,15 @@ def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
+def checked(check: Callable[..., Made], *values: Any) -> Made:
+    """What `check` makes of values, its TypeError and ValueError as errors of an operator."""
+    try:
+        return check(*values)
+    except (TypeError, ValueError) as error:
+        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
+        raise kind(str(error)) from None
+
+
 def prepare(
     array: np.ndarray[Any, Any], dtype: DTypeLike | None, layout: str | None
 ) -> tuple[np.ndarray[Any, Any], str]:
@@ -118,13 +148,9 @@ def prepare(
 
     Values are converted as by `cast`: integers saturate, fractions are rounded half away from zero.
     """
-    try:
-        own = DType.from_numpy(array.dtype)
-        wanted = own if dtype is None else DType.of(dtype)
-        layout = check_layout(layout or "", array.ndim)
-    except (TypeError, ValueError) as error:
-        kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
-        raise kind(str(error)) from None
+    own = checked(DType.from_numpy, array.dtype)
+    wanted = own if dtype is None else checked(DType.of, dtype)
+    layout = checked(check_layout, layout or "", array.ndim)
     array = np.asarray(array, own.numpy, order="C")
     return (array if wanted is own else np.asarray(convert_array(array, wanted.numpy))), layout
 
@@ -144,8 +170,16 @@ def pad_arrays(data: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
         arrays.append(array)
     if not arrays:
         return np.zeros(0, np.uint8 if dtype is None else DType.of(dtype).numpy)
+    return in_low_corners(arrays)
+
+
+def in_low_corners(arrays: Sequence[np.ndarray[Any, Any]], fill: float = 0) -> np.ndarray[Any, Any]:
+    """One array with a leading axis that holds each of these in its low corner, `fill` elsewhere.
+
+    arrays: one or more, of one dtype and rank.
+    """
     extents = np.array([array.shape for array in arrays], np.int64).max(axis=0)
-    result = np.zeros((len(arrays), *extents), arrays[0].dtype)
+    result = np.full((len(arrays), *extents), fill, arrays[0].dtype)
     for index, array in enumerate(arrays):
         corner: tuple[Any, ...] = (index, *(slice(extent) for extent in array.shape))
         result[corner] = array

@@ -82,6 +82,15 @@ class Geometry:
     def shape(self, sample: int) -> tuple[int, ...]:
         return tuple(self.shapes[sample].tolist())
 
+    def views(self, data: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+        """The samples in a slab of memory, as arrays on it."""
+        places = zip(
+            self.offsets.tolist(), self.shapes.tolist(), self.volumes.tolist(), strict=True
+        )
+        if self.ndim == 1:
+            return [data[first : first + size] for first, _, size in places]
+        return [data[first : first + size].reshape(shape) for first, shape, size in places]
+
     @staticmethod
     def of(shapes: Int64Array) -> Geometry:
         """Lay out samples of the given shapes: dense if they are equal, else padded to 64."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["channel_axis", "check_layout", "spatial_axes"]
+__all__ = ["channel_axis", "check_layout"]
 
 
 def check_layout(layout: Any, ndim: int | None = None) -> str:
@@ -21,8 +21,3 @@ def check_layout(layout: Any, ndim: int | None = None) -> str:
 def channel_axis(layout: str) -> int:
     """Index of the channel axis, or -1."""
     return layout.find("C")
-
-
-def spatial_axes(layout: str) -> tuple[int, ...]:
-    """Indices of the axes D, H, W, in the order in which they stand in the layout."""
-    return tuple(axis for axis, letter in enumerate(layout) if letter in "DHW")

@@ -233,8 +233,8 @@ class Operator(OperatorBase, Generic[P]):
     def __call__(
         self, input: np.ndarray[Any, Any] | bytes, /, *args: P.args, **kwargs: P.kwargs
     ) -> Tensor: ...
-    def __call__(self, input: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return self.bind((input, *args), kwargs)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.bind(args, kwargs)
 
 
 class Maker(OperatorBase, Generic[P]):

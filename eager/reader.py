@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from operator import index
@@ -147,6 +148,14 @@ def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tu
             return batches
 
 
+def _bar() -> Any:
+    """What draws progress bars: a widget in notebooks, or a line of text, where it is not needed
+    that tqdm asks for ipywidgets."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")
+        return tqdm.tqdm
+
+
 def _unpack(values: Any) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
@@ -249,7 +258,7 @@ class Reader:
             return epoch
         left = self._source.remaining()
         total = None if left is None else -(-left // (batch_size or 1))
-        return _Watched(epoch, tqdm.tqdm(total=total, desc=self.name))
+        return _Watched(epoch, _bar()(total=total, desc=self.name))
 
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,

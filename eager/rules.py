@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
+
+import numpy as np
 
 from .dtypes import DType
-from .errors import OperatorTypeError
+from .errors import OperatorTypeError, OperatorValueError
 from .value import SampleType
 
-__all__ = ["require_dtype", "require_layout", "require_ndim", "with_layout"]
+__all__ = ["refuse_samples", "require_dtype", "require_layout", "require_ndim", "with_layout"]
 
 
 def require_dtype(
@@ -66,3 +69,15 @@ def require_layout(
 def with_layout(input: SampleType, layout: str | None) -> SampleType:
     """The type with its layout filled in, if it had none."""
     return input if input.layout or not layout else input.with_(layout=layout)
+
+
+def refuse_samples(bad: Any, argument: str, expected: str, values: Any) -> None:
+    """Raise OperatorValueError for the first of the samples whose value is `bad`.
+
+    bad: bool, (N,) or (N, k); values: of the same shape, what was given.
+    """
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        raise OperatorValueError(
+            argument=argument, expected=expected, got=str(values[place]), sample=place[0]
+        )

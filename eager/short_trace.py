@@ -7,6 +7,7 @@ usual one, shows the whole traceback.
 from __future__ import annotations
 
 import linecache
+import re
 import sys
 from collections.abc import Iterator
 from types import CodeType, TracebackType
@@ -17,6 +18,7 @@ __all__ = ["place", "short_trace"]
 _OURS = ("gradiva.", "IPython.", "ipykernel.", "tqdm.", "concurrent.futures.", "numpy.")
 _OURS_WHOLE = ("gradiva", "contextlib", "threading")
 _MOST_CALLERS = 6
+_PLACES = re.compile(r'\n  File "[^\n]*(\n    [^\n]*)?')
 
 
 def short_trace(error: Any) -> list[str]:
@@ -48,9 +50,13 @@ def short_trace(error: Any) -> list[str]:
 
 
 def _message(error: Any) -> str:
-    """The text of the error without its last line, which names the place shown above."""
+    """The text of the error without its last line, which names the place shown above, and without
+    the places of its cause, which are shown below."""
     text = str(error)
-    return text.removesuffix(f"\n  at {error.location}")
+    text = text.removesuffix(f"\n  at {error.location}")
+    if error.__cause__ is not None:
+        text = _PLACES.sub("", text)
+    return text
 
 
 def _cause(error: Any) -> list[str]:

@@ -17,7 +17,18 @@ from .errors import GradivaError, OperatorTypeError, OperatorValueError, describ
 from .layouts import check_layout
 from .value import SampleType, Value
 
-__all__ = ["GIVEN", "Items", "NewAxis", "expand", "newaxis", "parse", "result_type", "written"]
+__all__ = [
+    "GIVEN",
+    "Items",
+    "NewAxis",
+    "chosen_samples",
+    "expand",
+    "newaxis",
+    "parse",
+    "result_type",
+    "sample_number",
+    "written",
+]
 
 Items: TypeAlias = "tuple[tuple[Any, ...], ...]"
 
@@ -200,3 +211,30 @@ def out_of_range(index: int, axis: int, extent: int, sample: int | None = None) 
         got=str(index),
         sample=sample,
     )
+
+
+def chosen_samples(sample_range: Any, count: int) -> int | list[int]:
+    """The number of the one sample that is meant, or the numbers of several; of `count` in all.
+
+    Raises IndexError for samples that are not there, OperatorTypeError for other subscripts.
+    """
+    if isinstance(sample_range, slice):
+        return list(range(count))[sample_range]
+    picked = np.asarray(sample_range)
+    if picked.ndim > 1 or (picked.dtype.kind not in "iub" and picked.size):
+        raise OperatorTypeError(
+            argument="sample_range",
+            expected="an integer, a slice, integers or a mask",
+            got=describe(sample_range),
+        )
+    if not picked.ndim:
+        return sample_number(int(picked), count)
+    found: list[int] = np.arange(count)[picked if picked.size else slice(0)].tolist()
+    return found
+
+
+def sample_number(sample: int, count: int) -> int:
+    """A number of a sample, counted from 0. Raises IndexError."""
+    if not -count <= sample < count:
+        raise IndexError(f"expected a sample from 0 to {count - 1}, got {sample}")
+    return sample % count

@@ -18,6 +18,7 @@ from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .layouts import check_layout
 from .provenance import Provenance
+from .subscripts import sample_number
 from .tensor import Tensor, as_tensor
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU"]
@@ -163,10 +164,7 @@ class TensorListCPU(Batch):
             raise OperatorTypeError(
                 operator="TensorListCPU", expected="the number of a sample", got=describe(index)
             )
-        count = len(self)
-        if not -count <= index < count:
-            raise IndexError(f"expected a sample from 0 to {count - 1}, got {index}")
-        return self._tensor(int(index) % count)
+        return self._tensor(sample_number(int(index), len(self)))
 
     def _tensor(self, index: int) -> TensorCPU:
         made = TensorCPU.__new__(TensorCPU)

@@ -7,12 +7,19 @@ the registry, because operators live in a higher room.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .dtypes import DType
 
 if TYPE_CHECKING:
+    import numpy as np
     from typing_extensions import Self
+
+    from .tensor import Tensor
+
+    Operand: TypeAlias = (
+        complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
+    )
 
 __all__ = ["SampleType", "Slicing", "Value", "arithmetic"]
 
@@ -86,106 +93,106 @@ class Value:
         """Subscripts of each sample, `images.slice[..., 0]`, in both modes."""
         return Slicing(self)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Operand | Self) -> Self:
         return _apply("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Operand | Self) -> Self:
         return _apply("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Operand | Self) -> Self:
         return _apply("sub", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Operand | Self) -> Self:
         return _apply("sub", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Operand | Self) -> Self:
         return _apply("mul", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Operand | Self) -> Self:
         return _apply("mul", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Operand | Self) -> Self:
         return _apply("fdiv", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Operand | Self) -> Self:
         return _apply("fdiv", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Operand | Self) -> Self:
         return _apply("div", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Operand | Self) -> Self:
         return _apply("div", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Operand | Self) -> Self:
         return _apply("mod", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Operand | Self) -> Self:
         return _apply("mod", other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Operand | Self) -> Self:
         return _apply("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Operand | Self) -> Self:
         return _apply("pow", other, self)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Operand | Self) -> Self:
         return _apply("bitand", self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Operand | Self) -> Self:
         return _apply("bitand", other, self)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Operand | Self) -> Self:
         return _apply("bitor", self, other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Operand | Self) -> Self:
         return _apply("bitor", other, self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Operand | Self) -> Self:
         return _apply("bitxor", self, other)
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Operand | Self) -> Self:
         return _apply("bitxor", other, self)
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Operand | Self) -> Self:
         return _apply("shl", self, other)
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Operand | Self) -> Self:
         return _apply("shl", other, self)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Operand | Self) -> Self:
         return _apply("shr", self, other)
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Operand | Self) -> Self:
         return _apply("shr", other, self)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
         return _apply("eq", self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
         return _apply("neq", self, other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Operand | Self) -> Self:
         return _apply("lt", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Operand | Self) -> Self:
         return _apply("leq", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Operand | Self) -> Self:
         return _apply("gt", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Operand | Self) -> Self:
         return _apply("geq", self, other)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Self:
         return _apply("minus", self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Self:
         return _apply("plus", self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Self:
         return _apply("abs", self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Self:
         return _apply("bitnot", self)
 
     # Equality makes a new batch, so values are hashed, where a dict needs it, by identity.

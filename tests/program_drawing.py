@@ -9,11 +9,15 @@ import numpy as np
 
 import gradiva
 from gradiva.eager.errors import GradivaError
+from tests.program_newer import NEWER, NEWER_OTHERS
 from tests.program_operators import OPERATORS, OTHERS, PHASES, Always, Line, draw_decoded
 from tests.program_runs import run_eager
 from tests.programs import Drawer, Program, Ref, Step
 
-__all__ = ["draw_program"]
+__all__ = ["WIDE", "draw_program"]
+
+WIDE = 5000
+"""From this seed on, programs are drawn from `program_newer` too."""
 
 _LINES: dict[str, Line] = {line.operator.name: line for line in OPERATORS}
 
@@ -32,6 +36,7 @@ def draw_program(seed: int) -> Program:
                 _try(drawer, lambda line=line: _draw_line(drawer, line), 3)
         drawer.in_chain = False
     wanted = drawer.random.choice((0, 0, 1, 2)) if len(drawer.program.steps) > 2 else 4
+    wanted += 5 * (seed >= WIDE)
     for _ in range(wanted):
         _try(drawer, lambda: _draw_call(drawer), 10)
     # Of two calls that fail, the one whose types are wrong is found first in a graph, and the
@@ -62,8 +67,11 @@ def _try(drawer: Drawer, call: Any, tries: int) -> None:
 
 def _draw_call(draw: Drawer) -> None:
     """Append one call, and those that make its arguments. Raises GradivaError if it fails."""
-    weights = [line.weight for line in OPERATORS] + [weight for _, weight in OTHERS]
-    makers: list[Any] = [*OPERATORS, *(make for make, _ in OTHERS)]
+    wide = draw.program.seed >= WIDE
+    lines = (*NEWER, *OPERATORS[:8]) if wide else OPERATORS
+    others = NEWER_OTHERS if wide else OTHERS
+    weights = [line.weight for line in lines] + [weight for _, weight in others]
+    makers: list[Any] = [*lines, *(make for make, _ in others)]
     chosen = draw.random.choices(makers, weights)[0]
     if isinstance(chosen, Line):
         _draw_line(draw, chosen)

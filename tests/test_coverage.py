@@ -15,6 +15,7 @@ from gradiva.eager.case import Case
 from gradiva.eager.dtypes import DType
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.source import SourceOperator
+from gradiva.extension.modes import outputs_of
 from gradiva.facts import Fact, facts, later, operator_of, reached
 
 from .make_facts import facts as parsed
@@ -167,10 +168,6 @@ def per_sample_cases(name: str, fact: Fact) -> list[tuple[Case, str, Any]]:
             if argument.default is not None and cases:
                 chosen.append((cases[0], key, argument.default))
     return chosen
-
-
-def outputs_of(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 @pytest.mark.parametrize("name", [name for name in HERE if name not in DEEP])

@@ -194,13 +194,34 @@ def test_numbers_are_text() -> None:
         None, "[[1.5, 2. , 3. , 4. ]]"
     )
     many = draw(np.arange(100), "", 64)
-    assert many.text == "100 values, 0..99, mean 49.5"
+    assert many.text == "100 values\n0..99, mean 49.5"
     assert draw(np.zeros((0, 4, 3), np.uint8), "HWC", 64).text == "empty"
     broken = np.full(65, np.nan)
-    assert draw(broken, "", 64).text == "65 values, 65 NaN or infinite"
+    assert draw(broken, "", 64).text == "65 values\n65 NaN or infinite"
     page = gradiva.batch([np.ones((2, 4), np.float32)] * 2)._repr_html_()
     assert "<img" not in page
     assert page.count("[1., 1., 1., 1.]") == 4
+
+
+def test_lines_of_numbers_are_short() -> None:
+    page = gradiva.batch([np.arange(30.0)] * 2)._repr_html_()
+    assert page.count("[ 0.,  1.,  2.,") == 2
+    assert "white-space:pre;" in page  # a number is never broken
+    assert max(map(len, draw(np.full((8, 8), -123.4567), "", 64).text.splitlines())) <= 36
+
+
+def test_huge_sound_and_numbers_are_thinned_first() -> None:
+    # 10^9 values in the memory of one.
+    sound = np.broadcast_to(np.float32(0.5), 1_000_000_000)
+    pixels, note = drawn(sound, "t", 64)
+    assert pixels.shape == (32, 96, 4)
+    assert note == "peak 0.5; of every 954th sample"
+    text = draw(np.broadcast_to(np.int32(7), 1_000_000_000), "", 64).text
+    assert text == "1000000000 values\n7..7, mean 7\n(of every 239th value)"
+    frames = np.broadcast_to(np.uint8(9), (12, 100_000, 100_000, 3))
+    pixels, note = drawn(frames, "FHWC", 16)
+    assert note == "frames 0, 2, 4, 7, 9, 11 of 12"
+    assert pixels[0, 0].tolist() == [9, 9, 9, 255]
 
 
 def test_huge_images_are_thinned_first() -> None:

@@ -19,7 +19,6 @@ import gradiva
 from gradiva import types
 from gradiva.eager.operator import operators
 
-NO_GPU = "belongs to a GPU, for which there is no backend"
 INSIDE = "a tool of the reference's own modules"
 NATIVE = "belongs to native code, of which there is none"
 
@@ -90,7 +89,6 @@ NAMESPACES = {
     "experimental.readers", "experimental.inputs",
 }  # fmt: skip
 """Groups of operators none of which is there yet."""
-OLD = {"coin_flip": "random.coin_flip", "uniform": "random.uniform"}
 MODULES = [
     "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.noise",
     "fn.random", "fn.readers", "fn.reductions", "fn.segmentation", "fn.transforms", "math",

@@ -218,3 +218,45 @@ def test_in_ipython(tmp_path: Path) -> None:
         "['range', 'range=']",
         "['device=']",
     ]
+
+
+def test_no_operator_without_inputs_is_an_error_of_python() -> None:
+    for operator in (gradiva.flip, gradiva.decoders.image, gradiva.fn.resize, gradiva.cat):
+        with pytest.raises(gradiva.OperatorTypeError, match=r"expected .* inputs?, got 0"):
+            operator()  # type: ignore[call-overload]
+
+
+def test_the_place_of_a_cause_is_shown_once() -> None:
+    with pytest.raises(GradivaError) as caught:
+        gradiva.python_function(IMAGES, function=lambda image: 1 / 0)
+    assert "  File " in str(caught.value)
+    assert "  File " not in rendered(caught.value)
+    assert rendered(caught.value).count("----> ") == 2
+
+
+def test_pipelines_and_loops_show_themselves(photographs: Path) -> None:
+    @gradiva.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def training() -> Any:
+        files, _ = gradiva.fn.readers.file(file_root=str(photographs))
+        return gradiva.flip(gradiva.decoders.image(files))
+
+    pipe = training()
+    assert "training: batch_size=2, not built" in str(pipe._repr_svg_())
+    with pipe:
+        pipe.build()
+        assert "training: batch_size=2, built" in str(pipe._repr_svg_())
+    assert gradiva.Pipeline(batch_size=2, num_threads=1, device_id=None)._repr_svg_() is None
+    loop = gradiva.readers.File(file_root=str(photographs)).next_epoch(2, capture=True)
+    assert repr(loop).startswith("<captured loop over readers.file: 0 of 0 calls")
+
+
+def test_progress_without_ipywidgets(
+    photographs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """tqdm, asked for its notebook bar, warns where ipywidgets is missing; here a warning fails."""
+    for name in [name for name in sys.modules if name in ("tqdm.auto", "tqdm.autonotebook")]:
+        monkeypatch.delitem(sys.modules, name)
+    vars(gradiva.eager.reader.tqdm).pop("tqdm", None)
+    reader = gradiva.readers.File(file_root=str(photographs))
+    assert len(list(reader.next_epoch(batch_size=4, progress=True))) == 2
+    assert "readers.file: 100%" in capsys.readouterr().err

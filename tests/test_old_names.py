@@ -12,6 +12,7 @@ import gradiva
 from gradiva import fn, ops
 from gradiva.eager.case import Case, samples
 from gradiva.eager.operator import OperatorBase
+from gradiva.extension.modes import outputs_of
 from gradiva.facts import deprecated, later, operator_of, reached
 from gradiva.fn._old_names import RENAMED
 from gradiva.op_classes import _class_name
@@ -20,10 +21,6 @@ from gradiva.ops.class_names import classes
 HERE = sorted(name for name in deprecated() if later(name) is None)
 OTHERS = {"shapes": "shapes", "ssd_random_crop": "random_bbox_crop"}
 """What the operator is called, where the new spelling is no function or does less."""
-
-
-def outputs_of(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 def good_case(operator: OperatorBase) -> Case | None:

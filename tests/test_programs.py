@@ -18,7 +18,8 @@ from gradiva.capture.passes.fuse import fuse
 from gradiva.capture.rewrite import Rewriter, rewrite
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.pixelwise import Pixelwise
-from tests.program_drawing import draw_program
+from tests.program_drawing import WIDE, draw_program
+from tests.program_newer import NEWER
 from tests.program_runs import (
     WAYS,
     comparable,
@@ -31,6 +32,8 @@ from tests.program_runs import (
 from tests.programs import Program
 
 QUICK = range(100)
+QUICK_WIDE = range(WIDE, WIDE + 8)
+SLOW_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 300, 50)]
 SLOW = [range(first, first + 100) for first in range(1000, 2000, 100)]
 CHOICES: dict[str, tuple[Any, ...]] = {
     "no pass": (),
@@ -67,13 +70,13 @@ def check_program(seed: int) -> None:
         assert found == wanted, explained(program, way, found, wanted)
 
 
-@pytest.mark.parametrize("seed", QUICK)
+@pytest.mark.parametrize("seed", [*QUICK, *QUICK_WIDE])
 def test_same_bits_and_errors(seed: int) -> None:
     check_program(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", SLOW, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.parametrize("seeds", [*SLOW, *SLOW_WIDE], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_same_bits_and_errors_of_many(seeds: range) -> None:
     for seed in seeds:
         check_program(seed)
@@ -132,6 +135,17 @@ def test_every_operator_is_drawn() -> None:
         "color_space_conversion", "gaussian_blur", "random_resized_crop", "random.uniform",
         "random.coin_flip", "random.normal", "random_crop_generator", "decoders.image",
         "decoders.image_crop", "decoders.image_random_crop", "subscript", "add", "mul",
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_every_newer_operator_is_drawn() -> None:
+    drawn = set().union(*(operators_of(seed) for seeds in SLOW_WIDE for seed in seeds))
+    assert not {line.operator.name for line in NEWER} - drawn
+    assert drawn >= {
+        "reductions.mean", "cat", "stack", "bb_flip", "bbox_paste", "bbox_rotate", "reshape",
+        "random_bbox_crop", "transforms.combine", "coord_transform", "coord_flip", "random.beta",
+        "random.choice", "roi_random_crop", "permute_batch", "multi_paste", "filter",
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "capture": {"eager", "ops", "capture"},
     "gradiva": {"eager", "ops", "capture", "gradiva"},
 }
-LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}, "batch.py": {"torch"}}
+LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}}
 
 
 def files(room: str) -> Iterator[Path]:
@@ -68,7 +68,8 @@ def test_function_level_imports_are_the_named_ones(room: str) -> None:
 @pytest.mark.parametrize("room", [*ROOMS, "tests"])
 def test_files_are_small(room: str) -> None:
     for path in files(room):
-        assert len(path.read_text().splitlines()) <= 500, path
+        most = 500 if room == "tests" else 300
+        assert len(path.read_text().splitlines()) <= most, path
 
 
 def test_no_part_of_a_user_program_is_loaded_early() -> None:

@@ -30,11 +30,10 @@ from .names import (
     assigned_names,
     assigned_places,
     has_own,
-    put_at,
-    relocated,
     settle,
     walk,
 )
+from .pieces import at, call, fill, later
 
 __all__ = ["rewrite_function"]
 
@@ -72,7 +71,7 @@ class _Rewriter(ast.NodeTransformer):
         self._merged = self._merged | changed
         made = self._block(body)
         if RETURNED in changed:
-            made.insert(_after_docstring(made), _at(node, f"{RETURNED} = {RUNTIME}.NOTHING"))
+            made.insert(_after_docstring(made), at(node, f"{RETURNED} = {RUNTIME}.NOTHING"))
         return made
 
     def _block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -114,7 +113,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         if isinstance(node.target, ast.Name) and node.target.id in self._merged:
-            return [_at(node, f"{RUNTIME}.use({node.target.id})"), node]
+            return [at(node, f"{RUNTIME}.use({node.target.id})"), node]
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
@@ -128,14 +127,14 @@ class _Rewriter(ast.NodeTransformer):
         names = _targets(node)
         target = f"({', '.join(names)}{',' if names else ''})"
         first, before, second, merged = (
-            _at(node, f"if {name}.first:\n with {name}.branch(0): pass"),
-            _at(node, f"if {name}.symbolic: {target} = {name}.before()"),
-            _at(node, f"if {name}.second:\n with {name}.branch(1): pass"),
-            _at(node, f"if {name}.symbolic: {target} = {name}.merge()"),
+            at(node, f"if {name}.first:\n with {name}.branch(0): pass"),
+            at(node, f"if {name}.symbolic: {target} = {name}.before()"),
+            at(node, f"if {name}.second:\n with {name}.branch(1): pass"),
+            at(node, f"if {name}.symbolic: {target} = {name}.merge()"),
         )
-        _fill(first, body, [])
-        _fill(second, orelse or [ast.copy_location(ast.Pass(), node)], [before])
-        return [_at(node, f"{name} = {RUNTIME}.If(TEST, ({places}))", test), first, second, merged]
+        fill(first, body, [])
+        fill(second, orelse or [ast.copy_location(ast.Pass(), node)], [before])
+        return [at(node, f"{name} = {RUNTIME}.If(TEST, ({places}))", test), first, second, merged]
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._expression(node.iter)
@@ -168,7 +167,7 @@ class _Rewriter(ast.NodeTransformer):
     ) -> ast.AST | list[ast.stmt]:
         if not around:
             return node
-        return [_at(node, f"{RUNTIME}.leave({', '.join([repr(statement), *around])})"), node]
+        return [at(node, f"{RUNTIME}.leave({', '.join([repr(statement), *around])})"), node]
 
     # Expressions
 
@@ -178,7 +177,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and node.id in self._merged and self._in_function:
-            return _call(node, "use", ast.copy_location(ast.Name(node.id, ast.Load()), node))
+            return call(node, "use", ast.copy_location(ast.Name(node.id, ast.Load()), node))
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -188,7 +187,7 @@ class _Rewriter(ast.NodeTransformer):
                 # Python reports the call of a method at the line where its name ends.
                 node.lineno = node.func.end_lineno
                 node.col_offset = node.func.end_col_offset or 0
-            node.func = _call(node.func, "call", node.func)
+            node.func = call(node.func, "call", node.func)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
@@ -198,13 +197,13 @@ class _Rewriter(ast.NodeTransformer):
         function = "and_" if isinstance(node.op, ast.And) else "or_"
         result = node.values[-1]
         for value in reversed(node.values[:-1]):
-            result = _call(node, function, value, _later(result))
+            result = call(node, function, value, later(result))
         return result
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.op, ast.Not) and self._in_function:
-            return _call(node, "not_", node.operand)
+            return call(node, "not_", node.operand)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -212,7 +211,7 @@ class _Rewriter(ast.NodeTransformer):
         sides = [node.body, node.orelse]
         if not self._in_function or has_own(sides, (ast.NamedExpr, *_SUSPENDS)):
             return node
-        return _call(node, "choose", node.test, *map(_later, sides))
+        return call(node, "choose", node.test, *map(later, sides))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -221,10 +220,10 @@ class _Rewriter(ast.NodeTransformer):
             return node
         steps: list[ast.expr] = []
         for op, operand in zip(node.ops, node.comparators, strict=True):
-            pair = ast.Tuple([ast.Constant(type(op).__name__), _later(operand)], ast.Load())
+            pair = ast.Tuple([ast.Constant(type(op).__name__), later(operand)], ast.Load())
             steps.append(ast.copy_location(pair, operand))
             ast.fix_missing_locations(pair)
-        return _call(node, "chain", node.left, *steps)
+        return call(node, "chain", node.left, *steps)
 
 
 def _names_marker(decorator: ast.expr) -> bool:
@@ -241,41 +240,6 @@ def _after_docstring(statements: list[ast.stmt]) -> int:
     first = statements[0]
     constant = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return int(constant)
-
-
-def _at(where: ast.AST, text: str, test: ast.expr | None = None) -> ast.stmt:
-    """A statement of ours with the place of the user's; `test` stands where the text has TEST."""
-    made = relocated(ast.parse(text).body[0], where)
-    if test is not None:
-        assert isinstance(made, ast.Assign)
-        assert isinstance(made.value, ast.Call)
-        made.value.args[0] = test
-    return made
-
-
-def _fill(statement: ast.stmt, body: list[ast.stmt], before: list[ast.stmt]) -> None:
-    """Put statements into `if ...: with ...:`."""
-    assert isinstance(statement, ast.If)
-    block = statement.body[0]
-    assert isinstance(block, ast.With)
-    block.body = body
-    statement.body = [*before, block]
-
-
-def _call(where: ast.expr, function: str, *arguments: ast.expr) -> ast.Call:
-    named = ast.Attribute(ast.Name(RUNTIME, ast.Load()), function, ast.Load())
-    made = ast.Call(named, list(arguments), [])
-    for node in (made, named, named.value):
-        put_at(node, where)
-    return made
-
-
-def _later(value: ast.expr) -> ast.Lambda:
-    """`lambda: value`."""
-    nothing = ast.arguments(
-        posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]
-    )
-    return ast.copy_location(ast.Lambda(nothing, value), value)
 
 
 def _targets(node: ast.If) -> list[str]:

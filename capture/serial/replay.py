@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.arguments import KINDS
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import GradivaError, OperatorValueError
+from gradiva.eager.kinds import KINDS
 from gradiva.eager.operator import Maker, OperatorBase, operators
 from gradiva.eager.tensor import tensor
 

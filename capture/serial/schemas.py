@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.arguments import KINDS, Argument
+from gradiva.eager.arguments import Argument
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.kinds import KINDS
 from gradiva.eager.operator import OperatorBase, operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 

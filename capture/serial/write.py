@@ -14,9 +14,10 @@ import numpy as np
 from gradiva.capture.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.leaves import constant, parameter, random_key
 from gradiva.capture.tracer import _BEFORE
-from gradiva.eager.arguments import KINDS, Argument
+from gradiva.eager.arguments import Argument
 from gradiva.eager.dtypes import float32, int32
 from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.kinds import KINDS
 from gradiva.eager.source import SourceOperator
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript

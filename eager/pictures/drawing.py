@@ -25,6 +25,10 @@ _MOST_PICTURES = 6
 _MOST_PIXELS = 1 << 26
 """Encoded images that are larger are not decoded for a thumbnail."""
 _MOST_VALUES = 64
+_LINE = 36
+"""Characters of a line of numbers."""
+_WHOLE = 1 << 22
+"""Values up to which all are read for their range; beyond, every n-th."""
 _WORDS = {"F": "frames", "D": "slices", "C": "channels"}
 _GAP = 2
 
@@ -80,16 +84,22 @@ def fit(pixels: Array, size: int, smooth: bool = True) -> Array:
 def values_text(array: Array) -> str:
     """The numbers, or their range if they are many."""
     if array.size <= _MOST_VALUES:
-        return np.array2string(array, separator=", ", precision=4, suppress_small=True)
+        return np.array2string(
+            array, separator=", ", precision=4, suppress_small=True, max_line_width=_LINE
+        )
     if array.dtype == np.bool_:
-        return f"{array.size} values, {np.count_nonzero(array)} true"
-    values = array.astype(np.float64)
+        return f"{array.size} values\n{np.count_nonzero(array)} true"
+    step = -(-array.size // _WHOLE)
+    values = array.reshape(-1)[::step].astype(np.float64)
     sound = values[np.isfinite(values)]
-    bad = f", {values.size - sound.size} NaN or infinite" if sound.size < values.size else ""
-    if not sound.size:
-        return f"{values.size} values{bad}"
-    spread = f"{sound.min():.4g}..{sound.max():.4g}, mean {sound.mean():.4g}"
-    return f"{values.size} values, {spread}{bad}"
+    lines = [f"{array.size} values"]
+    if sound.size:
+        lines += [f"{sound.min():.4g}..{sound.max():.4g}, mean {sound.mean():.4g}"]
+    if sound.size < values.size:
+        lines += [f"{values.size - sound.size} NaN or infinite"]
+    if step > 1:
+        lines += [f"(of every {step}th value)"]
+    return "\n".join(lines)
 
 
 def _sparse(array: Array, size: int) -> Array:
@@ -109,8 +119,9 @@ def _series(found: Arranged, size: int) -> Drawing:
     """Some of the pictures side by side, scaled alike."""
     count = len(found.array)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_PICTURES)).round().astype(int))
-    some = found.array[chosen]
-    pixels, note = to_pixels(_sparse(some, size), some)
+    some = _sparse(found.array, size)[chosen]
+    large = len(chosen) * found.array[0].size > _WHOLE
+    pixels, note = to_pixels(some, some if large else found.array[chosen])
     smooth = not note.startswith("mask")
     frames = [fit(picture, size // 2, smooth) for picture in pixels]
     gap = np.zeros((frames[0].shape[0], _GAP, 4), np.uint8)

@@ -30,6 +30,8 @@ __all__ = ["Cell", "Figure", "cell_html", "encode", "font", "grid_html"]
 _MARGIN = 8
 _LINE = 14
 _FONT = 11
+_LETTER = 7
+"""The width of a letter of numbers, at most."""
 _PAPER, _TEXT = (255, 255, 255), (40, 40, 40)
 
 
@@ -60,8 +62,9 @@ def cell_html(cell: Cell, size: int) -> str:
     lines = [markup.escape(line) for line in cell.caption if line]
     width = size
     if cell.pixels is None:
+        width = max(size, max(map(len, cell.text.splitlines()), default=0) * _LETTER)
         body = (
-            "<pre style='margin:0;text-align:left;font-size:11px;white-space:pre-wrap;"
+            "<pre style='margin:0;text-align:left;font-size:11px;white-space:pre;"
             "background:none;color:inherit'>"
             f"{markup.escape(cell.text)}</pre>"
         )

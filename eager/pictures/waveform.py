@@ -13,6 +13,8 @@ _INK = (59, 130, 246, 255)
 _AXIS = (128, 128, 128, 128)
 """Both are seen on white and on black; the rest is transparent."""
 _MOST_CHANNELS = 8
+_MOST = 1 << 20
+"""Samples that are looked at; of longer sound every n-th."""
 
 
 def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
@@ -21,6 +23,8 @@ def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
     array: (samples, channels). Each column of pixels spans the smallest to the largest of its
     samples; the largest magnitude of all reaches the edge of its channel's lane.
     """
+    step = -(-len(array) // _MOST)
+    array = array[::step]
     count, channels = array.shape
     lanes = min(channels, _MOST_CHANNELS)
     pixels = np.zeros((height, width, 4), np.uint8)
@@ -48,4 +52,6 @@ def waveform(array: Array, width: int, height: int) -> tuple[Array, str]:
         notes.append(f"{channels} channels" + (f", {lanes} shown" if lanes < channels else ""))
     if not sound.all():
         notes.append(f"{sound.size - np.count_nonzero(sound)} NaN or infinite")
+    if step > 1:
+        notes.append(f"of every {step}th sample")
     return pixels, "; ".join(notes)

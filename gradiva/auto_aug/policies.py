@@ -166,17 +166,15 @@ def get_reduced_image_net_policy() -> Policy:
     return _policy("ReducedImageNetPolicy", REDUCED_IMAGE_NET, [])
 
 
-def _translations(use_shape: bool, max_abs: Any, max_rel: Any) -> list[Augmentation]:
-    return translations(use_shape, 250, 1.0, max_abs, max_rel, "auto_aug.auto_augment")
-
-
-def _policy(name: str, table: str, moves: list[Augmentation]) -> Policy:
+def enhancements() -> list[Augmentation]:
+    """Those that AutoAugment and the suite with its ranges share: enhancing goes from a factor of
+    0.1 to 1.9, and posterize and solarize are strongest at magnitude 0."""
     factors: dict[str, Any] = {
         "mag_range": (0.1, 1.9),
         "randomly_negate": False,
         "mag_to_param": None,
     }
-    known = [
+    return [
         a.shear_x.augmentation((0, 0.3)),
         a.shear_y.augmentation((0, 0.3)),
         a.rotate.augmentation((0, 30)),
@@ -186,6 +184,16 @@ def _policy(name: str, table: str, moves: list[Augmentation]) -> Policy:
         a.sharpness.augmentation(**factors | {"mag_to_param": a.sharpness_kernel_shifted}),
         a.posterize.augmentation((0, 4)),
         a.solarize.augmentation((0, 256)),
+    ]
+
+
+def _translations(use_shape: bool, max_abs: Any, max_rel: Any) -> list[Augmentation]:
+    return translations(use_shape, 250, 1.0, max_abs, max_rel, "auto_aug.auto_augment")
+
+
+def _policy(name: str, table: str, moves: list[Augmentation]) -> Policy:
+    known = [
+        *enhancements(),
         a.solarize_add.augmentation((0, 110)),
         a.invert,
         a.equalize,

@@ -18,6 +18,7 @@ from . import augmentations as a
 from .core import Augmentation, select
 from .core.bins import SignedBin, per_sample, random_signs
 from .core.checks import another_seed, at_least, in_range, refuse_unused
+from .policies import enhancements
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
 __all__ = [
@@ -160,22 +161,9 @@ def get_rand_augment_non_monotonic_suite(
 ) -> list[Augmentation]:
     """The same with the ranges of AutoAugment: enhancing goes from a factor of 0.1 to 1.9, and
     posterize and solarize are strongest at magnitude 0."""
-    factors: dict[str, Any] = {
-        "mag_range": (0.1, 1.9),
-        "randomly_negate": False,
-        "mag_to_param": None,
-    }
     return [
         *_translations(use_shape, max_translate_abs, max_translate_rel),
-        a.shear_x.augmentation((0, 0.3)),
-        a.shear_y.augmentation((0, 0.3)),
-        a.rotate.augmentation((0, 30)),
-        a.brightness.augmentation(**factors),
-        a.contrast.augmentation(**factors),
-        a.color.augmentation(**factors),
-        a.sharpness.augmentation(**factors | {"mag_to_param": a.sharpness_kernel_shifted}),
-        a.posterize.augmentation((0, 4)),
-        a.solarize.augmentation((0, 256)),
+        *enhancements(),
         a.equalize,
         a.auto_contrast,
         a.identity,

@@ -6,17 +6,13 @@ whether there was anything to check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from gradiva.capture.check import check
 from gradiva.capture.compiler import optimise
-from gradiva.capture.pipeline_def import pipeline_def
-from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.arguments import is_edge
 from gradiva.eager.batch import Batch, as_batch
 from gradiva.eager.case import Case
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
@@ -24,7 +20,7 @@ from gradiva.eager.operator import OperatorBase
 from gradiva.eager.pixelwise import Pixelwise
 from gradiva.eager.threads import get_num_threads, set_num_threads
 from gradiva.eager.value import SampleType
-from gradiva.ops.generic.external_source import external_source
+from gradiva.extension.modes import argument_dtype, both_ways, outputs_of, per_sample
 from gradiva.ops.image.brightness_contrast import brightness_contrast
 
 __all__ = ["check_operator"]
@@ -78,10 +74,6 @@ def about(operator: OperatorBase, case: Case) -> Iterator[None]:
     except (AssertionError, GradivaError) as error:
         text = f"{operator.name}, case {case.name!r}: {str(error).strip()}"
         raise AssertionError(text) from error
-
-
-def outputs_of(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
 
 
 def call(operator: Any, case: Case) -> tuple[Any, ...]:
@@ -148,7 +140,7 @@ def check_captured(operator: OperatorBase, case: Case) -> bool:
 
     Not for an empty batch: a source of a pipeline delivers none.
     """
-    pair = _both_ways(operator, case, lambda value: value)
+    pair = both_ways(operator, case, lambda value: value)
     if pair is None:
         return False
     eager, captured, again, _graph = pair
@@ -171,7 +163,7 @@ def check_fused(operator: OperatorBase, case: Case) -> bool:
         follow(call(operator, case)[0])
     except GradivaError:
         return False  # an output that the other operator does not take
-    pair = _both_ways(operator, case, follow)
+    pair = both_ways(operator, case, follow)
     if pair is None:
         return False
     eager, captured, _again, graph = pair
@@ -180,68 +172,14 @@ def check_fused(operator: OperatorBase, case: Case) -> bool:
     return True
 
 
-def _both_ways(
-    operator: OperatorBase, case: Case, follow: Callable[[Any], Any]
-) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], Any] | None:
-    """Outputs at once, of two runs of a pipeline, and its graph; None for an empty batch."""
-    batches = [value for value in case.inputs if isinstance(value, Batch)]
-    arguments = {
-        name: value
-        if isinstance(value, Batch)
-        else as_batch(np.asarray(value, _argument_dtype(value)))
-        for name, value in case.arguments.items()
-        if _per_sample(operator, name, value)
-    }
-    size = len(batches[0]) if batches else case.arguments.get("batch_size", 1)
-    if size == 0:
-        return None
-    keywords = {name: value for name, value in case.arguments.items() if name not in arguments}
-    keywords.pop("batch_size", None)
-    if operator.random:
-        keywords["seed"] = 5
-    fed = [*batches, *arguments.values()]
-
-    @pipeline_def(batch_size=size, num_threads=2)
-    def pipeline() -> Any:
-        symbols: Iterator[Any] = iter(())
-        if fed:
-            symbols = iter(external_source([tuple(fed)], num_outputs=len(fed), cycle=True))
-        inputs = [next(symbols) if isinstance(value, Batch) else value for value in case.inputs]
-        given: dict[str, Any] = {name: next(symbols) for name in arguments}
-        if operator.random and not batches:
-            given["batch_size"] = WholeBatch()
-        result = outputs_of(operator(*inputs, **keywords, **given))  # type: ignore[operator]
-        return (follow(result[0]), *result[1:])
-
-    pipe = pipeline()
-    graph = check(pipe.graph)
-    captured, again = pipe.run(), pipe.run()
-    pipe.close()
-    eager_keywords = {**keywords, **arguments}
-    if not batches:
-        eager_keywords["batch_size"] = size
-    eager = outputs_of(operator(*case.inputs, **eager_keywords))  # type: ignore[operator]
-    return (follow(eager[0]), *eager[1:]), captured, again, graph
-
-
-def _argument_dtype(value: Any) -> Any:
-    kind = np.asarray(value).dtype.kind
-    return np.int32 if kind in "ib" else np.float32
-
-
-def _per_sample(operator: OperatorBase, name: str, value: Any) -> bool:
-    argument = operator.arguments.get(name)
-    return argument is not None and is_edge(argument, value)
-
-
 def _as_types(operator: OperatorBase, case: Case) -> dict[str, Any]:
     """The arguments as type rules get them: of those that are given per sample, the types."""
     found: dict[str, Any] = {}
     for name, value in case.arguments.items():
-        if _per_sample(operator, name, value) and operator.arguments[name].kind.ragged:
+        if per_sample(operator, name, value) and operator.arguments[name].kind.ragged:
             found[name] = SampleType()
-        elif _per_sample(operator, name, value):
-            found[name] = as_batch(np.asarray(value, _argument_dtype(value))).type
+        elif per_sample(operator, name, value):
+            found[name] = as_batch(np.asarray(value, argument_dtype(value))).type
         elif name in operator.arguments:
             found[name] = operator.arguments[name].static(value)
     return found

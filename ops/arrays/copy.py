@@ -12,6 +12,8 @@ from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .copy_pieces import copy_pieces
+
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
@@ -37,17 +39,8 @@ def _shapes(call: Call) -> Geometry:
 
 @copy.cpu
 def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    uniform = source.geometry.dense
-
-    def move(begin: int, end: int) -> None:
-        if uniform:
-            target.as_array()[begin:end] = source.as_array()[begin:end]
-            return
-        for sample in range(begin, end):
-            target.array(sample)[...] = source.array(sample)
-
-    call.for_samples(move)
+    source = call.inputs[0]
+    copy_pieces(call, source.data, source.geometry.offsets * source.dtype.itemsize)
 
 
 @copy.cases

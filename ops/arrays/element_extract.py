@@ -15,6 +15,7 @@ from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
 
 if TYPE_CHECKING:
@@ -65,15 +66,9 @@ def _shapes(call: Call) -> tuple[Int64Array, ...]:
 @element_extract.cpu
 def _cpu(call: Call) -> None:
     source = call.inputs[0]
-    pairs = list(zip(call["element_map"], call.outputs, strict=True))
-
-    def extract(begin: int, end: int) -> None:
-        for sample in range(begin, end):
-            frames = source.array(sample)
-            for number, target in pairs:
-                target.array(sample)[...] = frames[number]
-
-    call.for_samples(extract)
+    for output, frame in enumerate(call["element_map"]):
+        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        copy_pieces(call, source.data, begins * source.dtype.itemsize, output)
 
 
 @element_extract.cases

@@ -16,7 +16,9 @@ from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .box_rows import box_rows, keep_rows
 from .checks import refuse, require_boxes, require_fours, require_labels
+from .rotate_boxes import rotate_boxes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -99,45 +101,20 @@ def _turn(degrees: float) -> tuple[float, float]:
     return math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
 
-def _upright(cosine: float, sine: float) -> bool:
-    """Whether the sides of an image stay nearer to what they were than to each other."""
-    return abs(sine) < abs(cosine) - 1e-6
+def _canvases(images: Any, turns: Any) -> Any:
+    """(N, 2): height and width that hold the rotated images. A side keeps the parity of the side
+    that it turns into, so that the centre falls on a pixel, or between pixels, as before."""
+    cosine, sine = np.abs(turns).T
+    height, width = images.T
+    stays = np.abs(sine) < np.abs(cosine) - 1e-6
+    tall = np.ceil(cosine * height + sine * width - _LEAST)
+    wide = np.ceil(cosine * width + sine * height - _LEAST)
+    tall += (tall - np.where(stays, height, width)) % 2
+    wide += (wide - np.where(stays, width, height)) % 2
+    return np.stack([tall, wide], axis=1)
 
 
-def _canvas(height: int, width: int, cosine: float, sine: float) -> tuple[float, float]:
-    """Height and width that hold the rotated image. A side keeps the parity of the side that it
-    turns into, so that the centre falls on a pixel, or between pixels, as before."""
-    upright = _upright(cosine, sine)
-    cosine, sine = abs(cosine), abs(sine)
-    tall = math.ceil(cosine * height + sine * width - _LEAST)
-    wide = math.ceil(cosine * width + sine * height - _LEAST)
-    tall += (tall - (height if upright else width)) % 2
-    wide += (wide - (width if upright else height)) % 2
-    return float(tall), float(wide)
-
-
-def _rotated(
-    boxes: Any, sizes: tuple[float, float, float, float], turn: tuple[float, float], share: float
-) -> Any:
-    """(n, 4) corners in the new pixels, of boxes in the old ones."""
-    height, width, tall, wide = sizes
-    cosine, sine = turn
-    centre_x = (boxes[:, 0] + boxes[:, 2] - width) / 2
-    centre_y = (boxes[:, 1] + boxes[:, 3] - height) / 2
-    half_x = abs(boxes[:, 2] - boxes[:, 0]) / 2
-    half_y = abs(boxes[:, 3] - boxes[:, 1]) / 2
-    grown_x = abs(cosine) * half_x + abs(sine) * half_y
-    grown_y = abs(cosine) * half_y + abs(sine) * half_x
-    if not _upright(cosine, sine):
-        half_x, half_y = half_y, half_x
-    half_x = share * grown_x + (1 - share) * half_x
-    half_y = share * grown_y + (1 - share) * half_y
-    x = centre_x * cosine + centre_y * sine + wide / 2
-    y = centre_y * cosine - centre_x * sine + tall / 2
-    return np.stack([x - half_x, y - half_y, x + half_x, y + half_y], axis=1)
-
-
-def _sizes(call: Call) -> Any:
+def _sizes(call: Call, turns: Any) -> Any:
     """(N, 4): height and width of the image and of the result. Raises OperatorValueError."""
     layout, shapes, given = call["shape_layout"], call["input_shape"], call["size"]
     if shapes.shape[1] < len(layout):
@@ -149,8 +126,6 @@ def _sizes(call: Call) -> Any:
     image = shapes[:, [layout.index("H"), layout.index("W")]].astype(np.float64)
     bad = ((image < 1) | (image > 1 << 30)).any(axis=1)
     refuse(bad, "", "sizes from 1 on", shapes, argument="input_shape")
-    bad = ~np.isfinite(call["angle"])
-    refuse(bad, "", "a number of degrees", call["angle"], argument="angle")
     if given is not None and given.shape[1]:
         if given.shape[1] != 2:
             raise OperatorValueError(
@@ -162,10 +137,7 @@ def _sizes(call: Call) -> Any:
     elif call["keep_size"]:
         result = image
     else:
-        turns = [_turn(float(angle)) for angle in call["angle"]]
-        pairs = zip(image.tolist(), turns, strict=True)
-        canvases = [_canvas(int(size[0]), int(size[1]), *turn) for size, turn in pairs]
-        result = np.array(canvases).reshape(-1, 2)
+        result = _canvases(image, turns)
     return np.concatenate([image, result], axis=1)
 
 
@@ -177,30 +149,18 @@ def _shapes(call: Call) -> Any:
         if call.inputs[1].ndim == 2:
             shapes = call.inputs[1].geometry.shapes
             refuse(shapes[:, 1] != 1, "there is a label for each box", "(n,) or (n, 1)", shapes)
-    sizes = _sizes(call)
-    sized, share = call["bbox_layout"] == "xyWH", _MODES[call["mode"]]
-    found, kept = [], []
-    for i, given in enumerate(call.inputs[0].arrays()):
-        height, width, tall, wide = sizes[i].tolist()
-        boxes = given.astype(np.float64)
-        if sized:
-            boxes[:, 2:] += boxes[:, :2]
-        if call["bbox_normalized"]:
-            boxes *= (width, height, width, height)
-        turn = _turn(float(call["angle"][i]))
-        whole = _rotated(boxes, (height, width, tall, wide), turn, share)
-        cut = np.clip(whole, 0.0, (wide, tall, wide, tall))
-        areas = [np.prod(corners[:, 2:] - corners[:, :2], axis=1) for corners in (whole, cut)]
-        left = areas[1] / np.where(areas[0] > 0, areas[0], 1.0)
-        stays = left >= call["remove_threshold"]
-        if call["bbox_normalized"]:
-            cut /= (wide, tall, wide, tall)
-        if sized:
-            cut[:, 2:] -= cut[:, :2]
-        found.append(cut[stays])
-        kept.append(stays)
-    call.notes["found"] = found, kept
-    counts = np.array([len(boxes) for boxes in found], np.int64).reshape(-1, 1)
+    bad = ~np.isfinite(call["angle"])
+    refuse(bad, "", "a number of degrees", call["angle"], argument="angle")
+    turns = np.array([_turn(angle) for angle in call["angle"].tolist()]).reshape(-1, 2)
+    rows = box_rows(call.inputs[0], 4)
+    rotated, kept = np.empty(rows.values.shape), np.empty(len(rows.values), np.bool_)
+    counts = np.zeros((call.size, 1), np.int64)
+    call.for_samples(
+        rotate_boxes, rows.values, rows.starts, rows.counts, _sizes(call, turns), turns,
+        _MODES[call["mode"]], bool(call["bbox_normalized"]), call["bbox_layout"] == "xyWH",
+        float(call["remove_threshold"]), rotated, kept, counts, work=call.inputs[0],
+    )  # fmt: skip
+    call.notes["found"] = rows, rotated, kept
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
         return made
@@ -211,11 +171,11 @@ def _shapes(call: Call) -> Any:
 
 @bbox_rotate.cpu
 def _cpu(call: Call) -> None:
-    found, kept = call.notes["found"]
-    for i in range(call.size):
-        call.outputs[0].array(i)[...] = found[i]
-        if len(call.inputs) > 1:
-            call.outputs[1].array(i)[...] = call.inputs[1].array(i)[kept[i]]
+    rows, rotated, kept = call.notes["found"]
+    keep_rows(call, 0, rotated.reshape(-1), rows.starts * 4, kept, rows)
+    if len(call.inputs) > 1:
+        labels = call.inputs[1]
+        keep_rows(call, 1, labels.data, labels.geometry.offsets, kept, rows)
 
 
 @bbox_rotate.cases

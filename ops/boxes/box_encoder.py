@@ -53,8 +53,8 @@ def box_encoder(
         the overlap. Of equals, the last anchor is taken, and the last box.
     offset: return the differences from the anchors: of centres as fractions of the anchor's size,
         of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four numbers
-        each: x, y, width, height). scale: accepted; it multiplies boxes and anchors before, which
-        leaves the differences as they are.
+        each: x, y, width, height). scale: multiplies boxes and anchors before, which changes no
+        more than the last digits of the differences.
 
     Returns, for each anchor, centre x, centre y, width and height of its box, float32 (anchors, 4);
     and the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
@@ -103,18 +103,18 @@ def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
 @jit
 def _log_ratio(top: Any, bottom: Any) -> Any:
     if bottom == np.float32(0.0):
-        return np.float64(np.nan)
-    ratio = np.float64(top) / np.float64(bottom)
+        return np.float32(np.nan)
+    ratio = np.float64(top / bottom)
     if not ratio > 0.0:
-        return -np.inf if ratio == 0.0 else np.nan
-    return natural_log(ratio)
+        return np.float32(-np.inf if ratio == 0.0 else np.nan)
+    return np.float32(natural_log(ratio))
 
 
 @jit
 def _encode(
     boxes: Any, box_offsets: Any, counts: Any, labels: Any, label_offsets: Any, corners: Any,
-    centres: Any, limit: Any, offset: bool, means: Any, stds: Any, out: Any, out_labels: Any,
-    begin: int, end: int,
+    centres: Any, limit: Any, offset: bool, scale: Any, means: Any, stds: Any, out: Any,
+    out_labels: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
     size = len(corners)
     zero, half = np.float32(0.0), np.float32(0.5)
@@ -160,11 +160,12 @@ def _encode(
                 centre = (box[c] + box[c + 2]) * half
                 extent = box[c + 2] - box[c]
                 if offset:
-                    apart = np.float64(centre) - np.float64(centres[a, c])
-                    apart /= np.float64(centres[a, c + 2])
-                    grown = _log_ratio(extent, centres[a, c + 2])
-                    out[i, a, c] = np.float32((apart - means[c]) / stds[c])
-                    out[i, a, c + 2] = np.float32((grown - means[c + 2]) / stds[c + 2])
+                    # float32 in this order, as the reference has it.
+                    wide = centres[a, c + 2] * scale
+                    apart = (centre * scale - centres[a, c] * scale) / wide
+                    grown = _log_ratio(extent * scale, wide)
+                    out[i, a, c] = (apart - means[c]) / stds[c]
+                    out[i, a, c + 2] = (grown - means[c + 2]) / stds[c + 2]
                 else:
                     out[i, a, c] = centre
                     out[i, a, c + 2] = extent
@@ -185,8 +186,9 @@ def _cpu(call: Call) -> None:
         centres,
         np.float32(call["criteria"]),
         call["offset"],
-        np.array(call["means"], np.float64),
-        np.array(call["stds"], np.float64),
+        np.float32(call["scale"]),
+        np.array(call["means"], np.float32),
+        np.array(call["stds"], np.float32),
         call.outputs[0].as_array(),
         call.outputs[1].as_array(),
     )

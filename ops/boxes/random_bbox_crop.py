@@ -17,9 +17,10 @@ from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .box_rows import BoxRows, box_rows, keep_rows
 from .checks import refuse, require_boxes, require_labels
 from .crop_options import Options, check_options, columns_of, limits_of
-from .window_search import MOST_ATTEMPTS, search
+from .window_search import MOST_ATTEMPTS, search_all
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -93,25 +94,24 @@ def random_bbox_crop(
     return tuple(made)
 
 
-def _corners(call: Call, options: Options) -> list[np.ndarray[Any, Any]]:
-    """Per sample, (n, 2 * ndim) float64: starts and ends. Raises OperatorValueError."""
-    ndim, found = options.ndim, []
-    for sample, given in enumerate(call.inputs[0].arrays()):
-        ordered = given[:, options.columns].astype(np.float64)
-        if options.sized:
-            ordered[:, ndim:] += ordered[:, :ndim]
-        # Sums of float32 numbers may miss 1 by their last digits.
-        good = (ordered >= -1e-6) & (ordered <= 1.0 + 1e-6)
-        if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
-            bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
-            raise OperatorValueError(
-                "a box is not inside the input",
-                expected="fractions from 0 to 1, starts before ends",
-                got=str(given[bad][0].tolist()),
-                sample=sample,
-            )
-        found.append(np.clip(ordered, 0.0, 1.0))
-    return found
+def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
+    """(total, 2 * ndim) float64: starts and ends. Raises OperatorValueError."""
+    ndim = options.ndim
+    ordered = rows.values[:, options.columns].astype(np.float64)
+    if options.sized:
+        ordered[:, ndim:] += ordered[:, :ndim]
+    # Sums of float32 numbers may miss 1 by their last digits.
+    good = (ordered >= -1e-6) & (ordered <= 1.0 + 1e-6)
+    if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
+        bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
+        row = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            "a box is not inside the input",
+            expected="fractions from 0 to 1, starts before ends",
+            got=str(rows.values[row].tolist()),
+            sample=rows.sample(row),
+        )
+    return np.clip(ordered, 0.0, 1.0)
 
 
 @random_bbox_crop.shapes
@@ -124,27 +124,26 @@ def _shapes(call: Call) -> tuple[Any, ...]:
         require_labels(call)
     options = columns_of(call, int(width[0]) // 2 if call.size else 2)
     limits = limits_of(call, options)
-    boxes = _corners(call, options)
+    rows = box_rows(call.inputs[0], 2 * options.ndim)
+    boxes = _corners(rows, options)
     assert call.key is not None
     assert call.positions is not None
     windows = np.zeros((call.size, 2 * options.ndim))
-    kept = [np.zeros(len(rows), np.bool_) for rows in boxes]
+    kept = np.zeros(len(boxes), np.bool_)
     states = np.zeros(call.size, np.int64)
-    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
-    positions = call.positions.astype(np.uint64)
-
-    def run(begin: int, end: int) -> None:
-        for i in range(begin, end):
-            states[i] = search(
-                boxes[i], positions[i], seed, number, options.thresholds, options.no_crop,
-                options.attempts, options.total, options.scaling, options.ratios,
-                limits.inputs[i], limits.crops[i], options.overlap, options.every,
-                options.prune, windows[i], kept[i],
-            )  # fmt: skip
-
+    given = (
+        boxes, rows.starts, rows.counts, call.positions.astype(np.uint64),
+        np.uint64(call.key.seed), np.uint32(call.key.number), options.thresholds,
+        options.no_crop, options.attempts, options.total, options.scaling, options.ratios,
+        limits.inputs, limits.crops, options.overlap, options.every, options.prune, windows,
+        kept, states,
+    )  # fmt: skip
     step = max(1, call.size // (4 * call.pool.num_threads))
     if call.size:
-        call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
+        call.pool.run(
+            lambda begin, end: search_all(*given, begin, end),
+            [(k, min(k + step, call.size)) for k in range(0, call.size, step)],
+        )
     if (states == 2).any():
         raise OperatorRuntimeError(
             "no window fits the boxes and the arguments"
@@ -157,8 +156,9 @@ def _shapes(call: Call) -> tuple[Any, ...]:
             "the best one is taken (quiet=True does not warn)",
             stacklevel=2,
         )
-    call.notes["found"] = options, limits, boxes, windows, kept
-    counts = np.array([mask.sum() for mask in kept], np.int64).reshape(-1, 1)
+    call.notes["found"] = options, limits, rows, boxes, windows, kept
+    upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
+    counts = (upto[rows.starts + rows.counts] - upto[rows.starts]).reshape(-1, 1)
     corner = Geometry.equal(call.size, (options.ndim,))
     made: list[Any] = [corner, corner, np.insert(counts, 1, 2 * options.ndim, axis=1)]
     if len(call.inputs) > 1:
@@ -172,7 +172,7 @@ def _shapes(call: Call) -> tuple[Any, ...]:
 
 @random_bbox_crop.cpu
 def _cpu(call: Call) -> None:
-    options, limits, boxes, windows, kept = call.notes["found"]
+    options, limits, rows, boxes, windows, kept = call.notes["found"]
     ndim = options.ndim
     starts, sizes = windows[:, :ndim], windows[:, ndim:]
     if limits.crops.shape[1]:
@@ -182,16 +182,22 @@ def _cpu(call: Call) -> None:
     else:
         call.outputs[0].as_array()[:] = starts
         call.outputs[1].as_array()[:] = sizes
-    for i in range(call.size):
-        chosen = boxes[i][kept[i]].reshape(-1, 2, ndim)
-        placed = np.clip((chosen - starts[i]) / sizes[i], 0.0, 1.0).reshape(-1, 2 * ndim)
-        if options.sized:
-            placed[:, ndim:] -= placed[:, :ndim]
-        call.outputs[2].array(i)[:, options.columns] = placed
-        if len(call.inputs) > 1:
-            call.outputs[3].array(i)[...] = call.inputs[1].array(i)[kept[i]]
-        if call["output_bbox_indices"]:
-            call.outputs[-1].array(i)[:] = np.flatnonzero(kept[i])
+    whose = np.repeat(np.arange(call.size), rows.counts)[kept]
+    chosen = boxes[kept].reshape(-1, 2, ndim)
+    placed = (chosen - starts[whose, None]) / sizes[whose, None]
+    placed = np.clip(placed, 0.0, 1.0).reshape(-1, 2 * ndim)
+    if options.sized:
+        placed[:, ndim:] -= placed[:, :ndim]
+    found = np.zeros(boxes.shape, np.float32)
+    found[np.ix_(kept, options.columns)] = placed
+    keep_rows(call, 2, found.reshape(-1), rows.starts * 2 * ndim, kept, rows)
+    if len(call.inputs) > 1:
+        labels = call.inputs[1]
+        keep_rows(call, 3, labels.data, labels.geometry.offsets, kept, rows)
+    if call["output_bbox_indices"]:
+        numbers = np.arange(len(boxes)) - np.repeat(rows.starts, rows.counts)
+        last = len(call.outputs) - 1
+        keep_rows(call, last, numbers.astype(np.int32), rows.starts, kept, rows)
 
 
 @random_bbox_crop.cases

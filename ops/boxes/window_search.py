@@ -13,7 +13,7 @@ from gradiva.eager.jit import jit
 from gradiva.eager.rng import philox
 from gradiva.ops.random.scaled import scaled
 
-__all__ = ["MOST_ATTEMPTS", "search"]
+__all__ = ["MOST_ATTEMPTS", "search_all"]
 
 MOST_ATTEMPTS = 1 << 20
 """After so many attempts without a limit of the user's, there is no window."""
@@ -96,7 +96,7 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
 
 
 @jit
-def search(
+def _search(
     boxes: Any, position: Any, seed: Any, number: Any, thresholds: Any, no_crop: bool,
     attempts: int, total: int, scaling: Any, ratios: Any, input_shape: Any, crop: Any,
     overlap: bool, every: bool, prune: float, window: Any, kept: Any,
@@ -156,3 +156,21 @@ def search(
         _keep(boxes, window, prune, kept)
         return 1
     return 2
+
+
+@jit
+def search_all(
+    boxes: Any, starts: Any, counts: Any, positions: Any, seed: Any, number: Any, thresholds: Any,
+    no_crop: bool, attempts: int, total: int, scaling: Any, ratios: Any, inputs: Any, crops: Any,
+    overlap: bool, every: bool, prune: float, windows: Any, kept: Any, states: Any, begin: int,
+    end: int,
+) -> None:  # fmt: skip
+    """`_search` for a range of samples, whose boxes are `counts` rows of `boxes` from `starts` on;
+    states: what it returns."""
+    for i in range(begin, end):
+        first, last = starts[i], starts[i] + counts[i]
+        states[i] = _search(
+            boxes[first:last], positions[i], seed, number, thresholds, no_crop, attempts, total,
+            scaling, ratios, inputs[i], crops[i], overlap, every, prune, windows[i],
+            kept[first:last],
+        )  # fmt: skip

@@ -22,7 +22,7 @@ from gradiva.eager.signature import extended
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import default_pool
 from gradiva.eager.tolerance import forgives, refuse_single
-from gradiva.ops.readers.file import read_files
+from gradiva.ops.readers.contents import read_files
 
 from .image import image
 

@@ -9,6 +9,7 @@ import ast
 import io
 import math
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
+from gradiva.ops.arrays.copy_pieces import copy_pieces
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,24 +60,37 @@ def numpy(
 
 def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
     """Dtype, whether axes are in Fortran's order, shape, and where the values begin."""
-    data = file[: _LONGEST + 12].tobytes()
-    if not data.startswith(_MAGIC):
-        raise SampleDataError("this is no npy file", expected="its magic string", got=data[:6])
-    version = data[6] if len(data) > 7 else 0
+    start = file[:12].tobytes()
+    if not start.startswith(_MAGIC):
+        raise SampleDataError("this is no npy file", expected="its magic string", got=start[:6])
+    version = start[6] if len(start) > 7 else 0
     if version not in (1, 2, 3):
         raise SampleDataError("the version of the npy file", expected="1 to 3", got=version)
     size, form = (2, "<H") if version == 1 else (4, "<I")
     begin = 8 + size
-    if len(data) < begin:
+    if len(start) < begin:
         raise SampleDataError("the npy file ends early, in its header")
-    end = begin + struct.unpack(form, data[8:begin])[0]
+    end = begin + struct.unpack(form, start[8:begin])[0]
     if file.nbytes < end:
         raise SampleDataError("the npy file ends early, in its header")
     if end - begin > _LONGEST:
         raise SampleDataError("the header of the npy file is too long", got=end - begin,
                               expected=f"at most {_LONGEST} bytes")  # fmt: skip
+    found, fortran, shape = _fields(file[begin:end].tobytes(), version)
+    if end + math.prod(shape) * found.itemsize != file.nbytes:
+        raise SampleDataError(
+            "the npy file has another length than its header says",
+            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
+            got=file.nbytes,
+        )
+    return found, fortran, shape, end
+
+
+@lru_cache(maxsize=64)
+def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Dtype, order and shape. The files of a data set often have one header."""
     try:
-        fields = ast.literal_eval(data[begin:end].decode("utf-8" if version == 3 else "latin1"))
+        fields = ast.literal_eval(header.decode("utf-8" if version == 3 else "latin1"))
         text, fortran, shape = fields["descr"], fields["fortran_order"], fields["shape"]
         sane = isinstance(text, str) and isinstance(fortran, bool) and isinstance(shape, tuple)
         if not sane or not all(type(extent) is int and extent >= 0 for extent in shape):
@@ -87,27 +102,22 @@ def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int,
         DType.from_numpy(found)
     except TypeError as error:
         raise SampleDataError(f"an array of another type: {error}") from None
-    if end + math.prod(shape) * found.itemsize != file.nbytes:
-        raise SampleDataError(
-            "the npy file has another length than its header says",
-            expected=f"{end + math.prod(shape) * found.itemsize} bytes",
-            got=file.nbytes,
-        )
-    return found, fortran, shape, end
+    return found, fortran, shape
 
 
 @numpy.shapes
 def _shapes(call: Call) -> Int64Array:
     source = call.inputs[0]
     headers = []
-    for sample in range(call.size):
+    for sample, file in enumerate(source.arrays()):
         try:
-            headers.append(_header(source.array(sample)))
+            headers.append(_header(file))
         except SampleDataError as error:
             raise error.complete(sample=sample) from None
     call.notes["headers"] = headers
     type = call.types[0]
-    found = [DType.from_numpy(header[0]) for header in headers]
+    alike = all(header[0] is headers[0][0] for header in headers)
+    found = [DType.from_numpy(header[0]) for header in (headers[:1] if alike else headers)]
     for sample in range(1, call.size):
         if len(headers[sample][2]) != len(headers[0][2]):
             raise OperatorRuntimeError(
@@ -116,7 +126,7 @@ def _shapes(call: Call) -> Int64Array:
                 got=f"{len(headers[sample][2])}-D",
                 sample=sample,
             )
-        if type.dtype is None and found[sample] is not found[0]:
+        if type.dtype is None and not alike and found[sample] is not found[0]:
             raise OperatorRuntimeError(
                 "arrays of a batch have one type, or `dtype` is given",
                 expected=found[0].name,
@@ -134,13 +144,19 @@ def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     headers = call.notes["headers"]
 
+    native = target.dtype.numpy
+    if all(found == native and not fortran for found, fortran, _, _ in headers):
+        begins = np.array([header[3] for header in headers], np.int64)
+        copy_pieces(call, source.data, source.geometry.offsets + begins)
+        return
+
     def decode(sample: int) -> None:
         found, fortran, shape, begin = headers[sample]
         values = source.array(sample).view(np.uint8)[begin:]
         array = np.frombuffer(values, found) if values.size else np.empty(0, found)
         array = array.reshape(shape[::-1]).T if fortran else array.reshape(shape)
-        native = array.astype(found.newbyteorder("="), copy=False)
-        target.array(sample)[...] = convert_array(native, target.dtype.numpy)
+        array = array.astype(found.newbyteorder("="), copy=False)
+        target.array(sample)[...] = convert_array(array, native)
 
     call.each_sample(decode)
 

@@ -59,7 +59,7 @@ def _dtype(symbol: str, *types: SampleType) -> DType | None:
     try:
         return DType.from_numpy(result_dtype(symbol, *known, half=True))
     except TypeError as error:
-        raise OperatorTypeError(str(error).rstrip(".")) from None
+        raise OperatorTypeError(str(error)) from None
 
 
 def broadcast_type(symbol: str, *operands: SampleType) -> SampleType:
@@ -74,7 +74,7 @@ def broadcast_type(symbol: str, *operands: SampleType) -> SampleType:
     try:
         return SampleType(dtype, max(ranks), result_layout(max(ranks), *layouts), device)
     except ValueError as error:
-        raise OperatorTypeError(str(error).rstrip(".")) from None
+        raise OperatorTypeError(str(error)) from None
 
 
 def _binary_type(symbol: str) -> Callable[..., SampleType]:
@@ -173,7 +173,7 @@ def to_operand(value: Any) -> Any:
         kinds = [scalar_dtype(end) for end in ends]
         return array.astype(kinds[0])
     except OverflowError as error:
-        raise OperatorValueError(str(error).rstrip(".")) from None
+        raise OperatorValueError(str(error)) from None
     except (TypeError, ValueError):
         raise OperatorTypeError(
             "an operand is neither a batch, a tensor, an array nor a number",

@@ -136,6 +136,17 @@ def transform_points(
     rows, size = matrices.shape[1], matrices.shape[2] - 1
     for i in range(begin, end):
         s, d = src_offsets[i], dst_offsets[i]
+        if rows == 2 and size == 2:
+            # The usual case, in a form that vectorises.
+            matrix = matrices[i]
+            source, target = src[s : s + 2 * counts[i]], dst[d : d + 2 * counts[i]]
+            for p in range(counts[i]):
+                x, y = np.float32(source[2 * p]), np.float32(source[2 * p + 1])
+                first = np.float32(0.0) + matrix[0, 0] * x + matrix[0, 1] * y + matrix[0, 2]
+                second = np.float32(0.0) + matrix[1, 0] * x + matrix[1, 1] * y + matrix[1, 2]
+                target[2 * p] = convert_sat(first, dst)
+                target[2 * p + 1] = convert_sat(second, dst)
+            continue
         for _ in range(counts[i]):
             for row in range(rows):
                 total = np.float32(0.0)

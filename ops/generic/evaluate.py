@@ -7,7 +7,7 @@ division (no floor), floating `%` is C's fmod, and an integer to a negative powe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,9 @@ from .promotion import COMPARISON, promote, result_dtype
 __all__ = ["clamp", "evaluate", "evaluate_unary"]
 
 Array = NDArray[Any]
+
+_STRIP: Final = 1 << 16
+"""Elements."""
 
 _PLAIN: Final[dict[str, np.ufunc]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod,
@@ -91,13 +94,30 @@ def evaluate_unary(op: str, a: Array, out: Array | None = None) -> Array:
 def clamp(value: Array, low: Array, high: Array, out: Array | None = None) -> Array:
     """min(max(value, low), high) in the common type; NaN passes, `high` wins if low > high."""
     dtype = result_dtype("clamp", value.dtype, low.dtype, high.dtype, half=True)
-    x, lo, hi = (v.astype(dtype, copy=False) for v in (value, low, high))
-    raised = np.where(x < lo, lo, x)
-    result = np.where(raised > hi, hi, raised)
     if out is None:
-        return result
-    np.copyto(out, result)
+        shape = np.broadcast_shapes(value.shape, low.shape, high.shape)
+        return clamp(value, low, high, np.empty(shape, dtype))
+    for x, lo, hi, result in _strips(value, low, high, out):
+        if dtype.kind != "f":
+            np.maximum(x, lo, out=result, dtype=dtype, casting="unsafe")
+            np.minimum(result, hi, out=result, dtype=dtype, casting="unsafe")
+            continue
+        # NumPy's own extremes treat NaN and zeros in other ways.
+        same, least, most = (one.astype(dtype, copy=False) for one in (x, lo, hi))
+        raised = np.where(same < least, least, same)
+        np.copyto(result, np.where(raised > most, most, raised))
     return out
+
+
+def _strips(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+    """Flat arrays (the last one, and others of its size or of no axes) in short pieces, whose
+    intermediate results stay in cache; arrays of more axes at once."""
+    count = arrays[-1].size
+    if arrays[-1].ndim != 1 or not all(one.ndim == 0 or one.size == count for one in arrays):
+        yield arrays
+        return
+    for first in range(0, count, _STRIP):
+        yield tuple(one[first : first + _STRIP] if one.ndim else one for one in arrays)
 
 
 def _compare(op: str, a: Array, b: Array, out: Array) -> None:
@@ -176,8 +196,13 @@ def _shift(op: str, a: Array, b: Array, out: Array) -> None:
 
 
 def _extremum(op: str, a: Array, b: Array, out: Array) -> None:
+    if out.dtype.kind != "f":
+        pick = np.minimum if op == "min" else np.maximum
+        pick(a, b, out=out, dtype=out.dtype, casting="unsafe")
+        return
     # Not np.minimum: where the operands do not compare (NaN) or are equal (0.0 and -0.0), the
     # second one is the result.
-    x = a.astype(out.dtype, copy=False)
-    y = b.astype(out.dtype, copy=False)
-    np.copyto(out, np.where(x < y if op == "min" else x > y, x, y))
+    for left, right, result in _strips(a, b, out):
+        x = left.astype(out.dtype, copy=False)
+        y = right.astype(out.dtype, copy=False)
+        np.copyto(result, np.where(x < y if op == "min" else x > y, x, y))

@@ -6,12 +6,11 @@ float -> float32) and then promotes like an array of that type. Eager and pipeli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["broadcast_shape", "promote", "result_dtype", "result_layout", "scalar_dtype"]
+__all__ = ["promote", "result_dtype", "result_layout", "scalar_dtype"]
 
 DType = np.dtype[Any]
 
@@ -49,7 +48,6 @@ UNARY_FLOAT: Final = frozenset(
 
 _BOOL: Final = np.dtype(np.bool_)
 _INT32: Final = np.dtype(np.int32)
-_INT64: Final = np.dtype(np.int64)
 _FLOAT16: Final = np.dtype(np.float16)
 _FLOAT32: Final = np.dtype(np.float32)
 _SIGNED: Final = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
@@ -63,11 +61,11 @@ def scalar_dtype(value: bool | int | float | np.generic) -> DType:
         return _BOOL
     if isinstance(value, int):
         if not -(2**31) <= value < 2**31:
-            raise OverflowError(f"Integer constant {value} is out of the range of int32.")
+            raise OverflowError(f"the integer {value} is out of the range of int32")
         return _INT32
     if isinstance(value, float):
         return _FLOAT32
-    raise TypeError(f"Expected a bool, int or float scalar, got {type(value).__name__}.")
+    raise TypeError(f"expected a bool, int or float, got {type(value).__name__}")
 
 
 def promote(a: DType, b: DType) -> DType:
@@ -99,7 +97,7 @@ def result_dtype(op: str, *operands: DType | bool | int | float, half: bool = Fa
         return types[0]
     for position, dtype in enumerate(types):
         if dtype == _FLOAT16 and not half:
-            raise TypeError(f"Operand {position} of `{op}` cannot be float16 on the CPU.")
+            raise TypeError(f"`{op}` takes no float16 on the CPU, which operand {position} is")
     common = types[0]
     for dtype in types[1:]:
         common = promote(common, dtype)
@@ -107,32 +105,16 @@ def result_dtype(op: str, *operands: DType | bool | int | float, half: bool = Fa
         return _BOOL
     if op in BITWISE or op == "~":
         if common.kind == "f":
-            raise TypeError(f"Operands of bitwise operator `{op}` must be of integral type.")
+            raise TypeError(f"`{op}` takes integers and booleans, not {common}")
         return common
     # The product of booleans is their conjunction; other arithmetic on them is refused.
     if common == _BOOL and op != "*":
-        raise TypeError(f"Operands of arithmetic operator `{op}` cannot be booleans.")
+        raise TypeError(f"`{op}` takes numbers, not booleans only")
     if op in FLOATING or op in UNARY_FLOAT:
         return common if common.kind == "f" else _FLOAT32
     if op in ARITHMETIC or op in UNARY_SAME:
         return common
-    raise ValueError(f"Unknown arithmetic operator `{op}`.")
-
-
-def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape of the result for one sample: trailing axes align, extents of 1 stretch."""
-    ndim = max(len(shape) for shape in shapes)
-    result = [1] * ndim
-    for shape in shapes:
-        for axis, extent in enumerate(shape, ndim - len(shape)):
-            if extent == 1 or extent == result[axis]:
-                continue
-            if result[axis] != 1:
-                raise ValueError(
-                    "Cannot broadcast shapes " + ", ".join(str(tuple(s)) for s in shapes) + "."
-                )
-            result[axis] = extent
-    return tuple(result)
+    raise ValueError(f"there is no arithmetic operator `{op}`")
 
 
 def result_layout(ndim: int, *layouts: str) -> str:
@@ -144,7 +126,6 @@ def result_layout(ndim: int, *layouts: str) -> str:
     for layout in layouts:
         if not longest.endswith(layout):
             raise ValueError(
-                f"Layouts {layout!r} and {longest!r} do not match: one must be a suffix of the "
-                "other."
+                f"the layouts {layout!r} and {longest!r} do not match: one must end with the other"
             )
     return longest if len(longest) == ndim else ""

@@ -95,9 +95,13 @@ def _flip_samples(
                     source = src[s : s + row]
                     target = dst[d : d + row]
                     if not flips[i, 2]:
-                        target[:] = source
+                        # Loops over elements vectorise, assignments of slices do not.
+                        for x in range(row):
+                            target[x] = source[x]
                     elif channels == 1:
-                        target[:] = source[::-1]
+                        last = row - 1
+                        for x in range(row):
+                            target[x] = source[last - x]
                     elif channels == 3:
                         for x in range(width):
                             a = x * 3

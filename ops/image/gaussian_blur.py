@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import bool_, dtypes, float16, float32, int16, uint8
+from gradiva.eager.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.geometry import Geometry
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .blur_rows import blur_row, convert_line, reflect, symmetric
+from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32, windows
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
     from gradiva.eager.arguments import Common
 
-__all__ = ["extents_of", "gaussian_blur"]
-
-_LAYOUTS: Final = (
-    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
-    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
-)  # fmt: skip
-_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+__all__ = ["gaussian_blur"]
 
 
 @operator("gaussian_blur", frames=("sigma", "window_size"))
@@ -62,18 +56,7 @@ def gaussian_blur(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
     OperatorValueError for negative numbers, even windows and windows of more than 65535 pixels.
     """
-    require_dtype(input, _DTYPES)
-    if input.layout == "":
-        require_ndim(input, (1, 2, 3))
-    else:
-        require_layout(input, _LAYOUTS)
-    if dtype is None:
-        return input
-    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
-    return input.with_(dtype=dtype)
+    return blurred_type(input, dtype)
 
 
 @gaussian_blur.shapes
@@ -81,18 +64,6 @@ def _shapes(call: Call) -> Geometry:
     if call["sigma"] is None and call["window_size"] is None:
         raise OperatorValueError("`sigma` or `window_size` must be given")
     return call.inputs[0].geometry
-
-
-def extents_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
-    """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
-    letters = layout or "DHW"[3 - shapes.shape[1] :]
-    first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
-    last = letters.index("W") + 1
-    extents = np.ones((len(shapes), 5), np.int64)
-    extents[:, 0] = shapes[:, :first].prod(axis=1)
-    extents[:, 4 - (last - first) : 4] = shapes[:, first:last]
-    extents[:, 4] = shapes[:, last:].prod(axis=1)
-    return extents, last - first
 
 
 @jit

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.rules import refuse_samples
 
+from .blur_windows import per_axis
 from .series import decay
 
 __all__ = ["F32", "windows"]
@@ -26,15 +27,19 @@ def windows(
 
     weights[i, axis, d] is the weight at distance d from the middle. Raises OperatorValueError.
     """
-    sigmas = _per_axis("sigma", sigma, axes, count).astype(np.float64)
-    sizes = _per_axis("window_size", window_size, axes, count).astype(np.int64)
-    _refuse(~((sigmas >= 0) & (sigmas < np.inf)), "sigma", "0 or more", sigmas)
-    _refuse((sizes < 0) | ((sizes > 0) & (sizes % 2 == 0)), "window_size", "odd, or 0", sizes)
+    sigmas = per_axis("sigma", sigma, axes, count).astype(np.float64)
+    sizes = per_axis("window_size", window_size, axes, count).astype(np.int64)
+    refuse_samples(~((sigmas >= 0) & (sigmas < np.inf)), "sigma", "0 or more", sigmas)
+    refuse_samples(
+        (sizes < 0) | ((sizes > 0) & (sizes % 2 == 0)), "window_size", "odd, or 0", sizes
+    )
     name = "window_size" if sigma is None else "sigma"
-    _refuse((sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes)
+    refuse_samples(
+        (sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes
+    )
     sizes = np.where(sizes == 0, 2 * np.ceil(np.minimum(3 * sigmas, 1e9)), sizes).astype(np.int64)
     sizes |= 1
-    _refuse(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
+    refuse_samples(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
     halves = sizes // 2
     sigmas = np.where(sigmas == 0, 0.3 * (halves - 1) + 0.8, sigmas)
     distances = np.arange(halves.max(initial=0) + 1)
@@ -48,22 +53,3 @@ def windows(
     result = np.zeros((count, 3), np.int64)
     result[:, 3 - axes :] = halves
     return weights, result
-
-
-def _per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
-    """(N, axes) of what was given, one number or one per axis; zeros if nothing was."""
-    if values is None:
-        return np.zeros((count, axes))
-    if values.shape[1] not in (1, axes):
-        raise OperatorValueError(
-            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
-        )
-    return np.broadcast_to(values, (count, axes))
-
-
-def _refuse(bad: Any, name: str, expected: str, values: np.ndarray[Any, Any]) -> None:
-    if bad.any():
-        sample, axis = np.argwhere(bad)[0].tolist()
-        raise OperatorValueError(
-            argument=name, expected=expected, got=str(values[sample, axis]), sample=sample
-        )

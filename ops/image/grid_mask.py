@@ -13,7 +13,7 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_layout, with_layout
+from gradiva.eager.rules import refuse_samples, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -106,21 +106,13 @@ def _mask_samples(
                             target[k] = zero if masked[x] else source[k]
 
 
-def _refuse(bad: Any, name: str, expected: str, values: Any) -> None:
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
-            argument=name, expected=expected, got=str(values[sample]), sample=sample
-        )
-
-
 @grid_mask.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     tile = call["tile"]
-    _refuse(tile < 1, "tile", "1 or more", tile)
+    refuse_samples(tile < 1, "tile", "1 or more", tile)
     for name in ("ratio", "angle", "shift_x", "shift_y"):
-        _refuse(~np.isfinite(call[name]), name, "a finite number", call[name])
+        refuse_samples(~np.isfinite(call[name]), name, "a finite number", call[name])
     period = tile.astype(np.float32)
     sines, cosines = sine_cosine(call["angle"], radians=True)
     terms = np.empty((call.size, 5), np.float32)

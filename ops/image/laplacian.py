@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import bool_, dtypes, float16, float32, int16, uint8
+from gradiva.eager.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .blur_rows import blur_row, convert_line, reflect, symmetric
-from .gaussian_blur import extents_of
+from .blur_windows import blurred_type, extents_of
 from .laplacian_windows import laplacian_windows
 
 if TYPE_CHECKING:
@@ -28,12 +27,6 @@ if TYPE_CHECKING:
     from gradiva.eager.arguments import Common
 
 __all__ = ["laplacian"]
-
-_LAYOUTS: Final = (
-    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
-    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
-)  # fmt: skip
-_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
 
 
 @operator("laplacian", frames=("scale", "smoothing_size", "window_size"))
@@ -69,18 +62,7 @@ def laplacian(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
     OperatorValueError for other sizes.
     """
-    require_dtype(input, _DTYPES)
-    if input.layout == "":
-        require_ndim(input, (1, 2, 3))
-    else:
-        require_layout(input, _LAYOUTS)
-    if dtype is None:
-        return input
-    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
-    return input.with_(dtype=dtype)
+    return blurred_type(input, dtype)
 
 
 @laplacian.shapes

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.rules import refuse_samples
+
+from .blur_windows import per_axis
 
 __all__ = ["laplacian_windows"]
 
@@ -33,10 +36,10 @@ def laplacian_windows(
     weights[i, partial, axis, d] is the weight at distance d from the middle. Raises
     OperatorValueError.
     """
-    windows = _per_axis("window_size", window_size, axes, count)
+    windows = per_axis("window_size", window_size, axes, count)
     smooth = None
     if smoothing_size is not None:
-        smooth = _per_axis("smoothing_size", smoothing_size, axes, count)
+        smooth = per_axis("smoothing_size", smoothing_size, axes, count)
         _refuse_sizes("smoothing_size", smooth, 1)
     _refuse_sizes("window_size", windows, 3)
     if scale is not None and normalized:
@@ -45,7 +48,7 @@ def laplacian_windows(
         )
     scales = np.ones((count, axes), np.float32)
     if scale is not None:
-        scales = _per_axis("scale", scale, axes, count)
+        scales = per_axis("scale", scale, axes, count)
     sizes = np.empty((count, axes, axes), np.int64)
     sizes[:] = windows[:, :, None] if smooth is None else smooth[:, None, :]
     for axis in range(axes):
@@ -74,22 +77,6 @@ def _window(size: int, derive: bool) -> npt.NDArray[np.float64]:
     return (np.convolve(smooth, [1, -2, 1]) if derive else smooth)[size // 2 :]
 
 
-def _per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
-    """(N, axes) of what was given, one number or one per axis."""
-    if values.shape[1] not in (1, axes):
-        raise OperatorValueError(
-            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
-        )
-    return np.broadcast_to(values, (count, axes))
-
-
 def _refuse_sizes(name: str, sizes: np.ndarray[Any, Any], least: int) -> None:
     bad = (sizes < least) | (sizes > _MOST) | (sizes % 2 == 0)
-    if bad.any():
-        sample, axis = np.argwhere(bad)[0].tolist()
-        raise OperatorValueError(
-            argument=name,
-            expected=f"an odd number from {least} to {_MOST}",
-            got=str(sizes[sample, axis]),
-            sample=sample,
-        )
+    refuse_samples(bad, name, f"an odd number from {least} to {_MOST}", sizes)

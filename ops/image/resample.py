@@ -20,8 +20,7 @@ every sample the kernel reads one row of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,12 +34,10 @@ from gradiva.eager.strips import (
     TARGET_PLANE,
     TARGET_ROW,
     UPSIDE_DOWN,
-    Chain,
-    Step,
     finish_row,
 )
 
-from .resample_rows import blend_rows, find_heads, pick_row, resample_rows, store_row
+from .resample_rows import blend_rows, find_heads, pick_row, resample_rows
 from .resample_taps import axis_origin, axis_taps, fill_axis, first_axis
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -269,45 +266,3 @@ def resample_range(
                 src, src_offsets[i], size, win, taps, blend_rows_first(size, region, taps), starts,
                 weights, lines, marks, samples[i], group, steps, own + i * pace, scratch, dst, item,
             )  # fmt: skip
-
-
-class Tables(NamedTuple):
-    """The rows that `resample_range` reads of each sample; see the top of this file."""
-
-    offsets: I64
-    sizes: I64
-    window: I64
-    roi: F64
-    filters: I64
-
-
-def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
-    """The first steps of the chain of a resize to `dtype`: none for float32."""
-    if dtype == np.float32:
-        return []
-    limits = np.empty((count, 1, 2), np.float32)
-    limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
-    return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
-
-
-def bind_resample(
-    tables: Tables, samples: I64, chain: Chain, target: Array, part: slice = slice(None)
-) -> Callable[[Array, int, int], None]:
-    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
-    another slab. It has scratch of its own, for one thread."""
-    a, b, c, d = scratch_sizes(
-        tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
-    )
-    arguments = (
-        *tables, np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
-        np.empty(d, np.int64), samples, chain.group, chain.steps, chain.parameters,
-        chain.scratch(), target.ctypes.data, target.itemsize,
-    )  # fmt: skip
-    return lambda data, begin, end: resample_range(data, *arguments, begin, end)
-
-
-def run_resample(
-    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int
-) -> None:
-    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
-    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from gradiva.eager.run import Call
 from gradiva.eager.strips import (
@@ -14,14 +16,60 @@ from gradiva.eager.strips import (
     TARGET_ROW,
     UPSIDE_DOWN,
     Chain,
+    Step,
     table,
 )
 
-from .resample import Tables, rounding, run_resample
+from .resample import resample_range, scratch_sizes
+from .resample_rows import store_row
 
-__all__ = ["resample_samples"]
+__all__ = ["Tables", "bind_resample", "resample_samples", "rounding", "run_resample"]
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = npt.NDArray[Any]
+Float64s: TypeAlias = npt.NDArray[np.float64]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """The rows that `resample_range` reads of each sample; see the top of `resample.py`."""
+
+    offsets: Int64s
+    sizes: Int64s
+    window: Int64s
+    roi: Float64s
+    filters: Int64s
+
+
+def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
+    """The first steps of the chain of a resize to `dtype`: none for float32."""
+    if dtype == np.float32:
+        return []
+    limits = np.empty((count, 1, 2), np.float32)
+    limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
+
+
+def bind_resample(
+    tables: Tables, samples: Int64s, chain: Chain, target: Array, part: slice = slice(None)
+) -> Callable[[Array, int, int], None]:
+    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
+    another slab. It has scratch of its own, for one thread."""
+    a, b, c, d = scratch_sizes(
+        tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
+    )
+    arguments = (
+        *tables, np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
+        np.empty(d, np.int64), samples, chain.group, chain.steps, chain.parameters,
+        chain.scratch(), target.ctypes.data, target.itemsize,
+    )  # fmt: skip
+    return lambda data, begin, end: resample_range(data, *arguments, begin, end)
+
+
+def run_resample(
+    data: Array, tables: Tables, samples: Int64s, chain: Chain, target: Array, begin: int, end: int
+) -> None:
+    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
+    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
 
 
 def resample_samples(

@@ -17,8 +17,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.stages import Rows
 from gradiva.eager.value import SampleType
 
-from .resample import Tables, bind_resample, rounding, run_resample
-from .resample_run import resample_samples
+from .resample_run import Tables, bind_resample, resample_samples, rounding, run_resample
 from .resize_arguments import filters_of, per_axis, sizes_of
 from .resize_compat import check_compat, compat_sizes, note_compat, run_compat
 

@@ -12,6 +12,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.operator import operator
+from gradiva.eager.rules import refuse_samples
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.transforms.affine import turned
@@ -62,11 +63,7 @@ def rotate(
 def _axis(call: Call, axes: int) -> NDArray[np.float32] | None:
     """The axes to turn around, None for images. Raises OperatorValueError."""
     angle = call["angle"]
-    if not np.isfinite(angle).all():
-        sample = int(np.flatnonzero(~np.isfinite(angle))[0])
-        raise OperatorValueError(
-            argument="angle", expected="degrees", got=str(angle[sample]), sample=sample
-        )
+    refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
     if axes == 2:
         return None
     axis: NDArray[np.float32] | None = call["axis"]

@@ -16,8 +16,7 @@ from gradiva.eager.rules import require_dtype
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .resample import Tables
-from .resample_run import resample_samples
+from .resample_run import Tables, resample_samples
 from .resize import DTYPES, check_dtype, filters_of, per_axis
 from .resize_shapes import resize_geometry
 

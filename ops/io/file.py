@@ -19,7 +19,7 @@ from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.class_names import hand_out
-from gradiva.ops.readers.file import read_files
+from gradiva.ops.readers.contents import read_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

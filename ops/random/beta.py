@@ -17,7 +17,7 @@ from gradiva.eager.rng import natural_log, normal_from_word, philox
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-from .crop_window import exponential
+from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
 
 if TYPE_CHECKING:
@@ -105,21 +105,42 @@ def _beta(
     alphas: Any, betas: Any, begin: int, end: int,
 ) -> None:  # fmt: skip
     shift = np.uint64(32)
+    room = np.empty((ROOM, BLOCK))
+    words, more = np.empty((4, BLOCK), np.uint64), np.empty((4, BLOCK), np.uint64)
+    counters, places = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    seeds = np.empty(BLOCK, np.uint64)
+    x, y, values = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    no_x, no_y = np.empty(BLOCK, np.bool_), np.empty(BLOCK, np.bool_)
     for i in range(begin, end):
-        for k in range(counts[i]):
+        alpha, beta = np.float64(alphas[i]), np.float64(betas[i])
+        for first in range(0, counts[i], BLOCK):
+            n = min(BLOCK, counts[i] - first)
             # Rejection takes any number of words: each value has a stream of its own.
-            own = philox(np.uint32(k), number, np.uint64(positions[i]), seed)
-            own_seed = (np.uint64(own[0]) << shift) | np.uint64(own[1])
-            place = (np.uint64(own[2]) << shift) | np.uint64(own[3])
-            x = _log_gamma(np.float64(alphas[i]), 0, number, place, own_seed)
-            y = _log_gamma(np.float64(betas[i]), 1, number, place, own_seed)
-            apart = min(max(y - x, -800.0), 800.0)
-            if apart <= 0.0:
-                value = 1.0 / (1.0 + exponential(apart))
-            else:
-                small = exponential(-apart)
-                value = small / (1.0 + small)
-            out[offsets[i] + k] = value
+            for k in range(n):
+                counters[k] = np.uint64(np.uint32(first + k))
+                places[k] = np.uint64(positions[i])
+                seeds[k] = seed
+            blocks_of_words(counters[:n], places[:n], seeds[:n], number, words[:, :n])
+            for k in range(n):
+                counters[k] = np.uint64(0)
+                seeds[k] = (words[0, k] << shift) | words[1, k]
+                places[k] = (words[2, k] << shift) | words[3, k]
+            blocks_of_words(counters[:n], places[:n], seeds[:n], number, words[:, :n])
+            if alpha < 1.0 or beta < 1.0:
+                for k in range(n):
+                    counters[k] = np.uint64(0xFFFFFFFF)
+                blocks_of_words(counters[:n], places[:n], seeds[:n], number, more[:, :n])
+            log_gammas(alpha, words[0, :n], words[1, :n], more[0, :n], more[1, :n], x, no_x, room)
+            log_gammas(beta, words[2, :n], words[3, :n], more[2, :n], more[3, :n], y, no_y, room)
+            for k in range(n):
+                if no_x[k]:
+                    x[k] = _log_gamma(alpha, 0, number, places[k], seeds[k])
+                if no_y[k]:
+                    y[k] = _log_gamma(beta, 1, number, places[k], seeds[k])
+            ratios(x[:n], y[:n], values, room)
+            target = out[offsets[i] + first : offsets[i] + first + n]
+            for k in range(n):
+                target[k] = values[k]
 
 
 @beta.cpu

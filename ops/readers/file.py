@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +10,7 @@ import numpy as np
 from gradiva.eager.arguments import Ints, OnError, Strings
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import int32, uint8
-from gradiva.eager.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorValueError,
-    SampleDataError,
-)
+from gradiva.eager.errors import GradivaError, OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.reader import reader_class
@@ -27,6 +19,7 @@ from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import keep_rows, quarantine_samples
 from gradiva.eager.value import SampleType
 
+from .contents import read_files
 from .listing import digest_of, list_files
 from .order import Order
 
@@ -227,83 +220,6 @@ class FileSource(Source):
 
     def set_state(self, state: dict[str, Any]) -> None:
         self._look().set_state(state)
-
-
-def read_files(
-    paths: list[str],
-    where: Provenance,
-    pool: WorkerPool,
-    failures: dict[int, GradivaError] | None = None,
-) -> Batch:
-    """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError.
-
-    failures: takes what went wrong, by sample, instead; such a sample is left without bytes.
-    """
-    handles = [-1] * len(paths)
-    sizes = np.zeros((len(paths), 1), np.int64)
-
-    def open_files(begin: int, end: int) -> None:
-        for index in range(begin, end):
-            with _failing(index, paths[index], failures):
-                handles[index] = os.open(paths[index], os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-                sizes[index] = os.fstat(handles[index]).st_size
-
-    def read(begin: int, end: int) -> None:
-        for index in range(begin, end):
-            if handles[index] >= 0:
-                with _failing(index, paths[index], failures):
-                    _fill(handles[index], batch.array(index))
-
-    step = 8
-    ranges = [(first, min(first + step, len(paths))) for first in range(0, len(paths), step)]
-    try:
-        pool.run(open_files, ranges)
-        batch = Batch.empty(Geometry.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
-        pool.run(read, ranges)
-    finally:
-        for handle in handles:
-            if handle >= 0:
-                os.close(handle)
-    return _without_bytes(batch, list(failures)) if failures else batch
-
-
-def _without_bytes(batch: Batch, samples: list[int]) -> Batch:
-    """The batch, in which these samples are empty."""
-    laid = batch.geometry
-    shapes = laid.shapes.copy()
-    shapes[samples] = 0
-    uniform = bool((shapes == shapes[0]).all())
-    geometry = Geometry(shapes, laid.offsets, laid.size, uniform, False, False)
-    return Batch(batch.data, geometry, batch.type, batch.provenance)
-
-
-@contextmanager
-def _failing(sample: int, path: str, failures: dict[int, GradivaError] | None) -> Iterator[None]:
-    """Turns a failure of the system into an error that names the sample and the file."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"the file cannot be read: {error.strerror or error}"
-        if error.errno in _NOT_OF_THE_FILE:
-            raise OperatorRuntimeError(reason, sample=sample, file=path) from error
-        failure = SampleDataError(reason, sample=sample, file=path)
-        if failures is None:
-            raise failure from error
-        failures[sample] = failure
-
-
-_NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""What the process or the machine has run out of is no fault of a file."""
-
-
-def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:
-    view = memoryview(target.data)
-    done = 0
-    while done < len(view):
-        count = os.readv(handle, [view[done:]])
-        if count == 0:
-            raise OSError(f"it shrank to {done} bytes while it was being read")
-        done += count
 
 
 File = reader_class("File", file)

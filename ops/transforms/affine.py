@@ -108,7 +108,8 @@ def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
         raise OperatorValueError(
             argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
         )
-    return np.broadcast_to(rows, (len(rows), axes))
+    given: F32 = rows
+    return given if given.shape[1] == axes else np.broadcast_to(given, (len(given), axes))
 
 
 def product(outer: F32, inner: F32) -> F32:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
@@ -72,10 +73,22 @@ def _shapes(call: Call) -> Geometry:
     return longest.geometry
 
 
+def _with_frames(batch: Batch, target: Batch) -> np.ndarray[Any, Any]:
+    """All transforms, with an axis for the frames of others, if there are any."""
+    given = batch.as_array()
+    return given[:, None] if batch.ndim < target.ndim else given
+
+
 @combine.cpu
 def _cpu(call: Call) -> None:
     order = call.inputs[::-1] if call["reverse_order"] else call.inputs
     target = call.outputs[0]
+    if all(batch.geometry.uniform for batch in order):
+        first, *others = (_with_frames(batch, target) for batch in order)
+        for other in others:
+            first = product(other, first)
+        target.as_array()[...] = first
+        return
     for index in range(call.size):
         result = order[0].array(index)
         for batch in order[1:]:

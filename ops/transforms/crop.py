@@ -62,16 +62,14 @@ _CORNERS = ("from_start", "from_end", "to_start", "to_end")
 def _shapes(call: Call) -> Geometry:
     name = max(_CORNERS, key=lambda name: call[name].shape[1])
     axes = call[name].shape[1]
-    for other in _CORNERS:
-        vector(call, other, axes)
+    call.notes["corners"] = [vector(call, other, axes) for other in _CORNERS]
     return made(call, axes, name)
 
 
 @crop.cpu
 def _cpu(call: Call) -> None:
     axes = int(call.outputs[0].geometry.shapes[0, -2])
-    corners = [vector(call, name, axes) for name in _CORNERS]
-    low, high, to_low, to_high = (np.asarray(rows, np.float32) for rows in corners)
+    low, high, to_low, to_high = (np.asarray(r, np.float32) for r in call.notes["corners"])
     if call["absolute"]:
         low, high = np.minimum(low, high), np.maximum(low, high)
         to_low, to_high = np.minimum(to_low, to_high), np.maximum(to_low, to_high)

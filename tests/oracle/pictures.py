@@ -71,6 +71,16 @@ def ramp(*shape: int, dtype: Any = np.uint8, seed: int = 0) -> Array:
     return result
 
 
+def ragged(layout: str, dtype: Any = np.uint8) -> list[Array]:
+    """Three samples of random extents, with three channels."""
+    generator = np.random.default_rng(0)
+    letters = layout or "HWC"
+    return [
+        ramp(*(3 if c == "C" else int(generator.integers(4, 9)) for c in letters), dtype=dtype)
+        for _ in range(3)
+    ]
+
+
 def values(dtype: Any, generator: np.random.Generator, count: int = 200) -> Array:
     """Ordinary, extreme and (floats) special values of a dtype, shuffled."""
     dtype = np.dtype(dtype)

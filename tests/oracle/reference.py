@@ -91,6 +91,7 @@ def reference(
     *,
     layout: str | Sequence[str] = "",
     outputs: int = 1,
+    named: dict[str, Any] | None = None,
     **arguments: Any,
 ) -> Any:
     """One operator of the reference, run on batches of ours or on lists of arrays.
@@ -98,8 +99,10 @@ def reference(
     target: an operator's name such as "decoders.image", or a function of the reference's nodes.
     inputs: batches (which bring their layouts), lists of arrays (with `layout`, of one or of each
     input), or numbers, passed on as they are. arguments: in our types; those that are given per
-    sample are fed like inputs. Returns the samples of the output, or a tuple if `outputs` > 1.
+    sample are fed like inputs. named: more arguments, of any name. Returns the samples of
+    the output, or a tuple if `outputs` > 1.
     """
+    arguments |= named or {}
     layouts = [layout] * len(inputs) if isinstance(layout, str) else list(layout)
     sources = list(zip(inputs, layouts, strict=True))
     size = next(len(one) for one in inputs if isinstance(one, Batch | list))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gradiva import Batch, GradivaError, batch
 
 from .pictures import Array, pictures, values
-from .reference import DTYPES, NAMES, REFUSALS, Samples, assert_close, reference
+from .reference import DTYPES, NAMES, REFUSALS, Samples, agree, assert_close, reference
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
@@ -67,7 +67,7 @@ def no_traps(op: str, a: Array, b: Array) -> tuple[Array, Array]:
     """Without division by zero, and without least // -1, which kills the reference's process."""
     if op not in ("//", "%") or "f" in (a.dtype.kind, b.dtype.kind):
         return a, b
-    common = (batch([a[:1]]) & batch([b[:1]])).dtype.numpy
+    common = (batch([a.ravel()[:1]]) & batch([b.ravel()[:1]])).dtype.numpy
     b = np.where(b.astype(common) == 0, np.ones((), b.dtype), b)
     if common.kind == "i":
         a = np.where(a.astype(common) == np.iinfo(common).min, np.ones((), a.dtype), a)
@@ -250,3 +250,32 @@ def test_expressions(scale: float, shift: int, mask: int, divisor: int) -> None:
         return (x * scale + shift) / divisor - ((x & mask) // divisor) % 7
 
     assert_close(expression(pictures()), reference(expression, [pictures()]))
+
+
+@pytest.mark.parametrize("op", [*BINARY, *(f"unary {op}" for op in UNARY)])
+@settings(max_examples=8, derandomize=True, deadline=None)
+@given(data=st.data())
+def test_drawn(op: str, data: st.DataObject) -> None:
+    """Of any dtypes but float16, which the reference refuses; of any small shapes."""
+    dtypes = st.sampled_from([name for name in NAMES if name != "float16"])
+    shape = data.draw(st.lists(st.integers(1, 4), max_size=3))
+    generator = np.random.default_rng(data.draw(st.integers(0, 999)))
+
+    def drawn() -> Array:
+        dtype = DTYPES[data.draw(dtypes)].numpy
+        return values(dtype, generator)[8 : 8 + int(np.prod(shape))].reshape(shape)
+
+    if op.startswith("unary"):
+        a = drawn()
+        apply = UNARY[op.removeprefix("unary ")]
+        agree(lambda: apply(batch([a])), lambda: reference(apply, [batch([a])]))
+        return
+    a, b = no_traps(op, drawn(), drawn())
+    x, y = batch([a]), batch([b])
+    try:
+        theirs = reference(BINARY[op], [x, y])
+    except REFUSALS:
+        with pytest.raises(GradivaError):
+            BINARY[op](x, y)
+        return
+    compare(op, BINARY[op](x, y), theirs, a, b)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import DType, batch
 
-from .pictures import Array, pictures, ramp
+from .pictures import pictures, ragged
 from .reference import DTYPES, NAMES, REFUSALS, check, reference
 
 LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "")
@@ -35,16 +35,6 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"crop": np.array([[1, 2], [3, 4], [12, 3]], np.float32)},
     {"crop_h": [1, 5, 9], "crop_w": 2.0, "crop_d": 3.0, "crop_pos_z": 0.8},
 )
-
-
-def ragged(layout: str, dtype: Any = np.uint8) -> list[Array]:
-    """Three samples of random extents, with three channels."""
-    generator = np.random.default_rng(0)
-    letters = layout or "HWC"
-    return [
-        ramp(*(3 if c == "C" else int(generator.integers(4, 9)) for c in letters), dtype=dtype)
-        for _ in range(3)
-    ]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

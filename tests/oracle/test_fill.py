@@ -216,3 +216,15 @@ def test_any_full(shape: list[int], data: st.DataObject) -> None:
     refuse_alike("full", [batch([ramp(*inner), ramp(*inner, seed=1)])], shape=shape)
     like = batch([ramp(*shape), ramp(*shape)])
     refuse_alike("full_like", [like, batch([ramp(*inner), ramp(*inner, seed=1)])])
+
+
+@pytest.mark.parametrize("name", ["ones", "zeros"])
+@settings(max_examples=15, derandomize=True, deadline=None)
+@given(shape=st.lists(st.integers(0, 5), max_size=4), dtype=st.sampled_from(NAMES), data=st.data())
+def test_any_constant(name: str, shape: list[int], dtype: str, data: st.DataObject) -> None:
+    letters = "".join(data.draw(st.permutations("FHWC"))[: len(shape)])
+    layout: dict[str, Any] = {"layout": letters} if data.draw(st.booleans()) and shape else {}
+    kind = theirs(DTYPES[dtype])
+    make: Any = getattr(gradiva, name)
+    (expected,) = run(lambda: getattr(fn, name)(shape=shape, dtype=kind, **layout), 2)
+    assert_close(make(batch_size=2, shape=shape, dtype=dtype, **layout), expected)

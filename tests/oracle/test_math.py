@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gradiva
 from gradiva import GradivaError, batch
@@ -115,3 +117,25 @@ def test_numbers_and_broadcasting(number: Any) -> None:
     for call in calls:
         theirs = reference(partial(call, math), [images, channels])
         assert_close(call(gradiva.math, images, channels), theirs)
+
+
+numbers = st.lists(
+    st.floats(-1, 1, width=32) | st.floats(width=32) | st.integers(-(2**31), 2**31 - 1),
+    min_size=5, max_size=5,
+)  # fmt: skip
+ARITY = {"clamp": 3, **dict.fromkeys((*BINARY, "pow"), 2), **dict.fromkeys(("abs", *UNARY), 1)}
+
+
+@pytest.mark.parametrize("function", ARITY)
+@settings(max_examples=8, derandomize=True, deadline=None)
+@given(data=st.data())
+def test_drawn(function: str, data: st.DataObject) -> None:
+    """Of any dtypes but float16, which the reference refuses."""
+    arrays = []
+    for _ in range(ARITY[function]):
+        name = data.draw(st.sampled_from([name for name in NAMES if name != "float16"]))
+        found = np.array(data.draw(numbers), np.float64)
+        if not name.startswith("float"):
+            found = np.clip(np.nan_to_num(found), 0 if name[0] in "ub" else -128, 127)
+        arrays.append(found.astype(DTYPES[name].numpy))
+    compare(function, *arrays)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gradiva
 from gradiva import GradivaError
@@ -275,3 +277,27 @@ def test_photographs() -> None:
     ours, our_labels = next(gradiva.readers.File(file_root=str(FOLDER)).next_epoch(batch_size=7))
     assert [sample.tobytes() for sample in files] == [ours.at(i).tobytes() for i in range(7)]
     assert [int(label[0]) for label in labels] == our_labels.as_array().ravel().tolist()
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(
+    names=st.lists(st.sampled_from(TREE), min_size=1, max_size=9, unique=True),
+    labels=st.none() | st.lists(st.integers(-5, 99), min_size=9, max_size=9),
+    shards=st.integers(1, 4),
+    data=st.data(),
+)
+def test_drawn(
+    tree: Path, names: list[str], labels: list[int] | None, shards: int, data: st.DataObject
+) -> None:
+    """One epoch of some files in any order, of the first shard, whose epoch is the whole list."""
+    more: dict[str, Any] = {} if labels is None else {"labels": labels[: len(names)]}
+    if data.draw(st.booleans()):
+        more["file_root"] = str(tree)
+    else:
+        names = [str(tree / name) for name in names]
+    agree(files=names, **more)
+    size = data.draw(st.integers(1, 4))
+    shard = {"num_shards": shards, "shard_id": data.draw(st.integers(0, shards - 1))}
+    if len(names) >= shards:
+        given_all = {"files": names, **more, **shard}
+        assert piped(12, size, **given_all) == reference(12, size, **given_all)

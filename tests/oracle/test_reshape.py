@@ -17,8 +17,6 @@ from gradiva.eager.dtypes import DType
 from .pictures import pictures, ramp
 from .reference import DTYPES, NAMES, agree, assert_close, feed, fn, reference, theirs
 
-ARRAYS = ("shape", "rel_shape", "src_dims", "axes")
-
 
 def ask(name: str, images: Batch, **arguments: Any) -> Any:
     """The reference, with `layout` as an argument of the operator."""

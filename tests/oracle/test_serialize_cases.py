@@ -16,8 +16,9 @@ from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import schema_of
 from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.arguments import KINDS, is_edge
+from gradiva.eager.arguments import is_edge
 from gradiva.eager.case import Case, samples
+from gradiva.eager.kinds import KINDS
 from gradiva.eager.operator import Maker, OperatorBase, operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import batch
 
-from .pictures import Array, pictures, ramp
+from .pictures import pictures, ragged, ramp
 from .reference import DTYPES, NAMES, agree, check, reference
 
 LAYOUTS = ("HWC", "CHW", "DHWC", "FHWC", "HW", "")
@@ -53,15 +53,6 @@ REGIONS: tuple[dict[str, Any], ...] = (
     {"start": np.array([[1, 2], [0, 3], [2, 2]]), "shape": np.array([[2, 2], [3, 1], [1, 1]])},
     {"start": 1, "end": 3, "axes": np.array([[0], [1], [0]])},
 )
-
-
-def ragged(layout: str, dtype: Any = np.uint8) -> list[Array]:
-    generator = np.random.default_rng(0)
-    letters = layout or "HWC"
-    return [
-        ramp(*(3 if c == "C" else int(generator.integers(4, 9)) for c in letters), dtype=dtype)
-        for _ in range(3)
-    ]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

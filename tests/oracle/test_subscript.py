@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gradiva import Batch, GradivaError, batch, newaxis
 
@@ -124,3 +126,32 @@ def test_types_of_samples(dtype: str) -> None:
     images = batch([np.arange(24).reshape(4, 6).astype(dtype), np.ones((5, 7), dtype)])
     numbers = batch([np.int32(1), np.int32(-1)])
     assert compare(lambda x, i, new: x[i:, ::-2], images, numbers)
+
+
+place = st.integers(-14, 14)
+part = st.one_of(
+    place, st.builds(slice, st.none() | place, st.none() | place, st.none() | place.filter(bool))
+)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(parts=st.lists(part, max_size=3), layout=st.sampled_from(["HWC", ""]))
+def test_drawn(parts: list[Any], layout: str) -> None:
+    """The reference runs out of memory for a range with steps that ends before it begins."""
+    images, numbers = ragged(layout)
+    backwards = [
+        abs(one.step or 1) > 1 and not range(*one.indices(extent))
+        for shape in images.shape
+        for one, extent in zip(parts, shape, strict=False)
+        if isinstance(one, slice)
+    ]
+    if not any(backwards):
+        compare(lambda x, i, new: x[tuple(parts)], images, numbers)
+        return
+    try:
+        wanted = [image[tuple(parts)] for image in images.arrays()]
+    except IndexError:
+        with pytest.raises(GradivaError):
+            images.slice[tuple(parts)]
+        return
+    assert_close(images.slice[tuple(parts)], wanted)

@@ -1,0 +1,122 @@
+"""Building a pipeline: its graph compiled, its sources opened, its threads and memory there."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.affinity import thread_cpus
+from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.generator import get_default_rng
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.threads import WorkerPool
+
+from .checkpoint import Restored, read_checkpoint
+from .compiler import optimise
+from .definition import Definition
+from .executor import Executor
+from .graph import Graph
+from .plan import Plan
+from .presize import presize
+from .run_apis import check_types
+from .statistics import MemoryStatistics
+
+if TYPE_CHECKING:
+    from gradiva.eager.processes.pool import ProcessPool
+
+__all__ = ["Building"]
+
+# They are for few programs: the import of gradiva does not wait for them.
+processes = lazy_module("gradiva.eager.processes.pool")
+
+
+class Building(Definition):
+    """The part of `Pipeline` between its definition and its first batch."""
+
+    def _initialise(self) -> None:
+        super()._initialise()
+        self._executor: Executor | None = None
+        self._processes: ProcessPool | None = None
+        self._restored: Restored | None = None
+        if self._options.checkpoint is not None:
+            with blaming("Pipeline"):
+                self._restored = read_checkpoint(self._options.checkpoint)
+        self._build_lock = threading.RLock()
+        self._building = False
+
+    def build(self, define_graph: Any = None) -> None:
+        """Compile the graph and open its sources. `run` does it if it was not done.
+
+        define_graph: a function that calls operators and returns the outputs, instead of the
+        method of that name. Raises GradivaError for a graph or arguments that make no sense.
+        """
+        with self._build_lock:
+            if self._executor is not None:
+                return
+            if self._building:
+                with blaming("Pipeline.build"):
+                    raise OperatorRuntimeError(
+                        "the pipeline is being built: there is no data, and nothing to be known "
+                        "about it, until its graph is defined"
+                    )
+            self._building = True
+            try:
+                self._build(define_graph)
+            except BaseException:
+                # Nobody will use what was started, and `build` may be called again.
+                if self._processes is not None:
+                    self._processes.close()
+                    self._processes = None
+                raise
+            finally:
+                self._building = False
+
+    def _build(self, define_graph: Any) -> None:
+        if define_graph is not None:
+            self._require_undefined()
+            self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
+        batch_size = self.batch_size
+        recorded = self._recorded()
+        check_types(self._declared(), [edge.node.type[edge.output] for edge in recorded.outputs])
+        restored, seed = self._restored, self.seed
+        if restored is not None:
+            with blaming("Pipeline"):
+                restored.check(recorded, batch_size, seed)
+            seed = restored.seed
+        graph = optimise(recorded)
+        plan = self._plan(graph, get_default_rng().seed if seed is None else seed)
+        with blaming("Pipeline"):
+            ended = restored.put_into(plan) if restored is not None else False
+        if self._options.enable_checkpointing:
+            plan.marks.begin()
+        threaded = self.exec_async and self.exec_pipelined
+        self._executor = Executor(plan, self.cpu_queue_size, threaded)
+        self._executor.begin_at(ended)
+        self._graph = graph
+
+    def _plan(self, graph: Graph, seed: int) -> Plan:
+        """The sources opened, and the threads and memory that the options ask for."""
+        threads = self.num_threads
+        presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
+        cpus = thread_cpus(threads) if self.set_affinity else None
+        pool = WorkerPool(threads, cpus=cpus)
+        if any(node.attribute("parallel") for node in graph.nodes):
+            options = self._options
+            self._processes = processes.ProcessPool(
+                options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
+            )
+        plan = Plan(graph, self.batch_size, seed, pool, self._processes)
+        if self.enable_memory_stats:
+            plan.program.statistics = MemoryStatistics(graph)
+        return plan
+
+    def start_py_workers(self) -> None:
+        """Start the processes of parallel external sources now, before other threads. `build`
+        does it if it was not done; it starts no thread either."""
+        self.build()
+
+    def _built(self) -> Executor:
+        if self._executor is None:
+            self.build()
+        assert self._executor is not None
+        return self._executor

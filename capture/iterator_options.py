@@ -1,0 +1,70 @@
+"""What an iterator over pipelines is made with, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.source import Source
+
+from .pipeline import Pipeline
+
+__all__ = ["check_auto_reset", "check_names", "check_pipelines", "reader_of"]
+
+
+def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
+    """The pipelines, built. Raises OperatorTypeError for other objects, OperatorValueError for
+    different batch sizes."""
+    pipes = [given] if isinstance(given, Pipeline) else list(given)
+    if not pipes or not all(isinstance(pipe, Pipeline) for pipe in pipes):
+        raise OperatorTypeError(
+            argument="pipelines", expected="a Pipeline, or several", got=describe(given)
+        )
+    sizes = {pipe.max_batch_size for pipe in pipes}
+    if len(sizes) > 1:
+        raise OperatorValueError(
+            argument="pipelines", expected="one batch size for all", got=str(sorted(sizes))
+        )
+    for pipe in pipes:
+        pipe.build()
+    return pipes
+
+
+def check_names(given: Sequence[Any], pipes: list[Pipeline]) -> list[Any]:
+    """The names of the outputs. Raises OperatorValueError where they are not one for each."""
+    names = list(given)
+    if len(set(names)) != len(names):
+        raise OperatorValueError(
+            argument="output_map", expected="names that differ", got=describe(given)
+        )
+    for pipe in pipes:
+        if pipe.num_outputs != len(names):
+            raise OperatorValueError(
+                argument="output_map",
+                expected=f"a name for each of {pipe.num_outputs} outputs",
+                got=describe(given),
+            )
+    return names
+
+
+def check_auto_reset(given: bool | str) -> bool:
+    """Whether the next epoch begins by itself. Raises OperatorValueError."""
+    known = {True: True, "yes": True, False: False, "no": False, None: False}
+    if given not in known:
+        raise OperatorValueError(
+            argument="auto_reset", expected="True, False, 'yes' or 'no'", got=describe(given)
+        )
+    return known[given]
+
+
+def reader_of(pipe: Pipeline, name: str) -> Source:
+    """The source of the reader with this name. Raises OperatorValueError."""
+    found = pipe._readers()
+    if name not in found:
+        raise OperatorValueError(
+            argument="reader_name",
+            expected=f"the name of a reader ({', '.join(map(repr, found)) or 'there is none'})",
+            got=repr(name),
+        )
+    return found[name]

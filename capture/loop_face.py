@@ -1,0 +1,73 @@
+"""The place of a captured loop among the interpreters in force."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Protocol
+
+from gradiva.eager.operator import (
+    Interpreter,
+    OperatorBase,
+    current_interpreter,
+    eager_interpreter,
+    enter_interpreter,
+    interpreter,
+)
+
+__all__ = ["Face"]
+
+
+class Loop(Protocol):
+    """An interpreter of some of the calls."""
+
+    def owns(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> bool: ...
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any: ...
+
+
+class Face:
+    """What the context holds of a loop: a loop that nobody iterates over any more must end."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = weakref.ref(loop)
+        self.outer: Interpreter | None = None
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        loop = self.loop()
+        if loop is not None and loop.owns(operator, inputs, keywords):
+            return loop.bind(operator, inputs, keywords)
+        if loop is None and current_interpreter() is self:
+            # Its last reference went in another context, which could not take it away.
+            enter_interpreter(self.outer)
+        outer = self.outer or eager_interpreter()
+        with interpreter(outer):
+            return outer.bind(operator, inputs, keywords)
+
+    def enter(self) -> None:
+        """Let the loop be the interpreter in force, if it is not."""
+        current = current_interpreter()
+        running = current
+        while isinstance(running, Face):
+            if running is self:
+                return
+            running = running.outer
+        self.outer = current
+        enter_interpreter(self)
+
+    def leave(self) -> None:
+        """Take the loop out of the context: also from below loops that began within it."""
+        inner, running = None, current_interpreter()
+        while isinstance(running, Face) and running is not self:
+            inner, running = running, running.outer
+        if running is not self:
+            return
+        if inner is None:
+            enter_interpreter(self.outer)
+        else:
+            inner.outer = self.outer

@@ -1,0 +1,108 @@
+"""The samples that a user gives, gathered in one slab: what a batch is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import index as as_index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .dtypes import DType, DTypeLike
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
+from .foreign import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
+from .geometry import Geometry
+from .layouts import check_layout
+from .memory import allocate
+from .provenance import Provenance
+from .tensor import Tensor
+from .value import SampleType
+
+__all__ = ["Gathered", "from_array", "from_samples", "repeated"]
+
+
+class Gathered(NamedTuple):
+    """The fields of a batch, in the order in which `Batch` takes them."""
+
+    data: np.ndarray[Any, Any]
+    geometry: Geometry
+    type: SampleType
+    provenance: Provenance | None = None
+
+
+def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
+    return SampleType(DType.from_numpy(array.dtype), ndim, layout, "cpu")
+
+
+def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gathered:
+    """`batch_size` samples that all lie where `sample` does. Raises OperatorTypeError or
+    OperatorValueError for what is no sample, and for what is no number of samples."""
+    try:
+        count = as_index(batch_size)
+    except TypeError:
+        raise OperatorTypeError(
+            argument="batch_size", expected="an integer", got=describe(batch_size)
+        ) from None
+    if count < 0:
+        raise OperatorValueError(argument="batch_size", expected="at least 0", got=str(count))
+    layout = sample.layout if isinstance(sample, Tensor) else ""
+    array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
+    geometry = Geometry.repeated(count, array.shape)
+    return Gathered(array.reshape(-1), geometry, _type(array, array.ndim, layout))
+
+
+def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+    """The samples along the first axis of an array, in its memory if it has the dtype. layout: of
+    a sample, or with "N" before it. Raises OperatorTypeError or OperatorValueError."""
+    array = to_array(data)
+    if array.ndim == 0:
+        raise OperatorValueError(
+            argument="tensors", expected="at least one axis, the batch", got="a scalar"
+        )
+    array, _ = prepare(array, dtype, "")
+    if layout and len(layout) == array.ndim and layout[0] == "N":
+        layout = layout[1:]
+    layout = checked(check_layout, layout or "", array.ndim - 1)
+    geometry = Geometry.equal(len(array), array.shape[1:])
+    return Gathered(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
+
+
+def from_samples(
+    tensors: Iterable[ArrayLike] | SupportsDLPack, dtype: DTypeLike | None, layout: str | None
+) -> Gathered:
+    """Copies of the samples, in memory of their own. layout: without one, that of the first Tensor.
+    Raises OperatorTypeError or OperatorValueError, naming the sample."""
+    samples = parts_of(tensors, "tensors")
+    if layout is None:
+        layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
+    arrays: list[np.ndarray[Any, Any]] = []
+    for number, sample in enumerate(samples):
+        try:
+            array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
+        except GradivaError as error:
+            raise error.complete(sample=number) from None
+        same_kind(arrays[0] if arrays else array, array, number)
+        arrays.append(array)
+    if not arrays:
+        checked(check_layout, layout)
+        empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
+        wanted = checked(DType.of, "uint8" if dtype is None else dtype)
+        type = SampleType(wanted, empty.shape[1], layout, "cpu")
+        return Gathered(np.empty(0, wanted.numpy), Geometry.of(empty), type)
+    first = arrays[0]
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
+    geometry = Geometry.of(shapes)
+    data = allocate(geometry.size, first.dtype)
+    for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
+        data[offset : offset + array.size] = array.reshape(-1)
+    return Gathered(data, geometry, _type(first, first.ndim, layout), _provenance(samples))
+
+
+def _provenance(samples: Sequence[ArrayLike]) -> Provenance | None:
+    """Files and positions, if all of the samples have some."""
+    parts = [sample.provenance for sample in samples if isinstance(sample, Tensor)]
+    known = [part for part in parts if part]
+    if len(known) < len(samples):
+        return None
+    names = [part.name(0) or "" for part in known]
+    return Provenance(np.concatenate([part.positions for part in known]), names)

@@ -1,0 +1,85 @@
+"""The boxes of `bbox_rotate` in the new pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.jit import jit
+
+__all__ = ["rotate_boxes"]
+
+
+@jit
+def _upright(cosine: float, sine: float) -> bool:
+    """Whether the sides of an image stay nearer to what they were than to each other."""
+    return abs(sine) < abs(cosine) - 1e-6
+
+
+@jit
+def _cut(value: Any, limit: Any) -> Any:
+    """From 0 to the limit; NaN stays."""
+    if value <= 0.0:
+        return 0.0
+    return limit if value >= limit else value
+
+
+@jit
+def rotate_boxes(
+    source: Any, starts: Any, counts: Any, sizes: Any, turns: Any, share: float, normalized: bool,
+    sized: bool, threshold: float, target: Any, kept: Any, numbers: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Rotate the boxes of a range of samples, in float64, and count those that stay.
+
+    source, target: (total, 4). sizes: (N, 4), height and width of the image and of the result;
+    turns: (N, 2), cosine and sine. share: of the growth of boxes. kept: (total,); numbers: (N, 1).
+    """
+    for i in range(begin, end):
+        height, width, tall, wide = sizes[i, 0], sizes[i, 1], sizes[i, 2], sizes[i, 3]
+        cosine, sine = turns[i, 0], turns[i, 1]
+        turned = not _upright(cosine, sine)
+        number = 0
+        for row in range(starts[i], starts[i] + counts[i]):
+            left, top = np.float64(source[row, 0]), np.float64(source[row, 1])
+            right, bottom = np.float64(source[row, 2]), np.float64(source[row, 3])
+            if sized:
+                right += left
+                bottom += top
+            if normalized:
+                left *= width
+                top *= height
+                right *= width
+                bottom *= height
+            centre_x = (left + right - width) / 2
+            centre_y = (top + bottom - height) / 2
+            half_x = abs(right - left) / 2
+            half_y = abs(bottom - top) / 2
+            grown_x = abs(cosine) * half_x + abs(sine) * half_y
+            grown_y = abs(cosine) * half_y + abs(sine) * half_x
+            if turned:
+                half_x, half_y = half_y, half_x
+            half_x = share * grown_x + (1 - share) * half_x
+            half_y = share * grown_y + (1 - share) * half_y
+            x = centre_x * cosine + centre_y * sine + wide / 2
+            y = centre_y * cosine - centre_x * sine + tall / 2
+            left, top, right, bottom = x - half_x, y - half_y, x + half_x, y + half_y
+            whole = (right - left) * (bottom - top)
+            left, top = _cut(left, wide), _cut(top, tall)
+            right, bottom = _cut(right, wide), _cut(bottom, tall)
+            remaining = (right - left) * (bottom - top) / (whole if whole > 0.0 else 1.0)
+            kept[row] = remaining >= threshold
+            number += kept[row]
+            if normalized:
+                left /= wide
+                top /= tall
+                right /= wide
+                bottom /= tall
+            if sized:
+                right -= left
+                bottom -= top
+            target[row, 0] = left
+            target[row, 1] = top
+            target[row, 2] = right
+            target[row, 3] = bottom
+        numbers[i, 0] = number

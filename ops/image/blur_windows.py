@@ -1,0 +1,60 @@
+"""What `gaussian_blur` and `laplacian` share: windows that move along the axes D, H and W."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.dtypes import DTypeLike, bool_, dtypes, float32
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.value import SampleType
+
+__all__ = ["blurred_type", "extents_of", "per_axis"]
+
+_LAYOUTS: Final = (
+    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
+    "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
+)  # fmt: skip
+_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+
+
+def blurred_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
+    """The type rule: any dtype but bool, and the outputs in it or in float32."""
+    require_dtype(input, _DTYPES)
+    if input.layout == "":
+        require_ndim(input, (1, 2, 3))
+    else:
+        require_layout(input, _LAYOUTS)
+    if dtype is None:
+        return input
+    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    return input.with_(dtype=dtype)
+
+
+def extents_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
+    """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
+    letters = layout or "DHW"[3 - shapes.shape[1] :]
+    first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
+    last = letters.index("W") + 1
+    extents = np.ones((len(shapes), 5), np.int64)
+    extents[:, 0] = shapes[:, :first].prod(axis=1)
+    extents[:, 4 - (last - first) : 4] = shapes[:, first:last]
+    extents[:, 4] = shapes[:, last:].prod(axis=1)
+    return extents, last - first
+
+
+def per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
+    """(N, axes) of what was given, one number or one per axis; zeros if nothing was."""
+    if values is None:
+        return np.zeros((count, axes))
+    if values.shape[1] not in (1, axes):
+        raise OperatorValueError(
+            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
+        )
+    return np.broadcast_to(values, (count, axes))

@@ -1,0 +1,108 @@
+"""Which test draws the arguments of each operator, and why some have none.
+
+`tests/test_drawn_operators.py` holds this list against the registry, so that a new operator cannot
+go without. Operators in the tables of `lines.py` and `test_drawn_random.py` need no line here.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ELSEWHERE", "WITHOUT"]
+
+ARITHMETIC = (
+    "abs add bitand bitnot bitor bitxor div eq fdiv geq gt leq lt minus mod mul neq plus pow shl "
+    "shr sub"
+)
+MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh exp fabs floor fpow log log10 "
+    "log2 max min rsqrt sin sinh sqrt tan tanh"
+)
+REDUCTIONS = "max mean mean_square min rms std_dev sum variance"
+
+ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(ARITHMETIC.split(), "oracle/test_arithmetic.py::test_drawn"),
+    **{f"math.{name}": "oracle/test_math.py::test_drawn" for name in MATH.split()},
+    **{
+        f"reductions.{name}": "oracle/test_reductions.py::test_random_axes"
+        for name in REDUCTIONS.split()
+    },
+    "batch_permutation": "oracle/test_drawn_random.py::test_permutations",
+    "bb_flip": "oracle/test_boxes.py::test_bb_flip",
+    "bbox_paste": "oracle/test_boxes.py::test_bbox_paste",
+    "bbox_rotate": "oracle/test_boxes.py::test_bbox_rotate",
+    "box_encoder": "oracle/test_boxes.py::test_box_encoder",
+    "brightness_contrast": "oracle/test_brightness_contrast.py::test_pictures",
+    "cast": "oracle/test_cast.py::test_any_float",
+    "cat": "oracle/test_join.py::test_any_shapes",
+    "clahe": "oracle/test_tables.py::test_clahe_numbers",
+    "color_twist": "oracle/test_colour.py::test_color_twist",
+    "coord_transform": "oracle/test_transforms.py::test_points",
+    "crop": "oracle/test_crop.py::test_pictures",
+    "crop_mirror_normalize": "oracle/test_crop_mirror_normalize.py::test_pictures",
+    "element_extract": "oracle/test_frames.py::test_any_order",
+    "erase": "oracle/test_erase.py::test_pictures",
+    "filter": "oracle/test_filter.py::test_pictures",
+    "full": "oracle/test_fill.py::test_any_full",
+    "full_like": "oracle/test_fill.py::test_any_full",
+    "gaussian_blur": "oracle/test_gaussian_blur.py::test_pictures",
+    "grid_mask": "oracle/test_grid_mask.py::test_pictures",
+    "laplacian": "oracle/test_laplacian.py::test_pictures",
+    "normalize": "oracle/test_normalize.py::test_random_axes",
+    "one_hot": "oracle/test_fill.py::test_any_one_hot",
+    "ones": "oracle/test_fill.py::test_any_constant",
+    "pad": "oracle/test_pad.py::test_pictures",
+    "paste": "oracle/test_paste.py::test_paste_pictures",
+    "permute_batch": "oracle/test_frames.py::test_any_order",
+    "random.choice": "oracle/test_drawn_random.py::test_choice",
+    "random_bbox_crop": "oracle/test_boxes.py::test_windows_keep_their_promises",
+    "readers.file": "oracle/test_readers_file.py::test_drawn",
+    "reinterpret": "oracle/test_reshape.py::test_any_dtypes",
+    "reshape": "oracle/test_reshape.py::test_any_shape",
+    "resize": "oracle/test_resize.py::test_sizes",
+    "resize_crop_mirror": "oracle/test_resize_crop_mirror.py::test_pictures",
+    "rotate": "oracle/test_rotate.py::test_drawn",
+    "sequence_rearrange": "oracle/test_frames.py::test_any_order",
+    "slice": "oracle/test_slice.py::test_pictures",
+    "stack": "oracle/test_join.py::test_any_shapes",
+    "subscript": "oracle/test_subscript.py::test_drawn",
+    "tensor_resize": "oracle/test_tensor_resize.py::test_pictures",
+    "warp_affine": "oracle/test_warp_affine.py::test_drawn",
+    "water": "oracle/test_displace.py::test_waves",
+    "zeros": "oracle/test_fill.py::test_any_constant",
+}
+"""The operator's test with drawn arguments, by the reference."""
+
+ON_A_GPU_ONLY = "the reference has it on a GPU only"
+A_PART = "a part of compiled graphs or of pipelines, no operator of users"
+WITHOUT: dict[str, tuple[str, str]] = {
+    "experimental.dilate": (ON_A_GPU_ONLY, "test_morphology.py::test_as_opencv"),
+    "experimental.erode": (ON_A_GPU_ONLY, "test_morphology.py::test_as_opencv"),
+    "experimental.median_blur": (ON_A_GPU_ONLY, "test_morphology.py::test_median"),
+    "experimental.remap": (ON_A_GPU_ONLY, "test_remap.py::test_like_opencv"),
+    "jitter": (ON_A_GPU_ONLY, "test_remap.py::test_jitter_stays_near"),
+    "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
+    "constant": (
+        "no arguments but the values",
+        "oracle/test_python_function.py::test_fn_constant",
+    ),
+    "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),
+    "python_function": (
+        "its argument is a function",
+        "oracle/test_python_function.py::test_results",
+    ),
+    "external_source": (
+        "its argument is a function",
+        "oracle/test_python_function.py::test_results",
+    ),
+    "normalize_pixels": (
+        f"{A_PART}: crop_mirror_normalize is it",
+        "oracle/test_crop_mirror_normalize.py::test_pictures",
+    ),
+    "_conditional.boolean": (A_PART, "oracle/test_conditionals.py::test_forms"),
+    "_conditional.merge": (A_PART, "oracle/test_conditionals.py::test_forms"),
+    "_conditional.not_": (A_PART, "oracle/test_conditionals.py::test_forms"),
+    "_conditional.split": (A_PART, "oracle/test_conditionals.py::test_forms"),
+    "fused": (A_PART, "test_programs.py::test_same_bits_and_errors"),
+    "input": (A_PART, "test_programs.py::test_same_bits_and_errors"),
+    "random_key": (A_PART, "test_rng.py::test_steps_of_a_loop"),
+}
+"""Why an operator is not drawn, and the test that checks it instead."""
