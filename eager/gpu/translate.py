@@ -21,6 +21,7 @@ import numpy as np
 from ..convert import convert_sat
 from ..errors import OperatorRuntimeError
 from ..jit import Kernel
+from .syntax import assigned, is_number, loaded
 
 __all__ = ["UntranslatableError", "translated", "translated_name", "translation_of"]
 
@@ -120,7 +121,7 @@ class _Translator:
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self.store(node, node.target, self.expression(node.value), depth)
         elif isinstance(node, ast.AugAssign):
-            updated = ast.BinOp(_loaded(node.target), node.op, node.value)
+            updated = ast.BinOp(loaded(node.target), node.op, node.value)
             self.assign(node, node.target, ast.copy_location(updated, node), depth)
         elif isinstance(node, ast.If):
             self.hoist(node, depth)
@@ -158,7 +159,7 @@ class _Translator:
         """First, end and step of a loop; steps are numbers in the source."""
         step = 1
         if len(given) == 3:
-            step = ast.literal_eval(given.pop()) if _is_number(given[-1]) else 0
+            step = ast.literal_eval(given.pop()) if is_number(given[-1]) else 0
         if not step or len(given) not in (1, 2):
             raise self.refuse(node)
         texts = [f"i64({self.expression(bound)})" for bound in given]
@@ -166,7 +167,7 @@ class _Translator:
 
     def hoist(self, node: ast.If, depth: int) -> None:
         """Declare before an `if` what both of its branches assign."""
-        one, other = _assigned(node.body), _assigned(node.orelse)
+        one, other = assigned(node.body), assigned(node.orelse)
         for name in one:
             if name in other and not any(name in scope for scope in self.scopes):
                 self.put(f"decltype({self.expression(one[name])}) {name};", depth)
@@ -300,25 +301,3 @@ class _Translator:
 
     def arguments(self, node: ast.Call) -> str:
         return ", ".join(self.expression(argument) for argument in node.args)
-
-
-def _loaded(node: ast.expr) -> ast.expr:
-    """What a statement such as `a += 1` writes to, read."""
-    copy = ast.parse(ast.unparse(node), mode="eval").body
-    return ast.copy_location(copy, node)
-
-
-def _is_number(node: ast.expr) -> bool:
-    try:
-        return isinstance(ast.literal_eval(node), int)
-    except ValueError:
-        return False
-
-
-def _assigned(statements: list[ast.stmt]) -> dict[str, ast.expr]:
-    """The names that these statements assign to, not those inside of them; and the first value."""
-    found: dict[str, ast.expr] = {}
-    for node in statements:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, node.value)
-    return found
