@@ -97,8 +97,6 @@ class _Translator:
             f"`{text}` ({file}:{line})"
         )
 
-    # Statements.
-
     def put(self, text: str, depth: int) -> None:
         self.lines.append("    " * depth + text)
 
@@ -212,8 +210,6 @@ class _Translator:
                 self.put(f"{strip}.set({self.expression(target.slice)}, {text});", depth)
         else:
             raise self.refuse(node)
-
-    # Expressions.
 
     def expression(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant):
