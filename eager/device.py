@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 from .errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError, describe
+from .gpu.presence import no_gpu
 
 __all__ = ["CPU", "Device", "DeviceLike", "device"]
 
@@ -173,6 +174,6 @@ def require_cpu(where: Device) -> None:
     """Refuse a GPU, clearly: this version runs its operators on the CPU."""
     if where.device_type != "cpu":
         raise OperatorRuntimeError(
-            f"device '{where}' is not available: this version of gradiva has no GPU backend yet; "
+            f"device '{where}' is not available: {no_gpu()}; "
             "leave out `device` or pass device='cpu'"
         )

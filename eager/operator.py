@@ -113,7 +113,7 @@ class OperatorBase:
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
         self.shape_rule: Callable[[Call], Any] | None = None
-        self.kernels: dict[str, Callable[[Call], None]] = {}
+        self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
@@ -141,6 +141,11 @@ class OperatorBase:
     def cpu(self, kernel: F) -> F:
         """Decorator: the CPU kernel, `Call -> None`, which fills `call.outputs`."""
         self.kernels["cpu"] = kernel
+        return kernel
+
+    def gpu(self, kernel: F) -> F:
+        """Decorator: the GPU kernel, `Call -> Launch` (see docs/gpu.md)."""
+        self.kernels["gpu"] = kernel
         return kernel
 
     def view(self, rule: F) -> F:

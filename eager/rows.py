@@ -43,6 +43,11 @@ class RowKernel:
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
 
+    @property
+    def function(self) -> FunctionType:
+        """The function as it was written."""
+        return self._kernel.function
+
     def address(self, source: np.dtype[Any], target: np.dtype[Any]) -> int:
         """Where the machine code for these dtypes is; compiled, or loaded, on first need."""
         key = (source.str, target.str)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn
 
 from .errors import OperatorRuntimeError, OperatorTypeError, blaming, describe
+from .gpu.presence import no_gpu
 
 __all__ = [
     "Stream",
@@ -103,7 +104,6 @@ def _refuse(stream: Any, argument: str = "stream") -> NoReturn:
             argument=argument, expected="a CUDA stream or None", got=describe(stream)
         )
     raise OperatorRuntimeError(
-        "a CUDA stream needs a GPU, and this version of gradiva has no GPU backend yet; calls run "
-        "on the CPU and need no stream: pass None",
+        f"a CUDA stream needs a GPU: {no_gpu()}; calls run on the CPU and need none: pass None",
         argument=argument,
     )

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from .errors import OperatorValueError, describe
+from .gpu.presence import no_gpu
 from .threads import WorkerPool, default_num_threads, pool_in_force, thread_count
 
 __all__ = ["ThreadPool", "require_no_gpu"]
@@ -89,6 +90,6 @@ def require_no_gpu(device_id: Any, operator: str) -> None:
     """Refuse the number of a GPU. Raises OperatorValueError."""
     if device_id is not None and (isinstance(device_id, bool) or device_id not in _CPU):
         raise OperatorValueError(
-            "this version of gradiva has no GPU backend yet", operator=operator,
+            no_gpu(), operator=operator,
             argument="device_id", expected="None", got=describe(device_id),
         )  # fmt: skip

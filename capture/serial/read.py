@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.gpu.presence import no_gpu
 
 from .messages import parse
 from .options import StoredOptions
@@ -104,8 +105,7 @@ def _operator(op: Any, index: int) -> StoredOperator:
         arguments[stored.name] = _value(stored, where)
     if arguments.get("device", "cpu") != "cpu":
         raise OperatorValueError(
-            f"{where} runs on the GPU (device={arguments['device']!r}), and this version of "
-            "gradiva has no GPU backend"
+            f"{where} runs on the GPU (device={arguments['device']!r}): {no_gpu()}"
         )
     inputs: list[str] = []
     per_sample: dict[str, str] = {}
@@ -136,8 +136,7 @@ def _operator(op: Any, index: int) -> StoredOperator:
 def _on_cpu(stored: Any, what: str) -> str:
     if stored.device not in ("", "cpu"):
         raise OperatorValueError(
-            f"{what}, {stored.name!r}, is on the GPU (device={stored.device!r}), and this version "
-            "of gradiva has no GPU backend"
+            f"{what}, {stored.name!r}, is on the GPU (device={stored.device!r}): {no_gpu()}"
         )
     name: str = stored.name
     return name

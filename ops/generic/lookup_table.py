@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import dtypes, float32, int32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.operator import operator
 from gradiva.eager.pixelwise import pixelwise
 from gradiva.eager.rows import row_kernel
@@ -102,6 +104,21 @@ def _table(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
         for key, value in zip(keys, call["values"], strict=True):
             row[key] = value
     return np.ascontiguousarray(np.broadcast_to(row, (call.size, 1, row.size)))
+
+
+_KERNEL: Final = CudaKernel("lookup_table", (Path(__file__).with_name("lookup_table.cuh"),))
+
+
+@lookup_table.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    volumes = source.geometry.volumes
+    samples = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
+    # One table for all samples.
+    table, blocks = _table(call)[0, 0], blocks_of(volumes)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    arguments = source.data, Out(target.data), samples, blocks, table, np.int64(table.size - 1)
+    return Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
 @lookup_table.cases

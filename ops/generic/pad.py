@@ -11,11 +11,12 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int32
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.image.crop_window import fill_array
-from gradiva.ops.image.window_copy import HALVES, copy_windows
+from gradiva.ops.image.window_copy import HALVES, copy_windows, launch_windows
 
 from .slice_region import named_axes
 
@@ -96,13 +97,23 @@ def _numbers(call: Call, name: str, axes: Int64Array) -> Int64Array | None:
     return wide
 
 
-@pad.cpu
-def _cpu(call: Call) -> None:
+def _window(call: Call) -> tuple[Any, Int64Array, Any, None]:
+    """What `copy_windows` takes."""
     dtype = call.outputs[0].dtype
     single = np.dtype(np.float32)
     fill = fill_array(call["fill_value"], single if dtype in HALVES else dtype.numpy)
     anchors = np.zeros_like(call.geometries[0].shapes)
-    copy_windows(call, anchors, fill.reshape(-1, 1), None)
+    return call, anchors, fill.reshape(-1, 1), None
+
+
+@pad.cpu
+def _cpu(call: Call) -> None:
+    copy_windows(*_window(call))
+
+
+@pad.gpu
+def _gpu(call: Call) -> Launch:
+    return launch_windows(*_window(call))
 
 
 @pad.cases

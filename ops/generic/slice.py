@@ -12,13 +12,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Reindex
 from gradiva.eager.value import SampleType, Value
 from gradiva.ops.image.crop import output_dtype, window_view
 from gradiva.ops.image.crop_window import apply_policy
-from gradiva.ops.image.window_copy import channel_fill, copy_windows
+from gradiva.ops.image.window_copy import channel_fill, copy_windows, launch_windows
 
 from .slice_region import check_region, slice_region
 
@@ -103,6 +104,12 @@ slice.stage = Reindex(window_view, moves=False)  # it may cut channels
 def _cpu(call: Call) -> None:
     fill, channel = channel_fill(call, _layout(call))
     copy_windows(call, call.notes["anchors"], fill, channel)
+
+
+@slice.gpu
+def _gpu(call: Call) -> Launch:
+    fill, channel = channel_fill(call, _layout(call))
+    return launch_windows(call, call.notes["anchors"], fill, channel)
 
 
 @slice.cases

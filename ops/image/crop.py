@@ -11,6 +11,7 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, float16, float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
@@ -18,7 +19,7 @@ from gradiva.eager.stages import Reindex, View
 from gradiva.eager.value import SampleType
 
 from .crop_window import LAYOUTS, apply_policy, crop_window
-from .window_copy import channel_fill, copy_windows
+from .window_copy import channel_fill, copy_windows, launch_windows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -132,6 +133,12 @@ crop.stage = Reindex(window_view)
 def _cpu(call: Call) -> None:
     fill, channel = channel_fill(call, call.types[0].layout or "")
     copy_windows(call, call.notes["anchors"], fill, channel)
+
+
+@crop.gpu
+def _gpu(call: Call) -> Launch:
+    fill, channel = channel_fill(call, call.types[0].layout or "")
+    return launch_windows(call, call.notes["anchors"], fill, channel)
 
 
 @crop.cases

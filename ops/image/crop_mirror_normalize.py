@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.gather import gather_table
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout
 from gradiva.eager.run import Call
@@ -19,7 +22,7 @@ from gradiva.eager.value import SampleType
 from .crop import window_of
 from .crop_mirror_normalize_kernel import normalize_kernel
 from .crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
-from .normalize_plan import Int64s, channel_rows, fold, plan
+from .normalize_plan import Float32s, Int64s, channel_rows, fold, plan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -107,15 +110,20 @@ def _shapes(call: Call) -> Int64s:
     return shapes
 
 
-@crop_mirror_normalize.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    layout = _layout(call)
-    channels = source.geometry.shapes[:, layout.index("C")]
+def _mean_factor(call: Call) -> tuple[Float32s, Float32s]:
+    """(N, channels) each, see `fold`."""
+    channels = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
     mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
     mean, factor = fold(mean, std, call["scale"], call["shift"])
     mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
+    return mean, factor
+
+
+@crop_mirror_normalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    mean, factor = _mean_factor(call)
     p = call.notes["plan"]
     data = (
         convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
@@ -129,6 +137,33 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     if half:
         target.data[:] = convert_array(result, target.data.dtype)
+
+
+_KERNEL = CudaKernel(
+    "crop_mirror_normalize",
+    ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh")),
+)
+
+
+@crop_mirror_normalize.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    mean, factor = _mean_factor(call)
+    p = call.notes["plan"]
+    half = target.dtype is float16
+    native = np.dtype(np.float32) if half else target.data.dtype
+    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)
+    first = source.geometry.offsets + p.starts
+    table = gather_table(
+        first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs
+    )  # fmt: skip
+    blocks = blocks_of(target.geometry.volumes)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    arguments = (
+        source.data, Out(target.data), table, blocks, mean, factor,
+        convert_array(fill, target.data.dtype), np.int64(mean.shape[1]), np.int64(p.channel_axis),
+    )  # fmt: skip
+    return Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
 def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:

@@ -12,6 +12,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
@@ -148,6 +150,20 @@ def _cpu(call: Call) -> None:
         _canonical(source.geometry, layout),
         flips,
     )
+
+
+@flip.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    extents = _canonical(source.geometry, target.layout)
+    first, steps = source.geometry.offsets.copy(), inner_steps(extents)
+    for axis, name in ((1, "depthwise"), (2, "vertical"), (3, "horizontal")):
+        flipped = np.asarray(call[name]) != 0
+        first += np.where(flipped, (extents[:, axis] - 1) * steps[:, axis], 0)
+        steps[:, axis] = np.where(flipped, -steps[:, axis], steps[:, axis])
+    lows = np.zeros_like(extents)
+    table = gather_table(first, target.geometry.offsets, extents, steps, lows, extents)
+    return copy_launch(source, target, table)
 
 
 @flip.cases

@@ -11,13 +11,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .crop_window import LAYOUTS, fill_array
-from .window_copy import copy_windows
+from .window_copy import copy_windows, launch_windows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -96,8 +97,8 @@ def _check(call: Call, name: str, low: float, high: float) -> None:
         )
 
 
-@paste.cpu
-def _cpu(call: Call) -> None:
+def _window(call: Call) -> tuple[Call, Any, Any, int | None]:
+    """What `copy_windows` takes."""
     target = call.outputs[0]
     dtype = np.dtype(np.float32) if target.dtype is float16 else target.dtype.numpy
     fill = fill_array(call["fill_value"], dtype)
@@ -114,7 +115,17 @@ def _cpu(call: Call) -> None:
             )
         fill = fill[: counts[0]]
         channel = None if len(fill) == 1 else channel
-    copy_windows(call, call.notes["anchors"], np.tile(fill, (call.size, 1)), channel)
+    return call, call.notes["anchors"], np.tile(fill, (call.size, 1)), channel
+
+
+@paste.cpu
+def _cpu(call: Call) -> None:
+    copy_windows(*_window(call))
+
+
+@paste.gpu
+def _gpu(call: Call) -> Launch:
+    return launch_windows(*_window(call))
 
 
 @paste.cases

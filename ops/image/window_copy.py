@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from gradiva.eager.convert import convert_array, convert_sat, truncate
 from gradiva.eager.dtypes import bfloat16, float16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.run import Call
 
 from .crop_window import fill_array
 
-__all__ = ["AXES", "HALVES", "channel_fill", "copy_windows", "merge_axes"]
+__all__ = ["AXES", "HALVES", "channel_fill", "copy_windows", "launch_windows", "merge_axes"]
 
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
@@ -160,3 +162,19 @@ def copy_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) 
         target.data[:] = convert_array(result, target.data.dtype)
     elif source.dtype in HALVES and target.dtype not in HALVES:
         target.data[:] = result
+
+
+def launch_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) -> Launch:
+    """What `copy_windows` does, as a launch on a GPU."""
+    source, target = call.inputs[0], call.outputs[0]
+    tables, axis = merge_axes(source.geometry.shapes, anchors, target.geometry.shapes, channel)
+    shapes, anchors, windows = tables
+    steps = inner_steps(shapes)
+    lows = np.clip(-anchors, 0, windows)
+    highs = np.maximum(np.minimum(shapes - anchors, windows), lows)
+    first = source.geometry.offsets + (anchors * steps).sum(axis=1)
+    table = gather_table(first, target.geometry.offsets, windows, steps, lows, highs)
+    same = source.dtype is target.dtype
+    dtype = target.dtype.numpy
+    fill = fill.astype(dtype, copy=False) if same else convert_array(fill, dtype)
+    return copy_launch(source, target, table, fill, axis)

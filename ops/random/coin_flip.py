@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import bool_, int32
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import philox
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-from .shapes import drawn_shapes, drawn_type, fill
+from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,8 +66,8 @@ def _flip_coins(
                 out[offsets[i] + first + k] = np.int32(np.uint64(words[k]) < thresholds[i])
 
 
-@coin_flip.cpu
-def _cpu(call: Call) -> None:
+def _thresholds(call: Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """(N,): words below these give 1."""
     probability = call["probability"]
     bad = ~((probability >= 0) & (probability <= 1))
     if bad.any():
@@ -76,8 +78,20 @@ def _cpu(call: Call) -> None:
             got=str(probability[sample]),
             sample=sample,
         )
+    thresholds: np.ndarray[Any, np.dtype[np.uint64]]
     thresholds = (probability.astype(np.float64) * 2.0**32).astype(np.uint64)
-    fill(call, _flip_coins, np.int32, thresholds)
+    return thresholds
+
+
+@coin_flip.cpu
+def _cpu(call: Call) -> None:
+    fill(call, _flip_coins, np.int32, _thresholds(call))
+
+
+@coin_flip.gpu
+def _gpu(call: Call) -> Launch:
+    file = Path(__file__).with_name("coin_flip.cuh")
+    return launch_draws(call, file, _thresholds(call).reshape(-1, 1))
 
 
 @coin_flip.cases

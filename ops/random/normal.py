@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import normal_from_word, philox
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-from .shapes import drawn_shapes, drawn_type, fill
+from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,6 +72,13 @@ def _normal(
 @normal.cpu
 def _cpu(call: Call) -> None:
     fill(call, _normal, np.float32, call["mean"], call["stddev"])
+
+
+@normal.gpu
+def _gpu(call: Call) -> Launch:
+    moments = np.stack([call["mean"], call["stddev"]], axis=1).astype(np.float32)
+    file = Path(__file__).with_name("normal.cuh")
+    return launch_draws(call, file, moments, normal_from_word)
 
 
 @normal.cases

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,15 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-__all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill"]
+__all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draws"]
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 
 def drawn_type(like: Any, shape: Any, dtype: Any, default: DType) -> SampleType:
@@ -78,3 +85,28 @@ def fill(call: Call, kernel: Callable[..., Any], native: type, *parameters: Any)
     )
     if not same:
         target.data[:] = convert_array(drawn, target.data.dtype)
+
+
+@lru_cache(maxsize=16)
+def _draw_kernel(file: Path) -> CudaKernel:
+    return CudaKernel("draw", ("philox.cuh", "arithmetic.cuh", None, file, "draw.cuh"))
+
+
+def launch_draws(
+    call: Call, file: Path, parameters: np.ndarray[Any, Any], calls: Any = None
+) -> Launch:
+    """What `fill` does, as a launch on a GPU. file: a `.cuh` with the function `drawn`, which
+    makes a value of a word and the sample's row of `parameters`, (N, P). calls: a kernel marked
+    with `jit` whose translation the file calls."""
+    target = call.outputs[0]
+    assert call.key is not None
+    assert call.positions is not None
+    volumes = target.geometry.volumes
+    table = np.stack([target.geometry.offsets, volumes, call.positions], axis=1)
+    blocks = blocks_of(-(-volumes // 4))
+    types = {"Target": type_name(target.data.dtype), "Parameter": type_name(parameters.dtype)}
+    translation = "" if calls is None else _translate.translation_of(calls)
+    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    arguments = Out(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
+    width = np.int64(parameters.shape[1])
+    return Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))

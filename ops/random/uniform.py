@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64, int32
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import philox
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-from .shapes import drawn_shapes, drawn_type, fill
+from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -88,14 +90,16 @@ def _choose(
                 out[offsets[i] + first + k] = values[i, np.int64(chosen)]
 
 
-@uniform.cpu
-def _cpu(call: Call) -> None:
+def _values(call: Call) -> Any:
+    """(N, P): the values to choose from, if there are some; None otherwise."""
     values = call["values"]
-    if values is not None:
-        if values.shape[1] == 0:
-            raise OperatorValueError(argument="values", expected="at least one", got="none")
-        fill(call, _choose, np.float32, values)
-        return
+    if values is not None and values.shape[1] == 0:
+        raise OperatorValueError(argument="values", expected="at least one", got="none")
+    return values
+
+
+def _bounds(call: Call) -> tuple[Any, Any, Any]:
+    """(N,) each: low, high - low, the largest value below high."""
     bounds = call["range"]
     if bounds is None:
         bounds = np.full((call.size, 2), (-1.0, 1.0), np.float32)
@@ -113,7 +117,24 @@ def _cpu(call: Call) -> None:
             got=str(tuple(bounds[sample].tolist())),
             sample=sample,
         )
-    fill(call, _uniform, np.float32, low, high - low, np.nextafter(high, low))
+    return low, high - low, np.nextafter(high, low)
+
+
+@uniform.cpu
+def _cpu(call: Call) -> None:
+    values = _values(call)
+    if values is not None:
+        fill(call, _choose, np.float32, values)
+    else:
+        fill(call, _uniform, np.float32, *_bounds(call))
+
+
+@uniform.gpu
+def _gpu(call: Call) -> Launch:
+    values, file = _values(call), Path(__file__)
+    if values is not None:
+        return launch_draws(call, file.with_name("chosen.cuh"), values)
+    return launch_draws(call, file.with_name("uniform.cuh"), np.stack(_bounds(call), axis=1))
 
 
 @uniform.cases

@@ -1,0 +1,124 @@
+"""What an operator's GPU kernel returns: which kernel to launch, on what. Plain data.
+
+Planning needs no GPU, so it is tested without one: the tests run the same launches on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import OperatorRuntimeError, OperatorValueError
+
+__all__ = ["SPAN", "THREADS", "CudaKernel", "Launch", "Out", "Unit", "blocks_of", "type_name"]
+
+THREADS: Final = 256
+SPAN: Final = 1024
+"""Elements that a block takes; prelude.cuh knows it by the same name."""
+
+_HERE: Final = Path(__file__).parent
+_MOST: Final = 1 << 31
+_NAMES: Final = {
+    "bool": "bool", "uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "uint32": "u32",
+    "int32": "i32", "uint64": "u64", "int64": "i64", "float16": "f16", "float32": "f32",
+    "float64": "f64",
+}  # fmt: skip
+
+
+class Unit(NamedTuple):
+    """One compilation: `text` is all of its source, `kernel` the name of the one kernel in it.
+
+    registers: the most it may take on any architecture; a test fails beyond that, and for spills.
+    """
+
+    kernel: str
+    text: str
+    registers: int
+
+
+class Out(NamedTuple):
+    """An argument of a launch that the kernel writes: the slab of an output."""
+
+    data: Any
+
+
+class Launch(NamedTuple):
+    """One launch for a whole batch. blocks: how many, of THREADS threads each; none: no launch.
+
+    arguments: in the order of the kernel's. Arrays are given as pointers to their first element
+    (tables are in host memory, and copied); an `Out` is written; NumPy scalars go by value.
+    """
+
+    unit: Unit
+    blocks: int
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A kernel in a `.cuh` file, which is compiled for the types that a call needs.
+
+    name: of the kernel, in `files[-1]`; files: what it is compiled from, in this order, after
+    prelude.cuh and convert.cuh. Files of this folder are named, others are paths; None stands for
+    what is generated for a call. registers: see `Unit`.
+    """
+
+    name: str
+    files: tuple[str | Path | None, ...]
+    registers: int = 64
+    _units: dict[tuple[tuple[str, str], ...], Unit] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def unit(self, types: Mapping[str, str], generated: str = "") -> Unit:
+        """The kernel for some types: C++ names of types by the names that the file uses.
+
+        generated: C++ for the place that `files` keeps for it.
+        """
+        key = (*types.items(), ("", generated))
+        found = self._units.get(key)
+        if found is None:
+            parts = [_text(_HERE / name) for name in ("prelude.cuh", "convert.cuh")]
+            parts += [f"typedef {meant} {name};\n" for name, meant in types.items()]
+            parts += [generated if f is None else _text(_HERE / f) for f in self.files]
+            text = f"#define THREADS {THREADS}\n" + "".join(parts)
+            found = self._units[key] = Unit(self.name, text, self.registers)
+        return found
+
+
+@lru_cache(maxsize=64)
+def _text(path: Path) -> str:
+    """A file, under its own name in the compiler's messages."""
+    return f'#line 1 "{path.name}"\n' + path.read_text("utf-8")
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name in C++ of an element type. Raises OperatorRuntimeError if there is none."""
+    found = _NAMES.get(dtype.name)
+    if found is None:
+        name = "bfloat16" if dtype.kind == "V" else dtype.name
+        raise OperatorRuntimeError(f"there is no GPU kernel for {name}")
+    return found
+
+
+def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    Raises OperatorValueError for samples of 2**31 elements or more.
+    """
+    if len(volumes) and int(volumes.max()) >= _MOST:
+        sample = int(volumes.argmax())
+        raise OperatorValueError(
+            "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
+            got=str(int(volumes[sample])), sample=sample,
+        )  # fmt: skip
+    counts = -(-volumes // SPAN)
+    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
+    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
+    return np.stack([samples, numbers * SPAN], axis=1)

@@ -1,0 +1,1 @@
+"""GPU kernels without a GPU: NVRTC, and the same source on the CPU."""

@@ -1,0 +1,150 @@
+// CUDA's words for a C++ compiler, so that the source of a kernel runs on the CPU. Threads of a
+// block are fibres that take turns at __syncthreads, in rising or in falling order. It shows wrong
+// arithmetic, wrong places and missing barriers; not speed, and not races between blocks.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+
+#define GRADIVA_CPU 1
+#define __shared__ static
+#define __syncthreads shim::barrier
+#define KERNEL(name) void name
+#define DEVICE inline
+#define BITS_OF_FLOAT(value) shim::bits_of_float(value)
+#define FLOAT_OF_BITS(bits) shim::float_of_bits(bits)
+
+struct Three { unsigned x, y, z; };
+static Three threadIdx, blockIdx, blockDim, gridDim;
+
+namespace shim {
+
+inline unsigned bits_of_float(float value) {
+    unsigned bits;
+    std::memcpy(&bits, &value, 4);
+    return bits;
+}
+inline float float_of_bits(unsigned bits) {
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+}
+
+constexpr int STACK = 1 << 16;
+struct Fibre { ucontext_t context; char* stack; bool done; };
+static Fibre* fibres;
+static ucontext_t home;
+static unsigned current;
+static void (*body)(void**);
+static void** given;
+
+inline void barrier() {
+    const unsigned own = current;
+    swapcontext(&fibres[own].context, &home);
+    threadIdx.x = own;
+}
+
+inline void enter() {
+    threadIdx.x = current;
+    body(given);
+    fibres[current].done = true;
+}
+
+// One block after the other. A kernel without barriers needs no fibres.
+inline void launch(
+    void (*kernel)(void**), void** arguments, unsigned blocks, unsigned threads, bool barriers,
+    bool backward
+) {
+    gridDim = {blocks, 1, 1}, blockDim = {threads, 1, 1};
+    if (barriers && !fibres) {
+        fibres = new Fibre[threads];
+        for (unsigned k = 0; k < threads; k++) fibres[k].stack = new char[STACK];
+    }
+    body = kernel, given = arguments;
+    for (unsigned b = 0; b < blocks; b++) {
+        blockIdx = {backward ? blocks - 1 - b : b, 0, 0};
+        if (!barriers) {
+            for (unsigned t = 0; t < threads; t++) {
+                threadIdx = {backward ? threads - 1 - t : t, 0, 0};
+                kernel(arguments);
+            }
+            continue;
+        }
+        for (unsigned t = 0; t < threads; t++) {
+            Fibre& fibre = fibres[t];
+            fibre.done = false;
+            getcontext(&fibre.context);
+            fibre.context.uc_stack.ss_sp = fibre.stack;
+            fibre.context.uc_stack.ss_size = STACK;
+            fibre.context.uc_link = &home;
+            makecontext(&fibre.context, enter, 0);
+        }
+        for (bool live = true; live;) {
+            live = false;
+            for (unsigned t = 0; t < threads; t++) {
+                current = backward ? threads - 1 - t : t;
+                if (fibres[current].done) continue;
+                swapcontext(&home, &fibres[current].context);
+                live |= !fibres[current].done;
+            }
+        }
+    }
+}
+
+// The kernel's arguments out of an array of pointers to them, as a launch on a GPU has it.
+template <int... K> struct Places {};
+template <int N, int... K> struct Count : Count<N - 1, N - 1, K...> {};
+template <int... K> struct Count<0, K...> { typedef Places<K...> type; };
+template <class... A, int... K> void call(void (*kernel)(A...), void** arguments, Places<K...>) {
+    kernel(*static_cast<A*>(arguments[K])...);
+}
+template <class... A> void call(void (*kernel)(A...), void** arguments) {
+    call(kernel, arguments, typename Count<sizeof...(A)>::type{});
+}
+
+struct Entry { void (*run)(void**); bool barriers; };
+
+inline int64_t number(FILE* file) {
+    int64_t value = 0;
+    if (std::fread(&value, 8, 1, file) != 1) std::exit(3);
+    return value;
+}
+
+// Launches from one file, results into another: see tests/gpu/shim.py for what is in them. Each
+// array has memory of its own, of its exact size, so that a sanitizer sees a step beside it.
+inline int run(const Entry* entries, unsigned threads, int count, char** words) {
+    if (count != 4) return 2;
+    FILE* in = std::fopen(words[1], "rb");
+    FILE* out = std::fopen(words[2], "wb");
+    const bool backward = words[3][0] == 'b';
+    for (int64_t left = number(in); left > 0; left--) {
+        const Entry& entry = entries[number(in)];
+        const int64_t blocks = number(in), arguments = number(in);
+        void** places = new void*[arguments];
+        void** arrays = new void*[arguments];
+        int64_t* sizes = new int64_t[arguments];
+        int64_t* kinds = new int64_t[arguments];
+        for (int64_t k = 0; k < arguments; k++) {
+            kinds[k] = number(in), sizes[k] = number(in);
+            arrays[k] = std::malloc(sizes[k]);
+            if (sizes[k] && std::fread(arrays[k], sizes[k], 1, in) != 1) return 3;
+            places[k] = kinds[k] == 0 ? arrays[k] : static_cast<void*>(&arrays[k]);
+        }
+        launch(entry.run, places, blocks, threads, entry.barriers, backward);
+        for (int64_t k = 0; k < arguments; k++) {
+            if (kinds[k] == 2 && sizes[k] && std::fwrite(arrays[k], sizes[k], 1, out) != 1) return 4;
+            std::free(arrays[k]);
+        }
+        delete[] places;
+        delete[] arrays;
+        delete[] sizes;
+        delete[] kinds;
+    }
+    std::fclose(in);
+    return std::fclose(out);
+}
+
+}  // namespace shim

@@ -1,0 +1,108 @@
+"""Row kernels as CUDA C++: what is translated, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva.eager.convert import convert_sat
+from gradiva.eager.gpu.chains import gpu_kernel
+from gradiva.eager.gpu.translate import UntranslatableError, translated
+from gradiva.eager.jit import jit
+from gradiva.eager.operator import operators
+
+_HALF = np.float32(0.5)
+
+
+@jit
+def doubled(value: Any) -> Any:
+    return value + value
+
+
+def chosen(source: Any, target: Any, row: Any) -> None:
+    """A branch, a loop, a call, a constant of the module."""
+    if row[0] > _HALF:
+        factor = row[0]
+    else:
+        factor = row[1]
+    for k in range(source.size):
+        target[k] = convert_sat(doubled(np.float32(source[k])) * factor, target)
+
+
+def test_a_kernel_and_what_it_calls() -> None:
+    texts = translated(chosen)
+    assert list(texts) == ["row_test_translate_doubled", "row_test_translate_chosen"]
+    assert texts["row_test_translate_chosen"].splitlines() == [
+        "template <class T0, class T1, class T2> "
+        "DEVICE auto row_test_translate_chosen(T0 source, T1 target, T2 row) {",
+        "    decltype(row[i64(0)]) factor;",
+        "    if (greater(row[i64(0)], f32(0x1.0000000000000p-1))) {",
+        "        assign(factor, row[i64(0)]);",
+        "    } else {",
+        "        assign(factor, row[i64(1)]);",
+        "    }",
+        "    for (i64 k = 0; k < i64(source.size); k += 1) {",
+        "        target.set(k, convert_like(multiply(row_test_translate_doubled(f32(source[k])), "
+        "factor), target));",
+        "    }",
+        "}",
+    ]
+
+
+def with_while(source: Any, target: Any, row: Any) -> None:
+    k = 0
+    while k < source.size:
+        target[k] = source[k]
+        k += 1
+
+
+def with_sine(source: Any, target: Any, row: Any) -> None:
+    target[0] = math.sin(source[0])
+
+
+def with_slice(source: Any, target: Any, row: Any) -> None:
+    target[1:] = source
+
+
+def with_new_array(source: Any, target: Any, row: Any) -> None:
+    room = np.empty(3, np.float32)
+    target[0] = room[0]
+
+
+def with_a_name_of_one_branch(source: Any, target: Any, row: Any) -> None:
+    if row[0] > _HALF:
+        factor = row[0]
+    target[0] = factor
+
+
+def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
+    target[0] = row[0] < source[0] < row[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (with_while, "while k < source.size:"),
+        (with_sine, r"math.sin\(source\[0\]\)"),
+        (with_slice, r"target\[1:\] = source"),
+        (with_new_array, r"np.empty\(3, np.float32\)"),
+        (with_a_name_of_one_branch, "factor"),
+        (with_chained_comparison, r"row\[0\] < source\[0\] < row\[1\]"),
+    ],
+)
+def test_the_rest_is_refused(function: Any, text: str) -> None:
+    """With the expression and the line that have no translation."""
+    with pytest.raises(UntranslatableError, match=rf"`{text}` \(test_translate.py:\d+\)"):
+        translated(function)
+
+
+def test_operators_with_and_without_a_gpu_kernel() -> None:
+    """One without translation declares its kernel, or has none."""
+    with pytest.raises(UntranslatableError):
+        translated(operators["lookup_table"].stage.row.function)
+    assert gpu_kernel(operators["lookup_table"]) is operators["lookup_table"].kernels["gpu"]
+    assert gpu_kernel(operators["resize"]) is None
+    assert gpu_kernel(operators["hsv"]) is not None
