@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gradiva
+import gradiva.ops.generic.numba_function
 from gradiva.eager.arguments import is_edge
 from gradiva.eager.batch import Batch
 from gradiva.eager.operator import operators
@@ -50,8 +50,8 @@ SKIPPED: dict[str, dict[str, set[str]]] = {
     },
     "layout": {
         "looks at no layout": ANY | LIKE | NOISES | SHAPED | (MATH - BINARY)
-        | {"full", "lookup_table", "normalize_pixels", "one_hot", "python_function", "subscript",
-           "transpose", "reinterpret", "reshape", "stack"},
+        | {"full", "lookup_table", "normalize_pixels", "numba_function", "one_hot",
+           "python_function", "subscript", "transpose", "reinterpret", "reshape", "stack"},
         "its inputs are no images": BOXES | FILES
         | {"coord_flip", "coord_transform", "random.choice", "random_crop_generator",
            "segmentation.random_mask_pixel", "segmentation.random_object_bbox",

@@ -293,7 +293,8 @@ def test_what_has_no_place_in_a_file() -> None:
     refused(lambda: feed() + np.array([0.1]), "constant: .*float32, which would change")
     refused(lambda: feed() + np.uint64(1 << 63), "up to 2\\*\\*63")
     refused(lambda: feed() + np.array([1 << 63], np.uint64), "up to 2\\*\\*63")
-    refused(lambda: fn.resize(feed(), resize_x=1e300), "resize: argument `resize_x`: .*float32")
+    refused(lambda: fn.rotate(feed(), angle=0.0, fill_value=1e300),
+            "rotate: argument `fill_value`: .*float32")  # fmt: skip
     refused(lambda: fn.external_source(lambda: 3)[..., 0], "subscript: .*rank is known")
     refused(lambda: fn.flip(feed(name="\ud800")), "UTF-8|text cannot be stored")
     refused(lambda: feed("a") + feed("a", repeat_last=True), "two operators called 'a'")

@@ -109,7 +109,7 @@ def result_dtype(op: str, *operands: DType | bool | int | float, half: bool = Fa
         return common
     # The product of booleans is their conjunction; other arithmetic on them is refused.
     if common == _BOOL and op != "*":
-        raise TypeError(f"`{op}` takes numbers, not booleans only")
+        raise TypeError(f"`{op}` takes numbers, but all operands are booleans")
     if op in FLOATING or op in UNARY_FLOAT:
         return common if common.kind == "f" else _FLOAT32
     if op in ARITHMETIC or op in UNARY_SAME:

@@ -85,6 +85,10 @@ WITHOUT: dict[str, tuple[str, str]] = {
         "oracle/test_python_function.py::test_fn_constant",
     ),
     "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),
+    "numba_function": (
+        "its argument is a function",
+        "test_numba_function.py::test_scalars_and_single_tensors",
+    ),
     "python_function": (
         "its argument is a function",
         "oracle/test_python_function.py::test_results",
