@@ -83,7 +83,7 @@ NEWER = (
         "axis_names": Always(one_of("HW", "W")), "align": one_of(4, 8), "fill_value": number(0, 99),
     }, _common()),
     Line(gradiva.paste, 2, {
-        "ratio": Always(number(1.0, 2.0)), "fill_value": Always(one_of((1, 2, 3, 4))),
+        "ratio": Always(number(1.0, 2.0)), "fill_value": Always(one_of(7)),
         "paste_x": number(0, 1), "paste_y": number(0, 1)}, _common()),
     Line(gradiva.erase, 2, {
         "anchor": Always(one_of((0.1, 0.2), (0.5, 0.4))), "shape": Always(one_of((0.4, 0.3))),
@@ -214,7 +214,7 @@ def _reordered(draw: Drawer) -> Ref:
 def _shaped(draw: Drawer) -> Ref:
     image = draw.image()
     name, function = draw.choice(
-        ("reshape", lambda x: gradiva.reshape(x, shape=(-1,))),
+        *[("reshape", lambda x: gradiva.reshape(x, shape=(-1,)))] * 3,
         ("expand_dims", lambda x: gradiva.expand_dims(x, axes=[0])),
         ("ones_like", gradiva.ones_like), ("zeros_like", gradiva.zeros_like),
         ("per_frame", gradiva.per_frame),

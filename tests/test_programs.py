@@ -33,7 +33,7 @@ from tests.programs import Program
 
 QUICK = range(100)
 QUICK_WIDE = range(WIDE, WIDE + 8)
-SLOW_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 300, 50)]
+SLOW_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 350, 50)]
 SLOW = [range(first, first + 100) for first in range(1000, 2000, 100)]
 CHOICES: dict[str, tuple[Any, ...]] = {
     "no pass": (),

@@ -117,6 +117,14 @@ def _shapes(call: Call) -> Int64Array:
                 sample=int(np.argmax((far & outside).any(axis=1))),
             )
         sizes, anchors = np.where(outside, windows, sizes), np.where(outside, 0, anchors)
+    lost = (inputs == 0).any(axis=1) & (windows > 0).all(axis=1)
+    if lost.any():
+        raise OperatorValueError(
+            argument="crop",
+            expected="a window without pixels, as the sample has none",
+            got=str(windows[lost][0].tolist()),
+            sample=int(np.argmax(lost)),
+        )
     call.notes["plan"] = (inputs, sizes, low, high, filters)
     call.notes["window"] = (anchors, windows)
     shapes = source.shapes.copy()
@@ -165,6 +173,8 @@ def _cases() -> list[Case]:
         Case("beyond the sample", (images,), {"size": (6, 6), "crop": (8, 9), "dtype": float32}),
         Case("no window", (images,), {"resize_x": 10, "resize_y": 4, "interp_type": 2}),
         Case("empty", (samples(),), {"size": (4, 4), "crop": (2, 2)}, []),
+        Case("no pixels", (samples((4, 4, 3), (0, 4, 3)),), {"size": 4, "crop": (2, 2)},
+             raises=OperatorValueError, match="sample 1"),
         Case("no size", (images,), {"crop": (2, 2)}, raises=OperatorValueError,
              match="exactly one"),
         Case("one extent", (images,), {"size": 4, "crop_w": 2}, raises=OperatorValueError,
