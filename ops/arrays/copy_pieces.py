@@ -9,32 +9,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.jit import jit
 from gradiva.eager.run import Call
 
 __all__ = ["copy_pieces"]
 
 
-def copy_pieces(call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0) -> None:
-    """Fill output `number` with pieces of `source`, in C order: for each sample as many bytes as
-    it has, from the byte `starts[sample]` on.
+@jit
+def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: int) -> None:
+    for piece in range(firsts[begin], firsts[end]):
+        here, there, size = pieces[piece]
+        part, room = source[here : here + size], target[there : there + size]
+        for k in range(size):
+            room[k] = part[k]
 
-    NumPy's assignment of arrays keeps the lock, so that threads would copy one at a time.
+
+def copy_pieces(
+    call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0,
+    counts: Int64Array | None = None,
+) -> None:  # fmt: skip
+    """Fill output `number` with pieces of `source`, in C order, from the bytes `starts` on.
+
+    Without counts there is one piece for each sample, of as many bytes as it has; else so many of
+    equal size, one after the other.
     """
     target = call.outputs[number]
     size = target.data.dtype.itemsize
     begins, sizes = target.geometry.offsets * size, target.geometry.volumes * size
-    assert not call.size or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
-    follow = bool((np.diff(starts) == sizes[:-1]).all() and (np.diff(begins) == sizes[:-1]).all())
-    here, there = source.ctypes.data, target.data.ctypes.data
+    firsts = np.arange(call.size + 1)
+    if counts is not None:
+        firsts[1:] = counts.cumsum()
+        owners = np.repeat(np.arange(call.size), counts)
+        sizes = (sizes // np.maximum(counts, 1))[owners]
+        begins = begins[owners] + (np.arange(len(owners)) - firsts[owners]) * sizes
+    assert not len(starts) or (starts.min() >= 0 and (starts + sizes).max() <= source.nbytes)
+    if (np.diff(starts) == sizes[:-1]).all() and (np.diff(begins) == sizes[:-1]).all():
+        here, there = source.ctypes.data, target.data.ctypes.data
 
-    def copy(begin: int, end: int) -> None:
-        if follow and begin < end:
-            whole = int(sizes[begin:end].sum())
-            ctypes.memmove(there + int(begins[begin]), here + int(starts[begin]), whole)
-            return
-        for sample in range(begin, end):
-            ctypes.memmove(
-                there + int(begins[sample]), here + int(starts[sample]), int(sizes[sample])
-            )
+        def move(begin: int, end: int) -> None:
+            first, last = int(firsts[begin]), int(firsts[end])
+            if first < last:
+                whole = int(sizes[first:last].sum())
+                ctypes.memmove(there + int(begins[first]), here + int(starts[first]), whole)
 
-    call.for_samples(copy, work=target)
+        call.for_samples(move, work=target)
+        return
+    pieces = np.stack([starts, begins, sizes], axis=1).astype(np.int64)
+    bytes_of = source.view(np.uint8), target.data.view(np.uint8)
+    call.for_samples(_copy, *bytes_of, pieces, firsts, work=target)
