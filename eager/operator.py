@@ -117,6 +117,7 @@ class OperatorBase:
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
+        self.gpu_tolerance = 0.0
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -144,9 +145,15 @@ class OperatorBase:
         return kernel
 
     def gpu(self, kernel: F) -> F:
-        """Decorator: the GPU kernel, `Call -> Launch` (see docs/gpu.md)."""
+        """Decorator: the GPU kernel, `Call -> Launch`, or several (see docs/gpu.md)."""
         self.kernels["gpu"] = kernel
         return kernel
+
+    def gpu_within(self, tolerance: float) -> Callable[[F], F]:
+        """Decorator: like `gpu`, for a kernel whose results differ from the CPU's by up to
+        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most."""
+        self.gpu_tolerance = tolerance
+        return self.gpu
 
     def view(self, rule: F) -> F:
         """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""

@@ -24,7 +24,7 @@ __all__ = ["chain_launch", "gpu_kernel", "pixelwise_launch"]
 _PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", None, "pixels.cuh"), registers=64)
 
 
-def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch] | None:
+def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch | Sequence[Launch]] | None:
     """The GPU kernel of an operator: the one it declares, or what follows from its row kernel.
 
     None if it has neither, or a row kernel that cannot be translated.

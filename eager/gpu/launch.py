@@ -5,7 +5,7 @@ Planning needs no GPU, so it is tested without one: the tests run the same launc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from ..errors import OperatorRuntimeError, OperatorValueError
 
-__all__ = ["SPAN", "THREADS", "CudaKernel", "Launch", "Out", "Unit", "blocks_of", "type_name"]
+__all__ = [
+    "SPAN",
+    "THREADS",
+    "CudaKernel",
+    "Launch",
+    "Out",
+    "Scratch",
+    "Unit",
+    "blocks_of",
+    "launches_of",
+    "type_name",
+]
 
 THREADS: Final = 256
 SPAN: Final = 1024
@@ -43,9 +54,21 @@ class Unit(NamedTuple):
 
 
 class Out(NamedTuple):
-    """An argument of a launch that the kernel writes: the slab of an output."""
+    """An argument of a launch that the kernel writes: the slab of an output, or a `Scratch`."""
 
     data: Any
+
+
+class Scratch:
+    """Memory on the device that lives between the launches of one call: what one of them writes
+    (`Out(scratch)`) the next ones read. At first it holds anything. size: in elements."""
+
+    __slots__ = ("dtype", "nbytes", "size")
+
+    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
+        self.size = size
+        self.dtype = dtype
+        self.nbytes = size * dtype.itemsize
 
 
 class Launch(NamedTuple):
@@ -90,6 +113,11 @@ class CudaKernel:
             text = f"#define THREADS {THREADS}\n" + "".join(parts)
             found = self._units[key] = Unit(self.name, text, self.registers)
         return found
+
+
+def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
+    """What a GPU kernel returned, one launch or several, as several."""
+    return (made,) if isinstance(made, Launch) else made
 
 
 @lru_cache(maxsize=64)

@@ -11,18 +11,26 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case
 from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.gpu.launch import Launch, Out
+from gradiva.eager.gpu.launch import Launch, Out, launches_of
 from gradiva.eager.operator import OperatorBase, operators
 from gradiva.eager.run import Call
 
+from .shim import key_of
+
 
 class Planned(NamedTuple):
-    """A launch that an operator's GPU kernel has planned, and the bits that must come of it."""
+    """The launches that an operator's GPU kernel has planned, and what must come of them."""
 
     name: str
-    launch: Launch
+    launches: Sequence[Launch]
     expected: list[np.ndarray[Any, Any]]
     samples: list[np.ndarray[Any, Any]]
+    tolerance: float
+
+
+def all_launches(found: Sequence[Planned]) -> list[Launch]:
+    """The launches of several calls, in order."""
+    return [launch for one in found for launch in one.launches]
 
 
 def with_gpu_kernels() -> list[str]:
@@ -35,14 +43,16 @@ def with_gpu_kernels() -> list[str]:
 
 
 @contextmanager
-def also_planning(operator: OperatorBase, note: Callable[[Call, Launch], None]) -> Iterator[None]:
+def also_planning(
+    operator: OperatorBase, note: Callable[[Call, Sequence[Launch]], None]
+) -> Iterator[None]:
     """Let calls of the operator run as ever, and plan what a GPU would be asked to do as well."""
     cpu, gpu = operator.kernels["cpu"], gpu_kernel(operator)
     assert gpu is not None
 
     def both(call: Call) -> None:
         cpu(call)
-        note(call, gpu(call))
+        note(call, launches_of(gpu(call)))
 
     operator.kernels["cpu"] = both
     try:
@@ -54,24 +64,31 @@ def also_planning(operator: OperatorBase, note: Callable[[Call, Launch], None]) 
 def planned(operator: OperatorBase, cases: Sequence[Case] | None = None) -> list[Planned]:
     """The launches for the cases of an operator (all that succeed, if none are given).
 
-    The output of each starts as 0xA5 in every byte, so that what is not written is seen.
+    Outputs start as 0xA5 in every byte, so that what is not written is seen.
     """
     found: list[Planned] = []
     case = Case("")
 
-    def note(call: Call, launch: Launch) -> None:
-        target = call.outputs[0]
-        outs = [one for one in launch.arguments if isinstance(one, Out)]
-        assert [out.data.nbytes for out in outs] == [target.data.nbytes]
-        made = fresh_like(target)
-        own = made.data.view(outs[0].data.dtype)
-        arguments = tuple(Out(own) if isinstance(one, Out) else one for one in launch.arguments)
+    def note(call: Call, launches: Sequence[Launch]) -> None:
+        made = [fresh_like(output) for output in call.outputs]
+        fresh = {
+            key_of(output.data): one.data for output, one in zip(call.outputs, made, strict=True)
+        }
+        written = {key_of(arg) for one in launches for arg in one.arguments if type(arg) is Out}
+        assert all(key in written for key, data in fresh.items() if data.size)
+        taken: dict[Any, Any] = {}
         found.append(
             Planned(
                 f"{operator.name}, {case.name}",
-                launch._replace(arguments=tuple(copied(one) for one in arguments)),
-                [np.array(one) for one in target.arrays()],
-                list(made.arrays()),
+                [
+                    launch._replace(
+                        arguments=tuple(_own(one, fresh, taken) for one in launch.arguments)
+                    )
+                    for launch in launches
+                ],
+                [np.array(one) for output in call.outputs for one in output.arrays()],
+                [one for output in made for one in output.arrays()],
+                operator.gpu_tolerance,
             )
         )
 
@@ -88,12 +105,31 @@ def fresh_like(batch: Batch) -> Batch:
     return Batch(data, batch.geometry, batch.type)
 
 
-def copied(argument: Any) -> Any:
-    """Buffers of inputs go back to a pool when the call is done."""
-    return argument.copy() if isinstance(argument, np.ndarray) else argument
+def _own(argument: Any, fresh: dict[Any, Any], taken: dict[Any, Any]) -> Any:
+    """The argument with an array of its own: the fresh one of an output, else a copy, since buffers
+    of inputs go back to a pool when the call is done."""
+    if isinstance(argument, Out):
+        return Out(_own(argument.data, fresh, taken))
+    if not isinstance(argument, np.ndarray):
+        return argument
+    key = key_of(argument)
+    if argument.size and key in fresh:
+        return fresh[key].view(argument.dtype)
+    if key not in taken:
+        taken[key] = argument.copy()
+    return taken[key].view(argument.dtype).reshape(argument.shape)
 
 
 def require_equal(one: Planned) -> None:
-    """The GPU kernel has made the bits that the CPU kernel made; NaNs may differ in theirs."""
+    """The GPU kernel has made the bits that the CPU kernel made, or what its operator's tolerance
+    allows; NaNs may differ in theirs."""
     for number, (ours, expected) in enumerate(zip(one.samples, one.expected, strict=True)):
-        np.testing.assert_array_equal(ours, expected, err_msg=f"{one.name}, sample {number}")
+        text = f"{one.name}, sample {number}"
+        if not one.tolerance:
+            np.testing.assert_array_equal(ours, expected, err_msg=text)
+        elif ours.dtype.kind in "iu":
+            difference = ours.astype(np.float64) - expected.astype(np.float64)
+            assert np.abs(difference).max(initial=0) <= 1, text
+        else:
+            wide = ours.astype(np.float64), expected.astype(np.float64)
+            np.testing.assert_allclose(*wide, one.tolerance, one.tolerance, err_msg=text)

@@ -113,36 +113,46 @@ inline int64_t number(FILE* file) {
     return value;
 }
 
-// Launches from one file, results into another: see tests/gpu/shim.py for what is in them. Each
-// array has memory of its own, of its exact size, so that a sanitizer sees a step beside it.
+// Buffers and launches from one file, results into another: see tests/gpu/shim.py for what is in
+// them. Each buffer has memory of its own, of its exact size, so that a sanitizer sees a step
+// beside it.
 inline int run(const Entry* entries, unsigned threads, int count, char** words) {
     if (count != 4) return 2;
     FILE* in = std::fopen(words[1], "rb");
     FILE* out = std::fopen(words[2], "wb");
     const bool backward = words[3][0] == 'b';
+    const int64_t buffers = number(in);
+    void** arrays = new void*[buffers];
+    int64_t* sizes = new int64_t[buffers];
+    int64_t* written = new int64_t[buffers];
+    for (int64_t k = 0; k < buffers; k++) {
+        written[k] = number(in), sizes[k] = number(in);
+        arrays[k] = std::malloc(sizes[k]);
+        if (sizes[k] && std::fread(arrays[k], sizes[k], 1, in) != 1) return 3;
+    }
     for (int64_t left = number(in); left > 0; left--) {
         const Entry& entry = entries[number(in)];
         const int64_t blocks = number(in), arguments = number(in);
         void** places = new void*[arguments];
-        void** arrays = new void*[arguments];
-        int64_t* sizes = new int64_t[arguments];
-        int64_t* kinds = new int64_t[arguments];
+        void** values = new void*[arguments];
         for (int64_t k = 0; k < arguments; k++) {
-            kinds[k] = number(in), sizes[k] = number(in);
-            arrays[k] = std::malloc(sizes[k]);
-            if (sizes[k] && std::fread(arrays[k], sizes[k], 1, in) != 1) return 3;
-            places[k] = kinds[k] == 0 ? arrays[k] : static_cast<void*>(&arrays[k]);
+            const int64_t buffer = number(in), size = number(in);
+            values[k] = std::malloc(size);
+            if (size && std::fread(values[k], size, 1, in) != 1) return 3;
+            places[k] = buffer < 0 ? values[k] : static_cast<void*>(&arrays[buffer]);
         }
         launch(entry.run, places, blocks, threads, entry.barriers, backward);
-        for (int64_t k = 0; k < arguments; k++) {
-            if (kinds[k] == 2 && sizes[k] && std::fwrite(arrays[k], sizes[k], 1, out) != 1) return 4;
-            std::free(arrays[k]);
-        }
+        for (int64_t k = 0; k < arguments; k++) std::free(values[k]);
         delete[] places;
-        delete[] arrays;
-        delete[] sizes;
-        delete[] kinds;
+        delete[] values;
     }
+    for (int64_t k = 0; k < buffers; k++) {
+        if (written[k] && sizes[k] && std::fwrite(arrays[k], sizes[k], 1, out) != 1) return 4;
+        std::free(arrays[k]);
+    }
+    delete[] arrays;
+    delete[] sizes;
+    delete[] written;
     std::fclose(in);
     return std::fclose(out);
 }

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.launch import THREADS, Launch, Out, Unit
+from gradiva.eager.gpu.launch import THREADS, Launch, Out, Scratch, Unit
 from gradiva.eager.kernel_cache import cache_folder
 
 HEADER = Path(__file__).parent / "shim.h"
@@ -32,21 +32,28 @@ def run_launches(
 ) -> None:
     """Run launches, in order, and write what they made into the arrays of their `Out`s.
 
-    Each launch reads the arrays as they are now, not what launches before it write. backward:
-    threads and blocks in falling order. sanitize: under AddressSanitizer and UBSan. Raises
-    ShimError.
+    backward: threads and blocks in falling order. sanitize: under AddressSanitizer and UBSan.
+    Raises ShimError.
     """
     units = sorted({launch.unit for launch in launches})
     program = build(units, folder, sanitize)
     given, made = folder / "launches", folder / "results"
+    buffers = buffers_of(launches)
+    numbers = {key: number for number, key in enumerate(buffers)}
     with given.open("wb") as file:
+        file.write(struct.pack("<q", len(buffers)))
+        for data, written in buffers.values():
+            content = data.tobytes() if isinstance(data, np.ndarray) else b"\xa5" * data.nbytes
+            file.write(struct.pack("<2q", written, data.nbytes) + content)
         file.write(struct.pack("<q", len(launches)))
         for launch in launches:
             words = units.index(launch.unit), launch.blocks, len(launch.arguments)
             file.write(struct.pack("<3q", *words))
             for argument in launch.arguments:
-                kind, array = kind_of(argument)
-                file.write(struct.pack("<2q", kind, array.nbytes) + array.tobytes())
+                if isinstance(argument, np.generic):
+                    file.write(struct.pack("<2q", -1, argument.nbytes) + argument.tobytes())
+                else:
+                    file.write(struct.pack("<2q", numbers[key_of(argument)], 0))
     # Fibres change stacks, which the search for uses after a return takes for an error.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_stack_use_after_return=0"}
     command = [str(program), str(given), str(made), "b" if backward else "f"]
@@ -55,21 +62,34 @@ def run_launches(
         raise ShimError(f"it ended with {run.returncode}\n{run.stderr[:4000]}")
     results = made.read_bytes()
     place = 0
-    for launch in launches:
-        for argument in launch.arguments:
-            if isinstance(argument, Out):
-                size = argument.data.nbytes
-                values = np.frombuffer(results[place : place + size], argument.data.dtype)
-                argument.data[...] = values.reshape(argument.data.shape)
-                place += size
+    for data, written in buffers.values():
+        if written:
+            if isinstance(data, np.ndarray):
+                values = np.frombuffer(results[place : place + data.nbytes], data.dtype)
+                data[...] = values.reshape(data.shape)
+            place += data.nbytes
     assert place == len(results)
 
 
-def kind_of(argument: Any) -> tuple[int, np.ndarray[Any, Any]]:
-    """0: a value, 1: an array that is read, 2: one that is written; and its bytes."""
-    if isinstance(argument, Out):
-        return 2, argument.data
-    return (1 if isinstance(argument, np.ndarray) else 0), np.asarray(argument)
+def key_of(argument: Any) -> tuple[int, int]:
+    """What tells buffers apart: arrays by their memory, since there may be several views of it."""
+    data = argument.data if isinstance(argument, Out) else argument
+    if isinstance(data, Scratch):
+        return id(data), -1
+    return data.ctypes.data, data.nbytes
+
+
+def buffers_of(launches: Sequence[Launch]) -> dict[tuple[int, int], tuple[Any, bool]]:
+    """The arrays and scratch memory of all launches, and whether any of them writes there."""
+    found: dict[tuple[int, int], tuple[Any, bool]] = {}
+    for launch in launches:
+        for argument in launch.arguments:
+            if not isinstance(argument, np.generic):
+                wrote = found.get(key_of(argument), (None, False))[1]
+                out = isinstance(argument, Out)
+                data = argument.data if isinstance(argument, Out) else argument
+                found[key_of(argument)] = data, wrote or out
+    return found
 
 
 def build(units: Sequence[Unit], folder: Path, sanitize: bool) -> Path:

@@ -8,7 +8,7 @@ from gradiva.eager.cuda import Launcher, require_gpu
 from gradiva.eager.errors import OperatorRuntimeError
 from gradiva.eager.operator import operators
 
-from .harness import planned, require_equal, with_gpu_kernels
+from .harness import all_launches, planned, require_equal, with_gpu_kernels
 
 
 def why_none() -> str | None:
@@ -27,6 +27,6 @@ def test_cases(name: str) -> None:
     if reason is not None:
         pytest.skip(reason)
     found = planned(operators[name])
-    Launcher().run_here([one.launch for one in found])
+    Launcher().run_here(all_launches(found))
     for one in found:
         require_equal(one)

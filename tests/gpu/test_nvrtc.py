@@ -13,7 +13,7 @@ from gradiva.eager.gpu.launch import Unit
 from gradiva.eager.gpu.nvrtc import ARCHITECTURES, Cubin, compile_unit, why_no_nvrtc
 from gradiva.eager.operator import operators
 
-from .harness import planned, with_gpu_kernels
+from .harness import all_launches, planned, with_gpu_kernels
 
 REASON = why_no_nvrtc()
 needs_nvrtc = pytest.mark.skipif(REASON is not None, reason=REASON or "")
@@ -35,7 +35,7 @@ def require_small(unit: Unit, architecture: int) -> None:
 def test_compiles(name: str) -> None:
     """One call of some operators; the slow test has all."""
     cases = operators[name].case_maker()[:1]  # type: ignore[misc]
-    unit = planned(operators[name], cases)[0].launch.unit
+    unit = planned(operators[name], cases)[0].launches[0].unit
     for architecture in ARCHITECTURES:
         require_small(unit, architecture)
 
@@ -44,7 +44,11 @@ def test_compiles(name: str) -> None:
 @pytest.mark.slow
 def test_everything_compiles() -> None:
     """All types that the cases of all operators need."""
-    found = {one.launch.unit for name in with_gpu_kernels() for one in planned(operators[name])}
+    found = {
+        launch.unit
+        for name in with_gpu_kernels()
+        for launch in all_launches(planned(operators[name]))
+    }
     assert len(found) > 30
     for unit in found:
         for architecture in ARCHITECTURES:
