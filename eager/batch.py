@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Any, SupportsInt, overload
 import numpy as np
 
 from . import display
-from .device import CPU, Device, DeviceLike, require_cpu
+from .cuda import gpu_of
+from .device import CPU, Device, DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, user_location
 from .foreign import ArrayLike, SupportsDLPack, in_low_corners, is_array
 from .gathering import Gathered, converted, from_array, from_samples, repeated
 from .geometry import Geometry
+from .gpu.values import (
+    capsule_of,
+    cuda_interface,
+    device_of,
+    dlpack_device,
+    gpu_named,
+    joined,
+    moved,
+    on_cpu,
+    require_host,
+)
 from .memory import allocate
 from .provenance import Provenance
 from .subscripts import chosen_samples, sample_number
@@ -50,10 +62,18 @@ class Batch(Value):
         self.provenance = provenance
 
     @staticmethod
-    def empty(geometry: Geometry, type: SampleType, provenance: Provenance | None = None) -> Batch:
-        """A batch whose samples are not initialised."""
+    def empty(
+        geometry: Geometry,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        device: Device = CPU,
+    ) -> Batch:
+        """A batch whose samples are not initialised. Raises MemoryError."""
         assert type.dtype is not None
-        return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
+        if device.device_type == "cpu":
+            return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
+        data: Any = gpu_of(device).empty(geometry.size, type.dtype.numpy)
+        return Batch(data, geometry, type.with_(device="gpu"), provenance)
 
     @staticmethod
     def broadcast(
@@ -66,10 +86,10 @@ class Batch(Value):
 
         Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
         """
-        require_cpu(to_device(device or CPU))
+        where = require_device(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
-        return Batch(*repeated(sample, batch_size, dtype))
+        return Batch(*repeated(sample, batch_size, dtype)).to_device(where)
 
     @property
     def batch_size(self) -> int:
@@ -93,7 +113,7 @@ class Batch(Value):
 
     @property
     def device(self) -> Device:
-        return CPU
+        return device_of(self.data)
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
@@ -175,22 +195,28 @@ class Batch(Value):
         return self
 
     def cpu(self) -> Batch:
-        return self
+        """The batch in host memory, itself if it is there. Waits for the GPU."""
+        return self.to_device(CPU)
 
     as_cpu = cpu
 
     def gpu(self, index: int | None = None) -> Batch:
-        return self.to_device(Device("gpu", index or 0))
+        """The batch on a GPU, itself if it is there. Raises OperatorRuntimeError."""
+        return self.to_device(gpu_named(self.device, index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
-        """The batch on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
-        require_cpu(to_device(device))
-        if not force_copy:
+        """The batch on `device`; a copy if it is not there, or with `force_copy`. Raises
+        OperatorRuntimeError."""
+        where = to_device(device)
+        data = moved(self.data, where, force_copy)
+        if data is self.data:
             return self
-        return Batch(self.data.copy(), self.geometry, self.type, self.provenance)
+        type = self.type.with_(device=where.device_type)
+        return Batch(data, self.geometry, type, self.provenance)
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """All samples as one array with a leading batch axis: a view if the batch is dense.
+        """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
+        batch on a GPU, a DeviceArray.
 
         Raises OperatorValueError if the shapes differ: use `tensors`, or `padded()`.
         """
@@ -204,13 +230,17 @@ class Batch(Value):
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.geometry.dense:
             return self.data[: self.geometry.size].reshape(shape)
+        if not on_cpu(self.data):
+            whole: np.ndarray[Any, Any] = joined([self.array(i) for i in range(count)], self.data)
+            return whole
         return np.stack(self.arrays()) if count else np.empty(shape, self.data.dtype)
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
-        """One array that holds every sample in its low corner, the rest being `fill`."""
+        """One array that holds every sample in its low corner, the rest being `fill`. Raises
+        OperatorTypeError for a ragged batch on a GPU: `pad` is the operator for that."""
         if self.geometry.uniform or not len(self):
             return self.as_array()
-        return in_low_corners(self.arrays(), fill)
+        return in_low_corners(require_host(self, self.data).arrays(), fill)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
@@ -219,6 +249,8 @@ class Batch(Value):
         fill samples up to the largest, with 0. Raises OperatorValueError.
         """
         array = self.padded() if pad else self.as_array()
+        if not on_cpu(self.data):
+            return as_torch(array, bool(copy))
         made = not np.may_share_memory(array, self.data) and array.size > 0
         if copy is False and (made or not array.flags.writeable):
             raise OperatorValueError(
@@ -230,15 +262,22 @@ class Batch(Value):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and not self.geometry.dense:
             raise ValueError("the samples of this batch become one array by a copy only")
-        return array_of(self.as_array(), dtype, copy)
+        return array_of(require_host(self, self.data).as_array(), dtype, copy)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Of all samples, of one shape, on a GPU; raises AttributeError on the CPU."""
+        return cuda_interface(self.data if on_cpu(self.data) else self.as_array())
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
         """A DLPack capsule of all samples, of one shape. Raises BufferError for another device than
         the CPU (`dl_device`), OperatorValueError for different shapes."""
+        if not on_cpu(self.data):
+            return capsule_of(self.as_array(), stream)
         return dlpack_of(self.as_array(), options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return dlpack_device(self.data)
 
     def __bool__(self) -> bool:
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
@@ -265,7 +304,7 @@ def batch(
     with blaming("batch"):
         made = batch_on(tensors, dtype, device, layout)
         shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
-        return made.to_device(CPU, force_copy=True) if shared else made
+        return made.to_device(made.device, force_copy=True) if shared else made
 
 
 def as_batch(
@@ -286,13 +325,15 @@ def batch_on(
     layout: str | None = None,
 ) -> Batch:
     """`as_batch` for callers who say themselves what went wrong where."""
-    require_cpu(to_device(device or CPU))
+    where = None if device is None else require_device(to_device(device))
     if isinstance(tensors, Batch):
         parts = Gathered(tensors.data, tensors.geometry, tensors.type, tensors.provenance)
         made = converted(parts, dtype, layout)
-        return tensors if made is parts else Batch(*made)
-    if is_array(tensors):
+        found = tensors if made is parts else Batch(*made)
+    elif is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
-        return Batch(*from_array(tensors, dtype, layout))
-    return Batch(*from_samples(tensors, dtype, layout))
+        found = Batch(*from_array(tensors, dtype, layout))
+    else:
+        found = Batch(*from_samples(tensors, dtype, layout))
+    return found if where is None else found.to_device(where)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from .checkpoint import Checkpoint
-from .device import DeviceLike, require_cpu
+from .device import DeviceLike, require_device
 from .device import device as to_device
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .operator import Interpreter, current_interpreter, enter_interpreter, leave_interpreter
@@ -86,7 +86,7 @@ class EvalContext:
         device: DeviceLike | None = None,
     ) -> None:  # fmt: skip
         if device is not None:
-            require_cpu(to_device(device))
+            require_device(to_device(device))
         require_no_gpu(device_id, "EvalContext")
         with blaming("EvalContext"):
             require_no_stream(cuda_stream, "cuda_stream")

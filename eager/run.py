@@ -14,6 +14,7 @@ import numpy as np
 
 from .arguments import Argument
 from .batch import Batch
+from .device import CPU, Device
 from .errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -30,7 +31,7 @@ from .threads import WorkerPool
 from .tolerance import forgives, settle
 from .value import SampleType
 
-__all__ = ["Call", "blamed", "execute", "prepare"]
+__all__ = ["Call", "backends", "blamed", "execute", "prepare"]
 
 _INLINE_BYTES = 1 << 16
 """Work on fewer bytes than this is not worth waking another thread for."""
@@ -226,8 +227,12 @@ def execute(
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
     lost: list[int] | None = None,
+    device: Device = CPU,
 ) -> tuple[Batch, ...]:
     """Run `operator` on batches of `size` samples and return its outputs.
+
+    device: where it runs and where the outputs are; inputs that are elsewhere are copied there. On
+    a GPU it is queued on the current stream.
 
     given: the arguments that were given; static ones converted by `Argument.static`, per-sample
     ones as a Batch or an array with one row per sample. key, positions: of random operators.
@@ -236,21 +241,20 @@ def execute(
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
+        work: Any = backends[device.device_type](operator, device)
+        inputs = tuple(brought(operator, batch, device) for batch in inputs)
         if operator.frames and given_per_frame(operator.frames, inputs, given):
-            return execute_frames(prepare, operator, inputs, given, size, pool)
+            return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)
             return call.outputs
         call.outputs = tuple(
-            Batch.empty(geometry, type, where)
+            Batch.empty(geometry, type, where, device)
             for geometry, type in zip(call.geometries, call.types, strict=True)
         )
         if size:
-            kernel = operator.kernels.get("cpu")
-            if kernel is None:
-                raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
-            kernel(call)
+            work(call)
     except GradivaError as error:
         raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:
@@ -260,6 +264,27 @@ def execute(
     if call.failures:
         return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs
+
+
+def _on_cpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
+    if operator.view_rule is not None:
+        return lambda call: None
+    kernel = operator.kernels.get("cpu")
+    if kernel is None:
+        raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
+    return kernel
+
+
+backends: dict[str, Callable[[OperatorBase, Device], Callable[[Call], None]]] = {"cpu": _on_cpu}
+"""By kind of device: the function that fills the outputs of a call of an operator there; it raises
+OperatorRuntimeError if there is none. eager/dynamic.py adds that of a GPU, which stands on this
+module."""
+
+
+def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
+    """An input where its call runs."""
+    wanted = CPU if operator.mixed else device
+    return batch if batch.device is wanted else batch.to_device(wanted)
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:

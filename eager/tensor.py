@@ -9,11 +9,25 @@ import numpy as np
 
 from . import display
 from .bfloat16 import export, is_bfloat16
-from .device import CPU, Device, DeviceLike, require_cpu
+from .device import CPU, Device, DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorValueError, blaming
-from .foreign import ArrayLike, is_array, pad_arrays, prepare, to_array
+from .foreign import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
+from .gpu.values import (
+    Exported,
+    capsule_of,
+    cuda_interface,
+    device_of,
+    dlpack_device,
+    gpu_array,
+    gpu_named,
+    moved,
+    on_cpu,
+    require_host,
+    same_dtype,
+)
+from .layouts import check_layout
 from .provenance import Provenance
 from .subscripts import parse, result_type, view
 from .value import SampleType, Value, ufuncs
@@ -80,12 +94,12 @@ class Tensor(Value):
 
     @property
     def device(self) -> Device:
-        return CPU
+        return device_of(self._array)
 
     @property
     def type(self) -> SampleType:
         """dtype, rank, layout and device, as operators see them."""
-        return SampleType(self.dtype, self.ndim, self.layout, "cpu")
+        return SampleType(self.dtype, self.ndim, self.layout, self.device.device_type)
 
     def source_info(self) -> str:
         """The file or key the sample came from, or the empty string."""
@@ -96,15 +110,20 @@ class Tensor(Value):
         return self
 
     def cpu(self) -> Tensor:
-        return self
+        """The tensor in host memory, itself if it is there. Waits for the GPU."""
+        return self.to_device(CPU)
 
     def gpu(self, index: int | None = None) -> Tensor:
-        return self.to_device(Device("gpu", index or 0))
+        """The tensor on a GPU, itself if it is there. Raises OperatorRuntimeError."""
+        return self.to_device(gpu_named(self.device, index))
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
-        """The tensor on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
-        require_cpu(to_device(device))
-        return Tensor(self._array.copy(), self.layout, self.provenance) if force_copy else self
+        """The tensor on `device`; a copy if it is not there, or with `force_copy`. Raises
+        OperatorRuntimeError."""
+        array = moved(self._array, to_device(device), force_copy)
+        if array is self._array:
+            return self
+        return Tensor(array, self.layout, self.provenance)
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -118,10 +137,15 @@ class Tensor(Value):
             raise OperatorValueError(
                 "only a tensor of one element is a number", got=f"{self._array.size} elements"
             )
-        return self._array.item()
+        return self._host.item()
+
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        """The elements in host memory, for which it waits."""
+        return self.cpu()._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return array_of(self._array, dtype, copy)
+        return array_of(require_host(self, self._array)._array, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
@@ -133,16 +157,18 @@ class Tensor(Value):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of a tensor on a GPU; raises AttributeError, as this one is on the CPU."""
-        raise AttributeError("this tensor is on the CPU: there is no CUDA array interface")
+        """Of a tensor on a GPU; raises AttributeError on the CPU."""
+        return cuda_interface(self._array)
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
         """A DLPack capsule on the same memory. Raises BufferError for another device than the CPU
         (`dl_device`)."""
+        if not on_cpu(self._array):
+            return capsule_of(self._array, stream)
         return dlpack_of(self._array, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return dlpack_device(self._array)
 
     def __getitem__(self, ranges: Any) -> Tensor:
         """A view: integers, ranges, `...`, None (a whole axis) and newaxis; the layout loses the
@@ -150,7 +176,7 @@ class Tensor(Value):
         the result is a batch. Raises OperatorTypeError or OperatorValueError."""
         with blaming("subscript"):
             items, given = parse(ranges)
-            if not given:
+            if not given and on_cpu(self._array):
                 type = result_type(self.type, items)
                 return Tensor(view(self._array, items), type.layout or "", self.provenance)
         return self.slice[ranges]
@@ -162,16 +188,16 @@ class Tensor(Value):
         return len(self._array)
 
     def __bool__(self) -> bool:
-        return bool(self._array)
+        return bool(self._host)
 
     def __int__(self) -> int:
-        return int(self._array)
+        return int(self._host)
 
     def __index__(self) -> int:
-        return self._array.__index__()
+        return self._host.__index__()
 
     def __float__(self) -> float:
-        return float(self._array)
+        return float(self._host)
 
     def __repr__(self) -> str:
         return display.tensor_text(self)
@@ -199,6 +225,9 @@ def as_torch(array: np.ndarray[Any, Any], copy: bool) -> torch.Tensor:
     """A torch tensor on the memory of an array if it can be and no copy is asked for."""
     import torch
 
+    if not on_cpu(array):
+        made: torch.Tensor = torch.from_dlpack(Exported(array))
+        return made.clone() if copy else made
     if copy or not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()
     if is_bfloat16(array.dtype):
@@ -245,7 +274,7 @@ def tensor_on(
     pad: bool = False,
 ) -> Tensor:
     """`as_tensor` for callers who say themselves what went wrong where."""
-    require_cpu(to_device(device or CPU))
+    where = None if device is None else require_device(to_device(device))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
@@ -256,5 +285,11 @@ def tensor_on(
     elif pad and isinstance(data, Iterable) and not is_array(data) and not isinstance(data, bytes):
         data = pad_arrays(data, dtype) if not isinstance(data, str | bytearray) else data
     provenance = data.provenance if isinstance(data, Tensor) else None
-    array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
-    return Tensor(array, layout, provenance)
+    array = gpu_array(data)
+    if array is None:
+        array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
+    else:
+        same_dtype(array, dtype)
+        layout = checked(check_layout, layout or "", array.ndim)
+    made = Tensor(array, layout, provenance)
+    return made if where is None else made.to_device(where)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from gradiva.eager.device import Device, require_cpu
+from gradiva.eager.device import Device, require_device
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.memory import MemoryStats, pool
 from gradiva.eager.memory_settings import settings
@@ -118,7 +118,7 @@ def _byte_count(value: Any, function: str) -> None:
 
 def _refuse(function: str, device_id: int) -> None:
     try:
-        require_cpu(Device("gpu", device_id))
+        require_device(Device("gpu", device_id))
     except RuntimeError as error:
         error.operator = function  # type: ignore[attr-defined]
         raise

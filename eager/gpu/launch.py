@@ -117,7 +117,9 @@ class CudaKernel:
 
 def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
     """What a GPU kernel returned, one launch or several, as several."""
-    return (made,) if isinstance(made, Launch) else made
+    if isinstance(made, Launch):
+        return (made,)
+    return made
 
 
 @lru_cache(maxsize=64)

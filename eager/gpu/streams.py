@@ -1,0 +1,51 @@
+"""Streams of one GPU: what is given to one is done in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .gpu import Gpu
+
+__all__ = ["DeviceStream"]
+
+
+class DeviceStream:
+    """A stream. handle: its cudaStream_t, ours (then it lives as long as this object) or lent."""
+
+    __slots__ = ("__weakref__", "_lent", "gpu", "handle")
+
+    def __init__(self, gpu: Gpu, handle: int | None = None, priority: int = 0) -> None:
+        self.gpu = gpu
+        self._lent = handle is not None
+        self.handle = gpu.runtime.create_stream(priority) if handle is None else handle
+
+    def recorded(self) -> int:
+        """An event for all that the stream was given so far; give it back to `gpu.events`."""
+        events = self.gpu.events
+        try:
+            event = events.popleft()
+        except IndexError:
+            event = self.gpu.runtime.create_event()
+        self.gpu.runtime.record(event, self.handle)
+        return event
+
+    def follow(self, other: DeviceStream) -> None:
+        """What this stream is given from now on comes after what `other` was given so far."""
+        if other.handle != self.handle:
+            event = other.recorded()
+            self.gpu.runtime.stream_wait(self.handle, event)
+            # The wait is for the event as it was recorded: it may be recorded anew at once.
+            self.gpu.events.append(event)
+
+    def synchronize(self) -> None:
+        """Hold the calling thread until the stream has done all it was given."""
+        self.gpu.runtime.activate()
+        self.gpu.runtime.synchronize(self.handle)
+
+    def __del__(self) -> None:
+        if not self._lent and hasattr(self, "handle"):
+            self.gpu.streams_left.append(self.handle)
+
+    def __repr__(self) -> str:
+        return f"<stream {self.handle:#x} of gpu:{self.gpu.runtime.number}>"
