@@ -38,7 +38,8 @@ def batch_text(batch: Batch) -> str:
         shown = ", ".join(map(str, shapes[:4])) + (", ..." if len(shapes) > 4 else "")
         shape = f"shapes=[{shown}]"
     layout = f", layout={batch.layout!r}" if batch.layout else ""
-    text = f"Batch({len(batch)} samples, {shape}, dtype={batch.dtype}{layout}, device='{batch.device}')"
+    text = f"Batch({len(batch)} samples, {shape}, dtype={batch.dtype}{layout}"
+    text += f", device='{batch.device}')"
     if batch.ndim <= 1 and len(batch) and batch.nbytes // batch.dtype.itemsize <= _NUMBERS * 4:
         here = batch.cpu().tensors[:_NUMBERS]
         values = ", ".join(_values(np.asarray(sample)) for sample in here)

@@ -19,7 +19,7 @@ from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
 
 if TYPE_CHECKING:
-    from .streams import DeviceStream
+    from .streams import DeviceStream, Ready
 
 __all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool"]
 
@@ -36,10 +36,11 @@ def _size_class(nbytes: int, least: int) -> int:
 class Block:
     """Device memory that goes back to its pool when nobody refers to it.
 
-    stream: the one that writes it. `users`: other streams that read it.
+    stream: the one that writes it. `users`: other streams that read it. `ready`: the point of its
+    stream at which it is written, where one was marked; else others wait for all of the stream.
     """
 
-    __slots__ = ("__weakref__", "address", "pool", "size", "stream", "users")
+    __slots__ = ("__weakref__", "address", "pool", "ready", "size", "stream", "users")
 
     def __init__(self, pool: DevicePool, address: int, size: int, stream: DeviceStream) -> None:
         self.pool = pool
@@ -47,11 +48,15 @@ class Block:
         self.size = size
         self.stream = stream
         self.users: dict[int, DeviceStream] = {}
+        self.ready: Ready | None = None
 
     def use(self, stream: DeviceStream) -> None:
         """`stream` reads this memory with what it is given from now on."""
         if stream.handle != self.stream.handle:
-            stream.follow(self.stream)
+            if self.ready is None:
+                stream.follow(self.stream)
+            else:
+                stream.gpu.runtime.stream_wait(stream.handle, self.ready.event)
             self.users[stream.handle] = stream
 
     def __del__(self) -> None:

@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-__all__ = ["DeviceStream"]
+__all__ = ["DeviceStream", "Ready"]
+
+
+class Ready:
+    """A point of a stream: all that it was given until then."""
+
+    __slots__ = ("event", "gpu")
+
+    def __init__(self, stream: DeviceStream) -> None:
+        self.gpu = stream.gpu
+        self.event = stream.recorded()
+
+    def __del__(self) -> None:
+        if hasattr(self, "event"):
+            self.gpu.events.append(self.event)
 
 
 class DeviceStream:

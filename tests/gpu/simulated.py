@@ -222,9 +222,10 @@ class SimulatedRuntime(FakeGpu):
     def load(self, unit: Unit) -> Any:
         text = unit.text[unit.text.index(f"KERNEL({unit.kernel})") :]
         given = text[text.index(")(") + 2 : text.index("{")].rsplit(")", 1)[0]
-        kinds = []
-        for word in given.split(","):
-            kinds.append("value" if "*" not in word else "read" if _CONST.match(word) else "write")
+        kinds = [
+            "value" if "*" not in word else "read" if _CONST.match(word) else "write"
+            for word in given.split(",")
+        ]
         return unit.kernel, kinds, _loaded(unit)
 
     def launch(self, kernel: Any, blocks: int, words: list[np.generic], stream: int) -> None:
