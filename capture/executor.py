@@ -258,6 +258,7 @@ class Executor:
         self._runners.stop(timeout)
         self._ready.clear()
         self._early.clear()
+        self.plan.let_go()
         for pool in (self.plan.pool, self._reading):
             pool.close()
 

@@ -94,14 +94,16 @@ def split_common(
     return given, common
 
 
-def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
-    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use."""
+def check_common(operator: OperatorBase, common: Mapping[str, Any], present: bool = True) -> None:
+    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use.
+    present: whether a device must be there now, and not only when a graph runs."""
     if "bytes_per_sample_hint" in common:
         bytes_hint(common["bytes_per_sample_hint"])
     if "device" in common:
         try:
             chosen = device_named(common["device"])
-            require_device(chosen)
+            if present:
+                require_device(chosen)
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:

@@ -241,6 +241,11 @@ def execute(
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
+        if operator.transfers and inputs[0].device != device:
+            return (inputs[0].to_device(device),)
+        if operator.metadata and device.device_type != "cpu":
+            made = execute(operator, inputs, given, size, pool, key, positions, lost)
+            return tuple(batch.to_device(device) for batch in made)
         work: Any = backends[device.device_type](operator, device)
         inputs = tuple(brought(operator, batch, device) for batch in inputs)
         if operator.frames and given_per_frame(operator.frames, inputs, given):
@@ -282,7 +287,8 @@ module."""
 def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
     """An input where its call runs."""
     wanted = CPU if operator.mixed else device
-    return batch if batch.device is wanted else batch.to_device(wanted)
+    there = operator.metadata or batch.device is wanted
+    return batch if there else batch.to_device(wanted)
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:

@@ -31,7 +31,7 @@ def lower(graph: Graph) -> Graph:
 def _crop_mirror_normalize(rewriter: Rewriter, node: Node) -> Edge | None:
     if node.operator is not crop_mirror_normalize or node in rewriter.graph.kept:
         return None
-    if is_anchored(node):
+    if is_anchored(node) or node.device == "gpu":  # there it is one kernel as it is
         return None
     source = node.inputs[0]
     layout = source.node.type[source.output].layout
