@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.cuda import gpu_of
@@ -18,6 +18,7 @@ from gradiva.eager.device import Device
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.gpu.memory import Block
 from gradiva.eager.gpu.streams import DeviceStream, Ready
+from gradiva.eager.gpu.values import stream_for
 
 from .graph import Graph, Node
 
@@ -85,6 +86,16 @@ class DeviceStage:
 
         with self._gpu.on(stream):
             yield mark
+
+    def precede(self, stream: Any, batches: Iterable[Batch]) -> None:
+        """Let what another stream is given from now on come after the work on these batches. Raises
+        OperatorTypeError for what is no stream."""
+        self._gpu.runtime.activate()
+        after = stream_for(self._gpu, stream)
+        for batch in batches:
+            block = getattr(batch.data, "block", None)
+            if block is not None:
+                block.use(after)
 
     def _wait(self) -> None:
         while True:

@@ -124,7 +124,12 @@ class Plan:
         recording = trace.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
-            outputs, rows = self._outputs(read)
+            try:
+                outputs, rows = self._outputs(read)
+            except GradivaError as error:
+                # Nobody who keeps the error is to keep what this batch has made so far.
+                read.values.clear()
+                raise error.with_traceback(None) from error.__cause__
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)

@@ -265,7 +265,7 @@ def execute(
     except MemoryError as error:
         raise OperatorRuntimeError(
             f"not enough memory for the outputs ({error})", operator=operator.name
-        ) from error
+        ) from error.with_traceback(None)  # whose frames hold the inputs
     if call.failures:
         return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs

@@ -10,9 +10,10 @@ import numpy as np
 from ..cuda import gpu_of
 from ..device import CPU, Device, require_device
 from ..dtypes import DType, DTypeLike
-from ..errors import OperatorTypeError
+from ..errors import OperatorTypeError, describe
 from ..value import Value
 from .array import DeviceArray
+from .gpu import Gpu
 from .streams import DeviceStream
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "require_host",
     "same_dtype",
     "spread",
+    "stream_for",
 ]
 
 V = TypeVar("V")
@@ -147,6 +149,26 @@ def cuda_interface(data: Any) -> dict[str, Any]:
 def dlpack_device(data: Any) -> tuple[int, int]:
     """DLPack's numbers of a device."""
     return (1, 0) if isinstance(data, np.ndarray) else (_CUDA, data.device.device_id)
+
+
+def stream_for(gpu: Gpu, given: Any) -> DeviceStream:
+    """The stream that a user means: the current one for None, else a handle, or an object of any
+    library that has one. Raises OperatorTypeError."""
+    if given is None:
+        return gpu.stream
+    if isinstance(given, DeviceStream):
+        return given
+    handle = given
+    if hasattr(given, "__cuda_stream__"):
+        handle = given.__cuda_stream__()[1]
+    for name in ("cuda_stream", "handle", "ptr"):
+        if not isinstance(handle, int) and hasattr(given, name):
+            handle = getattr(given, name)
+    if isinstance(handle, bool) or not isinstance(handle, int) or handle < 0:
+        raise OperatorTypeError(
+            argument="cuda_stream", expected="a CUDA stream or its handle", got=describe(given)
+        )
+    return DeviceStream(gpu, handle)
 
 
 def capsule_of(array: Any, stream: SupportsInt | None) -> Any:
