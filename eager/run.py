@@ -240,6 +240,7 @@ def execute(
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    lack: str | None = None
     try:
         if operator.transfers and inputs[0].device != device:
             return (inputs[0].to_device(device),)
@@ -263,9 +264,12 @@ def execute(
     except GradivaError as error:
         raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:
+        lack = str(error)
+    if lack is not None:
+        # Not raised from the other error, whose frames hold what the next batch may need.
         raise OperatorRuntimeError(
-            f"not enough memory for the outputs ({error})", operator=operator.name
-        ) from error.with_traceback(None)  # whose frames hold the inputs
+            f"not enough memory for the outputs ({lack})", operator=operator.name
+        )
     if call.failures:
         return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs

@@ -157,6 +157,8 @@ class DevicePool:
         """Take in what was dropped now, not when memory is wanted next."""
         with self._lock:
             self._collect()
+            while self.returned or self._streams_left:
+                self._collect()
 
     def _keep(self, address: int, size: int, stream: DeviceStream) -> None:
         self._free.setdefault(stream.handle, {}).setdefault(size, []).append(address)
