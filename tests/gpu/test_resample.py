@@ -1,0 +1,131 @@
+"""The GPU kernels of the resampling family, beyond the operators' own cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva.eager.case import Case, samples
+from gradiva.eager.dtypes import DType, float32, int8, int16, uint8, uint16
+from gradiva.eager.operator import operators
+
+from .harness import all_launches, planned
+from .shim import COMPILER, NO_COMPILER, run_launches
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
+
+
+def ragged(
+    layout: str, dtype: DType, seed: int, channels: tuple[int, ...] = (3, 3, 3, 3)
+) -> gradiva.Batch:
+    """Four samples: of several blocks, of one pixel, wide, tall; floats with zeros of both signs,
+    one sample of nothing else, and infinities."""
+    extents = ((37, 45), (1, 1), (3, 60), (41, 2))
+    shapes = [
+        tuple({"H": h, "W": w, "D": 1 + h % 5, "F": 2, "C": c}[letter] for letter in layout)
+        for (h, w), c in zip(extents, channels, strict=True)
+    ]
+    batch = samples(*shapes, dtype=dtype, layout=layout, seed=seed)
+    if dtype is float32:
+        batch.data[::7], batch.data[3::11], batch.data[1::501] = 0.0, -0.0, np.inf
+        batch.array(2)[:] = -0.0
+    return batch
+
+
+def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]]) -> None:
+    """The GPU kernels make of these calls every bit that the CPU kernels make; where both have a
+    NaN, its own bits are free."""
+    found = [
+        one
+        for number, (name, batch, arguments) in enumerate(wanted)
+        for one in planned(
+            operators[name],
+            [Case(f"{number}: {batch.dtype} {batch.layout} {arguments}", (batch,), arguments)],
+        )
+    ]
+    assert len(found) == len(wanted)
+    run_launches(all_launches(found), folder)
+    for one in found:
+        for number, (ours, expected) in enumerate(zip(one.samples, one.expected, strict=True)):
+            assert ours.shape == expected.shape
+            differs = ours.view(f"u{ours.itemsize}") != expected.view(f"u{ours.itemsize}")
+            if ours.dtype.kind == "f":
+                differs &= ~(np.isnan(ours) & np.isnan(expected))
+            assert not differs.any(), (one.name, number, np.argwhere(differs)[0])
+
+
+@pytest.mark.parametrize("dtype", [uint8, int8, uint16, int16, float32])
+def test_filters(tmp_path: Path, dtype: DType) -> None:
+    """Every filter, up and down, mirrored, with and without antialiasing, to both dtypes."""
+    wanted = []
+    for filter_ in range(6):
+        for layout in ("HWC", "CHW"):
+            batch = ragged(layout, dtype, filter_)
+            down = {"size": (9, 11), "interp_type": filter_}
+            wanted += [
+                ("resize", batch, {**down, "antialias": filter_ % 2 == 0}),
+                ("resize", batch, {**down, "size": (-50, 7), "dtype": float32}),
+                ("resize", batch, {**down, "roi_start": (0.9, 0.2), "roi_end": (0.1, 1.3),
+                                   "roi_relative": True}),
+            ]  # fmt: skip
+    require_same_bits(tmp_path, wanted)
+
+
+def test_channels(tmp_path: Path) -> None:
+    """Any number of channels; the same one in all samples, and not."""
+    wanted = []
+    for channels in ((1, 1, 1, 1), (2, 2, 2, 2), (4, 4, 4, 4), (5, 5, 5, 5), (3, 1, 2, 5)):
+        for dtype in (uint8, float32):
+            batch = ragged("HWC", dtype, 1, channels)
+            wanted += [
+                ("resize", batch, {"size": (20, 30), "interp_type": [4, 0, 1, 2]}),
+                ("resize", batch, {"size": (20, 30), "interp_type": 0}),
+                ("resize_crop_mirror", batch, {"size": (20, 30), "crop": (12, 9), "mirror": 3}),
+            ]
+    require_same_bits(tmp_path, wanted)
+
+
+def test_volumes(tmp_path: Path) -> None:
+    """Volumes with one plane and with several, among them such of one slice; sequences."""
+    wanted = []
+    for layout in ("DHWC", "CDHW", "DHW", "FDHWC", "FHWC", "FCHW", "CFHW"):
+        batch = ragged(layout, int16, 2)
+        size = (4, 10, 8) if "D" in layout else (10, 8)
+        crop = (2, 5, 4) if "D" in layout else (5, 4)
+        wanted += [
+            ("resize", batch, {"size": size, "interp_type": [1, 2, 3, 4], "save_attrs": True}),
+            ("resize", batch, {"size": size, "interp_type": 0}),
+            ("resize_crop_mirror", batch, {"size": size, "crop": crop, "mirror": [0, 5, 6, 7]}),
+            ("resize_crop_mirror", batch, {"size": size, "crop": crop, "mirror": [7, 1, 2, 4],
+                                           "interp_type": 0}),
+        ]  # fmt: skip
+    slices = ragged("DHWC", float32, 3)
+    wanted.append(("resize", slices, {"resize_z": [1, 1, 3, 7], "mode": "stretch"}))
+    require_same_bits(tmp_path, wanted)
+
+
+def test_samples_without_pixels(tmp_path: Path) -> None:
+    images = samples((12, 9, 3), (0, 5, 3), (7, 0, 3), (8, 8, 3))
+    for_all = {"size": (6, 6), "interp_type": [1, 1, 0, 0]}
+    require_same_bits(
+        tmp_path,
+        [("resize", images, for_all), ("resize", images, {**for_all, "interp_type": 0})],
+    )
+
+
+def test_the_rest_of_the_family(tmp_path: Path) -> None:
+    images = ragged("HWC", uint8, 4)
+    volumes = ragged("DHWC", uint16, 5)
+    wanted = [
+        ("random_resized_crop", images, {"size": (24, 20), "seed": 5, "interp_type": 4}),
+        ("random_resized_crop", images, {"size": 50, "seed": 6, "dtype": float32}),
+        ("tensor_resize", images, {"sizes": (30, 7), "axes": (0, 1), "interp_type": 3}),
+        ("tensor_resize", volumes, {"sizes": (6, 5), "axes": (0, 3), "interp_type": 5}),
+        ("tensor_resize", volumes, {"scales": 0.4, "axes": (0, 2), "interp_type": 1}),
+        ("resize_crop_mirror", images, {"size": (30, 30), "crop": (44, 50), "mirror": 2}),
+    ]
+    require_same_bits(tmp_path, wanted)
