@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 import pytest
 
 import gradiva
+from gradiva import fn
+from gradiva.capture import group
+from gradiva.capture.sweep import Sweep
+from gradiva.capture.sweep_launches import sweep_launches
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, float32, int8, int16, uint8, uint16
 from gradiva.eager.operator import operators
 
-from .harness import all_launches, planned
+from .harness import all_launches, fresh_like, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
@@ -36,9 +41,18 @@ def ragged(
     return batch
 
 
+def require_equal_bits(ours: Any, expected: Any, text: object) -> None:
+    """Every bit is the same; where both have a NaN, its own bits are free."""
+    assert ours.shape == expected.shape
+    assert ours.dtype == expected.dtype
+    differs = ours.view(f"u{ours.itemsize}") != expected.view(f"u{ours.itemsize}")
+    if ours.dtype.kind == "f":
+        differs &= ~(np.isnan(ours) & np.isnan(expected))
+    assert not differs.any(), (text, np.argwhere(differs)[0])
+
+
 def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]]) -> None:
-    """The GPU kernels make of these calls every bit that the CPU kernels make; where both have a
-    NaN, its own bits are free."""
+    """The GPU kernels make of these calls every bit that the CPU kernels make."""
     found = [
         one
         for number, (name, batch, arguments) in enumerate(wanted)
@@ -51,11 +65,7 @@ def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]
     run_launches(all_launches(found), folder)
     for one in found:
         for number, (ours, expected) in enumerate(zip(one.samples, one.expected, strict=True)):
-            assert ours.shape == expected.shape
-            differs = ours.view(f"u{ours.itemsize}") != expected.view(f"u{ours.itemsize}")
-            if ours.dtype.kind == "f":
-                differs &= ~(np.isnan(ours) & np.isnan(expected))
-            assert not differs.any(), (one.name, number, np.argwhere(differs)[0])
+            require_equal_bits(ours, expected, (one.name, number))
 
 
 @pytest.mark.parametrize("dtype", [uint8, int8, uint16, int16, float32])
@@ -129,3 +139,78 @@ def test_the_rest_of_the_family(tmp_path: Path) -> None:
         ("resize_crop_mirror", images, {"size": (30, 30), "crop": (44, 50), "mirror": 2}),
     ]
     require_same_bits(tmp_path, wanted)
+
+
+def fused(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, function: Any, batch: gradiva.Batch
+) -> tuple[list[int], Any]:
+    """What a pipeline of `function` makes by the fused launches that a GPU would get, and how many
+    launches each group has."""
+    counts: list[int] = []
+
+    class OnGpu(Sweep):
+        def run(self) -> None:
+            target = fresh_like(self.target)
+            launches = sweep_launches(Sweep(self.source, self.calls, target, self.blame))
+            counts.append(len(launches))
+            run_launches(launches, folder)
+            self.target.data[:] = target.data
+
+    monkeypatch.setattr(group, "Sweep", OnGpu)
+
+    @gradiva.pipeline_def(batch_size=len(batch), num_threads=1, device_id=None)
+    def program() -> Any:
+        images = fn.external_source(
+            source=lambda: batch, layout=batch.layout, dtype=batch.dtype, ndim=len(batch.layout)
+        )
+        return function(
+            fn, images, *(fn.external_source(source=partial(list, one)) for one in FLAGS)
+        )
+
+    pipeline = program()
+    pipeline.build()
+    (made,) = pipeline.run()
+    return counts, made
+
+
+FLAGS = [np.array(given, np.int32) for given in ([0, 1, 0, 1], [0, 0, 1, 1])]
+MEAN = {"mean": [120.0, 110.0, 100.0], "std": [60.0, 59.0, 58.0]}
+
+
+def training(ops: Any, images: Any, one: Any, other: Any) -> Any:
+    small = ops.resize(images, resize_shorter=40, interp_type=4)
+    small = ops.flip(small, horizontal=other, vertical=one)
+    return ops.crop_mirror_normalize(small, crop=(30, 33), mirror=one, **MEAN)
+
+
+def nearest(ops: Any, images: Any, one: Any, _: Any) -> Any:
+    small = ops.resize(images, size=(40, 40), interp_type=0)
+    return ops.crop_mirror_normalize(small, crop=(30, 33), mirror=one, **MEAN)
+
+
+def interleaved(ops: Any, images: Any, one: Any, _: Any) -> Any:
+    part = ops.crop(images, crop=(9, 8), crop_pos_x=0.3)
+    small = ops.flip(ops.resize(part, size=(26, 37), dtype="float32"), horizontal=one)
+    return ops.hsv(small, hue=30.0, saturation=0.5, dtype="uint8")
+
+
+def grey(ops: Any, images: Any, _: Any, other: Any) -> Any:
+    small = ops.resize(images, size=(20, 24), roi_start=(-3, 1), roi_end=(20, 30))
+    return ops.color_space_conversion(
+        ops.flip(small, horizontal=other), image_type=0, output_type=2
+    )
+
+
+@pytest.mark.parametrize("function", [training, nearest, interleaved, grey])
+def test_fused_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
+    """A resize and what follows, in the launches of the resize alone: the bits of the operators one
+    after the other on the CPU."""
+    images = ragged("HWC", uint8, 7)
+    if function is interleaved:  # a window of each, so that rows lie further apart than they are
+        images = samples((37, 45, 3), (9, 8, 3), (10, 60, 3), (41, 11, 3))
+    expected = function(gradiva, images, *(gradiva.as_batch(one) for one in FLAGS))
+    counts, made = fused(monkeypatch, tmp_path, function, images)
+    assert set(counts) == {1 if function is nearest else 2}
+    assert made.layout() == expected.layout
+    for number, one in enumerate(expected.arrays()):
+        require_equal_bits(np.asarray(made[number]), one, number)
