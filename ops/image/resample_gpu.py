@@ -1,4 +1,5 @@
-"""The GPU launches of a resampling: one for each axis, or one that moves whole pixels."""
+"""The GPU launches of a resampling: one that makes the tables, then one for each axis, or one that
+moves whole pixels."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from gradiva.eager.run import Call
 
 from .resample_axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
 from .resample_run import Tables, rounding
+from .resample_taps import _CURVES
 
 __all__ = ["resample_call", "resample_launches"]
 
@@ -21,7 +23,10 @@ _HERE: Final = Path(__file__).parent
 _FILES: Final = ("arithmetic.cuh", None)
 _RESAMPLE: Final = CudaKernel("resample", (*_FILES, _HERE / "resample.cuh"))
 _NEAREST: Final = CudaKernel("resample_nearest", (*_FILES, _HERE / "resample_nearest.cuh"))
+_TABLES: Final = CudaKernel("resample_tables", (_HERE / "resample_tables.cuh",))
 _WIDEST: Final = 4
+_READ, _OUTPUTS = 3, 9
+"""Columns of what `batch_axes` says of tables: inputs that an output reads, outputs."""
 _SINGLE: Final = np.dtype(np.float32)
 
 
@@ -44,16 +49,24 @@ def resample_launches(
     """The windows in `tables` of samples in the slab `data`, taken through `tail`."""
     if flips is None:
         flips = np.zeros((len(tables.sizes), 3), np.int64)
-    axes, order, starts, weights = batch_axes(
+    axes, order, whole, real = batch_axes(
         tables.sizes, tables.window, tables.roi, tables.filters, flips
     )
+    starts, weights = (
+        Scratch(int(size), np.dtype(kind))
+        for size, kind in (
+            (whole[:, _OUTPUTS].sum(), np.int32),
+            ((whole[:, _OUTPUTS] * whole[:, _READ]).sum(), np.float32),
+        )
+    )
+    made = [_filled(whole, real, starts, weights)]
     if not tables.filters[:, :3].any():
-        return [_nearest(data, tables, tail, axes, starts)]
+        return [*made, _nearest(data, tables, tail, axes, starts)]
     passes = _passes(tables, axes, order != 0, tail.channels)
     # The slices of an image, of which there is one, are not blended.
     if ((tables.sizes[:, 2] == 1) & (tables.sizes[:, 5] == 1)).all():
         passes.pop()
-    offsets, made = tables.offsets, []
+    offsets = tables.offsets
     for one in passes:
         frame = one.rows * one.extent * one.inner
         volumes, own = one.outer * frame, tail
@@ -66,13 +79,24 @@ def resample_launches(
             *_target(own, frame), one.starts, one.weights,
         ]  # fmt: skip
         narrow = [volumes, one.rows, one.extent, one.inner, one.taps]
-        table = _joined(wide, narrow, one.zero.astype(np.float32).view(np.int32))
+        zero = one.zero.astype(np.float32).view(np.int32)
+        table = _joined(wide, narrow, last=[zero])
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
         blocks = blocks_of(volumes)
         arguments = data, Out(own.data), table, blocks, starts, weights, parameters
         made.append(Launch(unit, len(blocks), arguments))
         data, offsets = own.data, own.offsets
     return made
+
+
+def _filled(whole: Int64Array, real: Any, starts: Scratch, weights: Scratch) -> Launch:
+    """The launch that makes the tables of all axes."""
+    floats = real[:, 2:].astype(np.float32).view(np.int32)
+    wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
+    table = _joined(wide, [*whole[:, 2:].T, np.zeros_like(whole[:, 0])], first=[*floats.T])
+    blocks = blocks_of(whole[:, _OUTPUTS])
+    arguments = _CURVES, table, blocks, Out(starts), Out(weights)
+    return Launch(_TABLES.unit({}), len(blocks), arguments)
 
 
 class _Pass(NamedTuple):
@@ -168,12 +192,12 @@ def _target(tail: Tail, frame: Int64Array) -> tuple[Int64Array, Int64Array]:
     return frame * tail.made, frame if tail.planes else np.ones_like(frame)
 
 
-def _joined(wide: list[Any], narrow: list[Any], *raw: Any) -> Any:
-    """The rows of a struct: int64s, then int32s. `blocks_of` refuses samples that are too large for
-    the latter."""
+def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ()) -> Any:
+    """The rows of a struct: int64s, floats as int32s, int32s, again floats. `blocks_of` refuses
+    samples that are too large for the int32s."""
     words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
     columns = [column.astype(np.int32) for column in narrow]
-    return np.concatenate([words, np.stack([*columns, *raw], axis=1)], axis=1)
+    return np.concatenate([words, np.stack([*first, *columns, *last], axis=1)], axis=1)
 
 
 def _compiled(kernel: CudaKernel, source: np.dtype[Any], tail: Tail) -> tuple[Any, Any]:
