@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from gradiva.capture.sweep import Sweep
 from gradiva.capture.sweep_launches import sweep_launches
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, float32, int8, int16, uint8, uint16
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operators
 
 from .harness import all_launches, fresh_like, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
+from .test_nvrtc import REASON, require_small
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
@@ -163,16 +166,16 @@ def test_the_rest_of_the_family(tmp_path: Path) -> None:
 
 def fused(
     monkeypatch: pytest.MonkeyPatch, folder: Path, function: Any, batch: gradiva.Batch
-) -> tuple[list[int], Any]:
-    """What a pipeline of `function` makes by the fused launches that a GPU would get, and how many
-    launches each group has."""
-    counts: list[int] = []
+) -> tuple[list[Sequence[Launch]], Any]:
+    """The fused launches that a GPU would get for a pipeline of `function`, by batch, and what the
+    pipeline makes with them."""
+    noted: list[Sequence[Launch]] = []
 
     class OnGpu(Sweep):
         def run(self) -> None:
             target = fresh_like(self.target)
             launches = sweep_launches(Sweep(self.source, self.calls, target, self.blame))
-            counts.append(len(launches))
+            noted.append(launches)
             run_launches(launches, folder)
             self.target.data[:] = target.data
 
@@ -190,7 +193,7 @@ def fused(
     pipeline = program()
     pipeline.build()
     (made,) = pipeline.run()
-    return counts, made
+    return noted, made
 
 
 FLAGS = [np.array(given, np.int32) for given in ([0, 1, 0, 1], [0, 0, 1, 1])]
@@ -229,8 +232,11 @@ def test_fused_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: A
     if function is interleaved:  # a window of each, so that rows lie further apart than they are
         images = samples((37, 45, 3), (9, 8, 3), (10, 60, 3), (41, 11, 3))
     expected = function(gradiva, images, *(gradiva.as_batch(one) for one in FLAGS))
-    counts, made = fused(monkeypatch, tmp_path, function, images)
-    assert set(counts) == {2 if function is nearest else 3}
+    noted, made = fused(monkeypatch, tmp_path, function, images)
+    assert {len(launches) for launches in noted} == {2 if function is nearest else 3}
     assert made.layout() == expected.layout
     for number, one in enumerate(expected.arrays()):
         require_equal_bits(np.asarray(made[number]), one, number)
+    if REASON is None:
+        require_small(noted[0][-1].unit, 75)
+        require_small(noted[0][-1].unit, 90)
