@@ -1,0 +1,83 @@
+"""GPU kernels that look at pixels elsewhere: what the operators' own cases do not reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva.eager.batch import Batch
+from gradiva.eager.case import Case
+from gradiva.eager.dtypes import InterpType
+from gradiva.eager.operator import operators
+
+from .harness import all_launches, planned, require_equal
+from .shim import COMPILER, NO_COMPILER, run_launches
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
+
+Wanted = list[tuple[str, tuple[Batch, ...], dict[str, Any]]]
+
+NEAREST = {"interp_type": InterpType.INTERP_NN}
+
+
+def noise(dtype: str, layout: str, *shapes: tuple[int, ...]) -> Batch:
+    """Samples of noise: all values of 8 bits, some thousands of wider types."""
+    generator = np.random.default_rng(len(shapes))
+    low, high = {"uint8": (0, 256), "int8": (-128, 128)}.get(dtype, (-3000, 3000))
+    low = 0 if dtype.startswith("u") else low
+    values = [generator.uniform(low, high, shape) for shape in shapes]
+    return gradiva.as_batch([one.astype(dtype) for one in values], layout=layout)
+
+
+def require_as_cpu(wanted: Wanted, folder: Path) -> None:
+    """The GPU kernels do for these calls what the CPU kernels do."""
+    found = [
+        one
+        for name, inputs, arguments in wanted
+        for one in planned(operators[name], [Case(str(arguments), inputs, arguments)])
+    ]
+    assert len(found) == len(wanted)
+    run_launches(all_launches(found), folder)
+    for one in found:
+        require_equal(one)
+
+
+def test_warps(tmp_path: Path) -> None:
+    """Rows of several tiles, several blocks, empty samples, places that are not finite."""
+    images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 700, 3), (33, 1, 3))
+    turn = (0.83, 0.41, -7.3, -0.37, 0.91, 5.1)
+    maps = [np.array(turn, np.float32).reshape(2, 3) * scale for scale in (1, 2, 0.3, -1)]
+    lost = np.array([[np.nan, 0, 1], [0, np.inf, 0]], np.float32)
+    huge = np.array([[1e30, 0, 0], [0, -3e9, 2**31]], np.float32)
+    floats = noise("float32", "HWC", (9, 300, 4), (50, 5, 4))
+    volumes = noise("int16", "DHWC", (3, 20, 31, 1), (5, 4, 600, 1))
+    frames = noise("uint16", "FHWC", (3, 9, 20, 2), (2, 30, 5, 2))
+    own = gradiva.as_batch([np.stack(maps[:3]), np.stack(maps[:2])])
+    require_as_cpu(
+        [
+            ("warp_affine", (images,), {"matrix": turn, "fill_value": 9}),
+            ("warp_affine", (images,), {"matrix": turn, "fill_value": 9, **NEAREST}),
+            ("warp_affine", (images, gradiva.as_batch(maps)),
+             {"size": (30, 600), "fill_value": -3.7, "dtype": gradiva.float32}),
+            ("warp_affine", (floats,), {"matrix": np.stack([lost, huge])}),
+            ("warp_affine", (floats,), {"matrix": np.stack([huge, lost]), **NEAREST}),
+            ("warp_affine", (frames, own), {"size": (8, 270)}),
+            ("warp_affine", (frames, own), {"size": (8, 270), **NEAREST}),
+            ("rotate", (images,), {"angle": 33, "fill_value": 0, "dtype": gradiva.int8}),
+            ("rotate", (volumes,), {"angle": [21, 77], "axis": (1, 2, 3), "fill_value": 4}),
+            ("rotate", (volumes,), {"angle": 200, "axis": (1, 0, 3), "size": (4, 5, 513)}),
+            ("rotate", (volumes,), {"angle": 9, "axis": (1, 0, 0), "keep_size": True, **NEAREST}),
+        ],
+        tmp_path,
+    )  # fmt: skip
+
+
+def test_matrices_of_an_input_are_not_inverted() -> None:
+    images = noise("uint8", "HWC", (4, 5, 3))
+    maps = gradiva.as_batch([np.eye(2, 3, dtype=np.float32)])
+    with pytest.raises(gradiva.OperatorRuntimeError, match="not inverted"):
+        planned(operators["warp_affine"], [Case("", (images, maps), {"inverse_map": False})])
