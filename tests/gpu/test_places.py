@@ -81,3 +81,26 @@ def test_matrices_of_an_input_are_not_inverted() -> None:
     maps = gradiva.as_batch([np.eye(2, 3, dtype=np.float32)])
     with pytest.raises(gradiva.OperatorRuntimeError, match="not inverted"):
         planned(operators["warp_affine"], [Case("", (images, maps), {"inverse_map": False})])
+
+
+def test_blurs(tmp_path: Path) -> None:
+    """Windows beyond the image, other ones for each sample, all axes, all kinds of dtypes."""
+    images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 70, 3), (33, 1, 3))
+    volumes = noise("float64", "CDHW", (2, 5, 20, 17), (1, 1, 3, 4))
+    frames = noise("uint32", "FCHW", (3, 2, 9, 20), (2, 3, 5, 2))
+    rows = noise("int64", "WC", (700, 3), (5, 3))
+    sigmas = np.array([[0.3, 2], [1, 1], [30, 0.1], [4, 5]], np.float32)
+    require_as_cpu(
+        [
+            ("gaussian_blur", (images,), {"sigma": sigmas}),
+            ("gaussian_blur", (images,), {"window_size": (1, 9), "dtype": gradiva.float32}),
+            ("gaussian_blur", (volumes,), {"window_size": np.array([[7, 1, 3], [1, 5, 1]])}),
+            ("gaussian_blur", (frames,), {"sigma": 1.7}),
+            ("gaussian_blur", (rows,), {"sigma": 2.5}),
+            ("laplacian", (images,), {"window_size": np.array([[3], [5], [31], [7]])}),
+            ("laplacian", (volumes,), {"window_size": (3, 5, 3), "smoothing_size": (1, 3, 1)}),
+            ("laplacian", (frames,), {"window_size": 5, "normalized_kernel": True}),
+            ("laplacian", (rows,), {"window_size": 9, "scale": 1e-3}),
+        ],
+        tmp_path,
+    )
