@@ -104,3 +104,31 @@ def test_blurs(tmp_path: Path) -> None:
         ],
         tmp_path,
     )
+
+
+def test_filters(tmp_path: Path) -> None:
+    """All borders, windows beyond the image, halves, and windows that OpenCV transforms."""
+    generator = np.random.default_rng(1)
+
+    def windows(*shapes: tuple[int, ...]) -> Batch:
+        made = [generator.integers(-3, 4, shape) / 2 for shape in shapes]
+        return gradiva.as_batch([one.astype(np.float32) for one in made])
+
+    images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 70, 3), (33, 1, 3))
+    four = windows((3, 3), (2, 2), (9, 4), (5, 7))
+    fills = gradiva.as_batch([np.float32(one) for one in (3.5, 0, 300, -1)])
+    volumes = noise("uint16", "CDHW", (2, 5, 20, 17), (1, 1, 3, 4))
+    deep = windows((3, 2, 3), (4, 4, 1))
+    floats = noise("float32", "HW", (60, 50), (14, 300))
+    large = gradiva.as_batch([np.full((13, 13), 1 / 169, np.float32)] * 2)
+    wanted: Wanted = [
+        ("filter", (images, four), {"border": border, "anchor": anchor})
+        for border, anchor in (("reflect_101", 0), ("reflect_1001", -1), ("wrap", -1), ("clamp", 1))
+    ]
+    wanted += [
+        ("filter", (images, four, fills), {"border": "constant", "dtype": gradiva.float32}),
+        ("filter", (volumes, deep), {"border": "wrap", "anchor": (2, 1, 0)}),
+        ("filter", (volumes, deep, noise("int32", "", (), ())), {"border": "constant"}),
+        ("filter", (floats, large), {"mode": "valid"}),
+    ]
+    require_as_cpu(wanted, tmp_path)
