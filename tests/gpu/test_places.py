@@ -132,3 +132,28 @@ def test_filters(tmp_path: Path) -> None:
         ("filter", (floats, large), {"mode": "valid"}),
     ]
     require_as_cpu(wanted, tmp_path)
+
+
+def test_windows(tmp_path: Path) -> None:
+    """Masks and windows of other sizes for each sample, beyond the image, often; all dtypes."""
+    images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 70, 3), (33, 1, 3))
+    planes = noise("int16", "CFHW", (2, 3, 30, 20), (1, 2, 5, 4))
+    floats = noise("float32", "HWC", (9, 300, 2), (50, 5, 2))
+    masks = np.array([[3, 5], [1, 1], [9, 200], [40, 2]])
+    anchors = np.array([[-1, 0], [0, 0], [8, 150], [-1, 1]])
+    own = {"mask_size": masks, "anchor": anchors}
+    wanted: Wanted = [
+        (f"experimental.{name}", (images,), {**own, "border_mode": border, "iterations": times})
+        for name in ("dilate", "erode")
+        for border, times in (("constant", 3), ("reflect", 2), ("reflect_101", 90), ("wrap", 4))
+    ]
+    wanted += [
+        ("experimental.erode", (planes,), {"mask_size": 4, "anchor": 0, "iterations": 7}),
+        ("experimental.dilate", (floats,), {"border_mode": "replicate", "iterations": 2}),
+        ("experimental.dilate", (images,), {"iterations": 0}),
+        ("experimental.median_blur", (images,), {"window_size": masks // 2 * 2 + 1}),
+        ("experimental.median_blur", (planes,), {"window_size": 3}),
+        ("experimental.median_blur", (floats,), {"window_size": 5}),
+        ("experimental.median_blur", (floats,), {"window_size": (7, 3)}),
+    ]
+    require_as_cpu(wanted, tmp_path)
