@@ -22,7 +22,7 @@ from gradiva.eager.run import Call
 
 from .warp import filling_of, framed
 
-__all__ = ["TAPS", "affine_launch", "pixel_types"]
+__all__ = ["TAPS", "affine_launch", "interpolation_text", "pixel_types"]
 
 Int64s = NDArray[np.int64]
 
@@ -63,7 +63,7 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     blocks = blocks_of(np.where(target.geometry.volumes, tiles, 0), groups)
     linear = call["interp_type"] == InterpType.INTERP_LINEAR
-    text = f"constexpr i32 AXES = {axes};\n{chosen(linear)}"
+    text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
     filled, hard, soft = filling_of(call)
     return Launch(
         _WARP.unit(pixel_types(source, target), text), len(blocks),
@@ -71,6 +71,6 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     )  # fmt: skip
 
 
-def chosen(linear: bool) -> str:
+def interpolation_text(linear: bool) -> str:
     """C++: which interpolation taps.cuh is compiled for."""
     return f"constexpr bool LINEAR = {str(linear).lower()};\n"

@@ -157,3 +157,27 @@ def test_windows(tmp_path: Path) -> None:
         ("experimental.median_blur", (floats,), {"window_size": (7, 3)}),
     ]
     require_as_cpu(wanted, tmp_path)
+
+
+def test_displaced(tmp_path: Path) -> None:
+    """Odd widths, several blocks, empty and unmoved samples, maps of frames; all dtypes."""
+    images = noise("uint8", "HWC", (40, 51, 3), (0, 7, 3), (3, 71, 3), (33, 1, 3), (2, 3, 3))
+    floats = noise("float32", "HWC", (9, 300, 4), (50, 5, 4))
+    words = noise("int32", "HWC", (9, 30, 1), (50, 5, 1))
+    soft = {"interp_type": InterpType.INTERP_LINEAR, "fill_value": -7.6}
+    mask = {"mask": [1, 1, 0, 1, 1]}
+    wanted: Wanted = [
+        (name, (batch,), arguments)
+        for name in ("sphere", "water", "jitter")
+        for batch, arguments in ((images, mask), (floats, soft), (words, soft), (words, {}))
+    ]
+    wanted += [("jitter", (floats,), {"nDegree": 65536}), ("jitter", (images,), {"nDegree": 0})]
+    frames = noise("int16", "FHWC", (3, 9, 20, 2), (2, 30, 5, 2), (1, 2, 2, 2))
+    across = noise("float32", "FHW", (3, 40, 30), (1, 5, 6), (1, 0, 3))
+    down = noise("float32", "FHW", (1, 40, 30), (2, 5, 6), (1, 0, 3))
+    near = [gradiva.as_batch([one / 100 for one in maps.arrays()]) for maps in (across, down)]
+    wanted += [
+        ("experimental.remap", (frames, *near), {"interp": linear, "pixel_origin": origin})
+        for linear, origin in ((0, "corner"), (1, "center"))
+    ]
+    require_as_cpu(wanted, tmp_path)
