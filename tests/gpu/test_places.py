@@ -181,3 +181,32 @@ def test_displaced(tmp_path: Path) -> None:
         for linear, origin in ((0, "corner"), (1, "center"))
     ]
     require_as_cpu(wanted, tmp_path)
+
+
+def test_projections(tmp_path: Path) -> None:
+    """All borders and filters, matrices of an input and of frames, planes, pairs of channels."""
+    some = (0.9, 0.1, 0.5, -0.2, 1.1, 3.3, 0.001, 0.002, 1)
+    maps = [np.array(some, np.float32).reshape(3, 3) * scale for scale in (1, 2, -1)]
+    name, linear = "experimental.warp_perspective", {"interp_type": InterpType.INTERP_LINEAR}
+    images = noise("uint8", "HWC", (40, 50, 3), (3, 70, 3), (33, 1, 3))
+    frames = noise("int16", "FHWC", (3, 9, 20, 2), (2, 30, 5, 2), (1, 40, 130, 2))
+    planes = noise("uint16", "FCHW", (2, 3, 20, 19), (1, 3, 6, 4))
+    cubic = {"interp_type": InterpType.INTERP_CUBIC}
+    wanted: Wanted = [
+        (name, (images,), {"matrix": some, "border_mode": border, "pixel_origin": origin, **filter})
+        for border, origin, filter in (
+            ("constant", "corner", linear), ("replicate", "center", linear),
+            ("reflect", "corner", cubic), ("reflect_101", "center", NEAREST),
+            ("wrap", "corner", cubic),
+        )
+    ]  # fmt: skip
+    own = gradiva.as_batch([np.stack(maps), np.stack(maps[:2]), maps[0][None]])
+    wanted += [
+        (name, (images, gradiva.as_batch(maps)), {"size": (30, 270), "inverse_map": False}),
+        (name, (frames, own), {"border_mode": "reflect"}),
+        (name, (frames, own), {"size": (8, 40), **NEAREST}),
+        (name, (planes,), {"matrix": some, "fill_value": (1, 2.6, 70000)}),
+        (name, (noise("uint8", "HWC", (30, 41, 6)),), {"matrix": some, "fill_value": 9}),
+        (name, (noise("float32", "HWC", (30, 41, 1)),), {"matrix": some, "size": (9, 64)}),
+    ]
+    require_as_cpu(wanted, tmp_path)
