@@ -54,7 +54,8 @@ DEVICE void linear_voxel(
     const f32 qx = across.weight, px = 1.0f - qx, qy = down.weight, py = 1.0f - qy;
 #pragma unroll 1
     for (i32 c = 0; c < image.channels; c++) {
-        f32 lines[2], planes[2];
+        f32 lines[2], value = 0.0f;
+#pragma unroll 1
         for (i32 far = 0; far < 2; far++) {
             for (i32 low = 0; low < 2; low++) {
                 const i32 zs = within(back.first + far, depth);
@@ -71,9 +72,10 @@ DEVICE void linear_voxel(
                     right ? convert<f32>(image.data[(row + x1) * image.channels + c]) : outside.soft;
                 lines[low] = a * px + b * qx;
             }
-            planes[far] = lines[0] * py + lines[1] * qy;
+            const f32 plane = lines[0] * py + lines[1] * qy;
+            value = far ? value + (plane - value) * back.weight : plane;
         }
-        to[c] = convert<Target>(planes[0] + (planes[1] - planes[0]) * back.weight);
+        to[c] = convert<Target>(value);
     }
 }
 
@@ -83,7 +85,7 @@ KERNEL(warp)(
 ) {
     __shared__ f32 places[AXES][ROOM];
     const Block block = blocks[blockIdx.x];
-    const Warp sample = samples[block.sample];
+    const Warp& sample = samples[block.sample];
     const u32 first = u32(block.first), left = sample.tiles - first;
     const u32 tiles = left < sample.group ? left : sample.group;
     const u32 pitch = sample.width | 1u, columns = u32(sample.sizes[2]);

@@ -27,7 +27,7 @@ __all__ = ["TAPS", "affine_launch", "interpolation_text", "pixel_types"]
 Int64s = NDArray[np.int64]
 
 TAPS: Final = Path(__file__).with_name("taps.cuh")
-_WARP: Final = CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")), registers=80)
+_WARP: Final = CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")))
 _TILE: Final = 256
 _PLACES: Final = 2048
 """Places that a block adds up and keeps, for each axis; warp.cuh has room for them."""
