@@ -31,6 +31,7 @@ __all__ = [
     "Unit",
     "blocks_of",
     "launches_of",
+    "require_countable",
     "type_name",
 ]
 
@@ -162,18 +163,27 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(B, 2): sample and first element of each block, for samples of these many elements.
-
-    Raises OperatorValueError for samples of 2**31 elements or more.
-    """
+def require_countable(volumes: NDArray[np.int64]) -> None:
+    """Refuse samples of 2**31 elements or more: kernels count elements of a sample in 32 bits."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
-    counts = -(-volumes // SPAN)
+
+
+def blocks_of(
+    volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN
+) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
+    samples of 2**31 elements or more.
+    """
+    require_countable(volumes)
+    counts = -(-volumes // span)
     samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    return np.stack([samples, numbers * SPAN], axis=1)
+    spans = span if isinstance(span, int) else span[samples]
+    return np.stack([samples, numbers * spans], axis=1)
