@@ -18,7 +18,7 @@ from gradiva.eager.device import Device
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.gpu.memory import Block
 from gradiva.eager.gpu.streams import DeviceStream, Ready
-from gradiva.eager.gpu.values import stream_for
+from gradiva.eager.stream import device_stream
 
 from .graph import Graph, Node
 
@@ -91,7 +91,7 @@ class DeviceStage:
         """Let what another stream is given from now on come after the work on these batches. Raises
         OperatorTypeError for what is no stream."""
         self._gpu.runtime.activate()
-        after = stream_for(self._gpu, stream)
+        after = device_stream(stream, self.device.device_id, "cuda_stream")
         for batch in batches:
             block = getattr(batch.data, "block", None)
             if block is not None:

@@ -13,7 +13,8 @@ from .batch import Batch, batch_on
 from .bfloat16 import is_bfloat16
 from .device import CPU, require_device
 from .errors import OperatorTypeError, blaming, describe
-from .gpu.values import gpu_named, on_cpu, stream_for
+from .gpu.values import gpu_named, on_cpu
+from .stream import device_stream
 from .tensor import tensor_on
 from .tensor_face import ListFace, TensorFace
 
@@ -216,7 +217,9 @@ def _copy_on_gpu(arrays: Sequence[Any], ptr: Any, cuda_stream: Any, non_blocking
     address = _address(ptr)
     for array in arrays:
         gpu = array.block.stream.gpu
-        stream = stream_for(gpu, cuda_stream)
+        stream = (
+            gpu.stream if cuda_stream is None else device_stream(cuda_stream, gpu.runtime.number)
+        )
         gpu.runtime.activate()
         array.block.use(stream)
         if array.nbytes:

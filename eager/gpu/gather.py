@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from ..batch import Batch
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
 
-__all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "place_launch"]
+__all__ = [
+    "AXES", "copy_launch", "gather_table", "inner_steps", "place_launch", "table_launch",
+]  # fmt: skip
 
 Int64s = NDArray[np.int64]
 
@@ -78,3 +80,16 @@ def place_launch(source: Batch, target: Batch, places: Int64s) -> Launch:
     table = gather_table(source.geometry.offsets, offsets, extents, steps, lows, extents)
     into = Batch(target.data, source.geometry, target.type)
     return copy_launch(source, into, table)
+
+
+def table_launch(rows: NDArray[Any], target: Batch) -> Launch:
+    """The launch that writes what the host knows, (N, values), into an output of such samples."""
+    values = np.ascontiguousarray(rows, target.data.dtype).reshape(-1)
+    extents = np.ones((len(rows), AXES), np.int64)
+    extents[:, -1] = target.geometry.volumes
+    first = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
+    table = gather_table(
+        first, target.geometry.offsets, extents, inner_steps(extents), np.zeros_like(extents),
+        extents,
+    )  # fmt: skip
+    return copy_launch(Batch(values, target.geometry, target.type), target, table)
