@@ -71,10 +71,10 @@ def run_group(
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype in (float16, bfloat16) and device.device_type == "cpu":
                 raise UnfitError(str(dtype))
-    if device.device_type != "cpu":
-        return run_launches(calls, source, image, device)
-    target = Batch.empty(image.geometry, image.type, source.provenance)
     blame = functools.partial(_blame, members[0], source, locate)
+    if device.device_type != "cpu":
+        return run_launches(calls, source, image, device, blame)
+    target = Batch.empty(image.geometry, image.type, source.provenance)
     try:
         Sweep(source, calls, target, blame).run()
     except GradivaError as error:

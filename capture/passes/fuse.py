@@ -38,9 +38,9 @@ def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | Non
     inputs = rewriter.inputs(node)
     image = inputs[0].node
     chain = [*_members(image), *_members(node)]
-    if image.device != node.device or not _may_join(image, kinds):
+    if image.device != node.device or not _may_join(image, kinds) or not _is_chain(chain):
         return None
-    if not (_is_chain(chain) if node.device == "cpu" else is_gpu_chain(chain)):
+    if node.device == "gpu" and not is_gpu_chain(chain):
         return None
     group = _Group(rewriter)
     group.take(image, image.inputs)
