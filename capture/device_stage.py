@@ -22,7 +22,7 @@ from gradiva.eager.stream import device_stream
 
 from .graph import Graph, Node
 
-__all__ = ["DeviceStage", "require_gpu"]
+__all__ = ["DeviceStage", "queued", "require_gpu"]
 
 Mark: TypeAlias = "Callable[[Iterable[Batch]], None]"
 
@@ -111,3 +111,13 @@ class DeviceStage:
             self._queued.clear()
             self._streams.clear()
         self._gpu.memory.tidy()
+
+
+@contextmanager
+def queued(stage: DeviceStage | None) -> Iterator[Mark]:
+    """`stage.batch()`, where there is a stage."""
+    if stage is None:
+        yield lambda _: None
+    else:
+        with stage.batch() as mark:
+            yield mark

@@ -131,6 +131,8 @@ class CapturedLoop(Iterator[Any]):
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             items = ahead.stop()
+            if self._plan is not None:
+                self._plan.let_go()
             if items:
                 undelivered = [item.error or item.batches for item in items]
                 self._source.rewind(items[0].mark, undelivered)

@@ -9,13 +9,14 @@ import numpy as np
 
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU
 from gradiva.eager.errors import GradivaError, OperatorValueError
 from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
 from .checkpoint import Marks
-from .device_stage import DeviceStage
+from .device_stage import DeviceStage, queued
 from .dropping import Made, Rows, in_step
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
@@ -140,11 +141,9 @@ class Plan:
         return Made.of(outputs, read.noted, rows)
 
     def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
-        given = *read[:3], self.seed, self.pool
-        if self.stage is None:
-            return self.program.run_step(*given)
-        with self.stage.batch() as mark:
-            outputs, rows = self.program.run_step(*given, gpu=self.stage.device)
+        gpu = CPU if self.stage is None else self.stage.device
+        with queued(self.stage) as mark:
+            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool, gpu=gpu)
             mark(outputs)
         return outputs, rows
 

@@ -43,6 +43,7 @@ __all__ = [
     "device_named",
     "positions_of",
     "random_key",
+    "require_on_cpu",
     "split_common",
 ]
 
@@ -256,13 +257,18 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
 
 
-def as_argument(argument: Argument, value: Any, size: int) -> Any:
-    """A static value, or a Batch or array with one row per sample."""
+def require_on_cpu(argument: Argument, value: Any) -> None:
+    """Refuse values of an argument that are on a GPU. Raises OperatorTypeError."""
     if isinstance(value, Batch | Tensor) and value.device is not CPU:
         raise OperatorTypeError(
             argument=argument.name, expected="values in host memory (take `.cpu()` of them)",
             got=f"a {type(value).__name__} on {value.device}",
         )  # fmt: skip
+
+
+def as_argument(argument: Argument, value: Any, size: int) -> Any:
+    """A static value, or a Batch or array with one row per sample."""
+    require_on_cpu(argument, value)
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):

@@ -230,7 +230,7 @@ def execute(
     lack: str | None = None
     try:
         if operator.transfers and inputs[0].device != device:
-            return (inputs[0].to_device(device),)
+            return (Batch.to_device(inputs[0], device),)
         if operator.metadata and device.device_type != "cpu":
             made = execute(operator, inputs, given, size, pool, key, positions, lost)
             return tuple(batch.to_device(device) for batch in made)
@@ -279,7 +279,7 @@ def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
     """An input where its call runs."""
     wanted = CPU if operator.mixed else device
     there = operator.metadata or batch.device is wanted
-    return batch if there else batch.to_device(wanted)
+    return batch if there else Batch.to_device(batch, wanted)
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
