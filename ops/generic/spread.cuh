@@ -8,12 +8,16 @@ struct Spread {
     i64 steps[COUNT][AXES];  // elements from one coordinate to the next, 0 where they are one
 };
 
+// Functions of float64 are long, and several of them side by side need more registers than there are.
+constexpr int UNROLLED = Limits<Target>::FLOAT && Limits<Target>::BITS == 64 ? 1 : 4;
+
 KERNEL(spread)(Target* target, const Spread* samples, const Block* blocks, OPERANDS) {
     const Block block = blocks[blockIdx.x];
     const Spread& sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN;
     Target* to = target + sample.target;
+    #pragma unroll UNROLLED
     for (u32 element = first + threadIdx.x; element < end; element += THREADS) {
         i64 at[COUNT];
         for (int k = 0; k < COUNT; k++) at[k] = sample.sources[k];
