@@ -135,9 +135,12 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
+def blocks_of(
+    volumes: NDArray[np.int64], span: NDArray[np.int64] | int = SPAN
+) -> NDArray[np.int64]:
     """(B, 2): sample and first element of each block, for samples of these many elements.
 
+    span: elements that a block takes, which may differ per sample.
     Raises OperatorValueError for samples of 2**31 elements or more.
     """
     if len(volumes) and int(volumes.max()) >= _MOST:
@@ -146,7 +149,8 @@ def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
-    counts = -(-volumes // SPAN)
+    counts = -(-volumes // span)
     samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    return np.stack([samples, numbers * SPAN], axis=1)
+    firsts = numbers * (span if isinstance(span, int) else span[samples])
+    return np.stack([samples, firsts], axis=1)
