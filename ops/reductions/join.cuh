@@ -7,26 +7,29 @@ KERNEL(join)(
     const Reduction& sample = samples[block.sample];
     const i64 end = sample.kept - block.first < SPAN ? sample.kept : block.first + SPAN;
     for (i64 result = block.first + threadIdx.x; result < end; result += THREADS) {
-        i64 rest = result / sample.columns, base = 0, pitch = 1, turns = 1;
+        // All of these numbers are below 2**31.
+        u32 rest = u32(result) / u32(sample.columns), turns = 1;
+        i64 base = 0, pitch = 1;
         const i64 column = result - rest * sample.columns;
         for (int group = 2 * PAIRS - 2; group >= 0; group--) {
-            const i64 extent = sample.extents[group];
+            const u32 extent = u32(sample.extents[group]);
             if (group % 2 == 0) {
-                const i64 over = rest / extent;
-                base += (rest - over * extent) * pitch;
+                const u32 over = rest / extent;
+                base += i64(rest - over * extent) * pitch;
                 rest = over;
             } else turns *= extent;
             pitch *= extent;
         }
         Total total = start;
-        for (i64 turn = 0; turn < turns; turn++) {
-            i64 number = base, left = turn;
+        for (u32 turn = 0; turn < turns; turn++) {
+            i64 number = base;
+            u32 left = turn;
             pitch = 1;
             for (int group = 2 * PAIRS - 2; group >= 0; group--) {
-                const i64 extent = sample.extents[group];
+                const u32 extent = u32(sample.extents[group]);
                 if (group % 2) {
-                    const i64 over = left / extent;
-                    number += (left - over * extent) * pitch;
+                    const u32 over = left / extent;
+                    number += i64(left - over * extent) * pitch;
                     left = over;
                 }
                 pitch *= extent;

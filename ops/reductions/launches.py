@@ -112,8 +112,9 @@ def _table(
     chunk = np.clip(columns, 1, LANES)
     # The largest power of two that keeps the rows and the lanes: few rows of one column have none.
     fitting = np.maximum(np.minimum(rows, LANES // chunk), 1)
-    side = 2 ** np.floor(np.log2(fitting)).astype(np.int64)
-    side[(pairs == 1) & (columns == 1) & (rows <= _FEW)] = 1
+    doublings = np.floor(np.log2(fitting)).astype(np.int64)
+    doublings[(pairs == 1) & (columns == 1) & (rows <= _FEW)] = 0
+    side = 1 << doublings
     split_rows = np.minimum(side * _STEPS, np.maximum(rows, 1)) if exact else rows
     splits = np.maximum(-(-rows // np.maximum(split_rows, 1)), 1)
     chunks = np.maximum(-(-columns // LANES), 1)
@@ -121,7 +122,7 @@ def _table(
     table = np.empty((len(source), 15 + extents.shape[1]), np.int64)
     table[:, 0], table[:, 2] = source.geometry.offsets, places.offsets
     table[:, 5], table[:, 6], table[:, 7], table[:, 8] = rows, columns, chunks, splits
-    table[:, 9], table[:, 10] = split_rows, side
+    table[:, 9], table[:, 10] = split_rows, doublings
     table[:, 11] = np.where(columns > 0, outer * splits * chunks, 0)
     table[:, 12], table[:, 13], table[:, 14] = extents[:, ::2].prod(axis=1), reduced, reduced - ddof
     table[:, 15:] = extents

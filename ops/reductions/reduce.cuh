@@ -10,7 +10,7 @@ struct Reduction {
     i64 center, apart;           // the first number that values are subtracted from; 0: it is the only one
     i64 rows, columns;           // of a block
     i64 chunks, splits;          // of its columns, and of its rows
-    i64 split_rows, side;        // rows of a task, and of them side by side
+    i64 split_rows, doublings;   // rows of a task; 2**doublings of them are side by side
     i64 tasks, kept, reduced;    // results, and values behind each
     i64 divisor;
     i64 extents[2 * PAIRS + 1];  // of groups of axes, kept and reduced ones in turns
@@ -56,12 +56,12 @@ template <class T> DEVICE T finished(Total total, i64 divisor) {
 }
 
 // Where the results of a block go: its number without the reduced groups in it.
-DEVICE i64 place_of(const Reduction& sample, i64 block) {
+DEVICE i64 place_of(const Reduction& sample, u32 block) {
     i64 place = 0, pitch = sample.columns;
     for (int group = 2 * PAIRS - 2; group >= 0; group--) {
-        const i64 extent = sample.extents[group], rest = block / extent;
+        const u32 extent = u32(sample.extents[group]), rest = block / extent;
         if (group % 2 == 0) {
-            place += (block - rest * extent) * pitch;
+            place += i64(block - rest * extent) * pitch;
             pitch *= extent;
         }
         block = rest;
@@ -78,11 +78,12 @@ KERNEL(reduce)(
     const Block block = blocks[blockIdx.x];
     const Reduction& sample = samples[block.sample];
     const i64 columns = sample.columns, chunk = columns < LANES ? columns : LANES;
-    const u32 side = u32(sample.side), width = side * u32(chunk);
+    const u32 side = 1u << sample.doublings, width = side * u32(chunk);
     const u32 team = threadIdx.x / width, lane = threadIdx.x - team * width;
-    const i64 task = block.first + team;
+    // There are fewer than 2**31 tasks.
+    const u32 task = u32(block.first) + team;
     const bool busy = team < THREADS / width && task < sample.tasks;
-    const i64 rest = task / sample.chunks, outer = rest / sample.splits;
+    const u32 rest = task / u32(sample.chunks), outer = rest / u32(sample.splits);
     const i64 first = (task - rest * sample.chunks) * chunk, split = rest - outer * sample.splits;
     const u32 count = u32(columns - first < chunk ? columns - first : chunk);
     Total total = start;
@@ -97,11 +98,11 @@ KERNEL(reduce)(
             if (sample.apart) at += place_of(sample, outer) + first + lane % count;
             center = f64(lifted(centers[at]));
         }
-        const i64 whole = rows / side, step = side * columns;
+        const i64 whole = rows >> sample.doublings, step = side * columns;
         for (i64 row = 0; row < whole;) {
             const i64 end = row + FLUSH < whole ? row + FLUSH : whole;
             Lane value = Lane(start);
-            #pragma unroll 8
+            #pragma unroll 4
             for (; row < end; row++) value = taken(value, from[row * step], center);
             total = joined(total, value);
         }
