@@ -163,14 +163,26 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
+<<<<<<< ours
 def require_countable(volumes: NDArray[np.int64]) -> None:
     """Refuse samples of 2**31 elements or more: kernels count elements of a sample in 32 bits."""
+=======
+def blocks_of(
+    volumes: NDArray[np.int64], span: NDArray[np.int64] | int = SPAN
+) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    span: elements that a block takes, which may differ per sample.
+    Raises OperatorValueError for samples of 2**31 elements or more.
+    """
+>>>>>>> theirs
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
+<<<<<<< ours
 
 
 def blocks_of(
@@ -187,3 +199,10 @@ def blocks_of(
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
     spans = span if isinstance(span, int) else span[samples]
     return np.stack([samples, numbers * spans], axis=1)
+=======
+    counts = -(-volumes // span)
+    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
+    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
+    firsts = numbers * (span if isinstance(span, int) else span[samples])
+    return np.stack([samples, firsts], axis=1)
+>>>>>>> theirs
