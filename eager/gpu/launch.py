@@ -26,6 +26,8 @@ __all__ = [
     "Unit",
     "blocks_of",
     "launches_of",
+    "numbered",
+    "refuse_large",
     "type_name",
 ]
 
@@ -135,18 +137,28 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(B, 2): sample and first element of each block, for samples of these many elements.
-
-    Raises OperatorValueError for samples of 2**31 elements or more.
-    """
+def refuse_large(volumes: NDArray[np.int64]) -> None:
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
-    counts = -(-volumes // SPAN)
-    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
-    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
+
+
+def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    Raises OperatorValueError for samples of 2**31 elements or more.
+    """
+    refuse_large(volumes)
+    samples, numbers = numbered(-(-volumes // SPAN))
     return np.stack([samples, numbers * SPAN], axis=1)
+
+
+def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sample and the number within its sample, from 0, of each of so many things."""
+    samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
+    return samples, numbers
