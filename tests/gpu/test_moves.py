@@ -17,8 +17,9 @@ from gradiva.eager.gpu.launch import Launch, Out
 from gradiva.eager.gpu.moves import merged_axes
 from gradiva.eager.gpu.pieces import fill_launch, piece_launches
 from gradiva.eager.operator import operators
+from gradiva.ops.generic.conditional_merge import merge_batches, merge_launches
 
-from .harness import Planned, all_launches, planned, require_equal
+from .harness import Planned, all_launches, fresh_like, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
@@ -181,11 +182,72 @@ def test_axes_are_merged() -> None:
     assert extents.shape == steps.shape == (2, 1)
 
 
+def test_regions(tmp_path: Path) -> None:
+    """Regions that overlap, of several blocks; more than eight inputs; one value and several."""
+    images = drawn([(40, 50, 3), (33, 31, 3)], np.float32, "HWC")
+    corners = {"anchor": (1, 2, 3, 0), "shape": (30, 20, 7, 99), "axes": (0, 1)}
+    found = of("erase", [images], **corners, fill_value=(1, 2, 3))
+    found += of("erase", [images], **corners, fill_value=7)
+    found += of("erase", [drawn([(3, 2, 9, 40, 30)] * 2, np.uint16)], anchor=1, shape=1, axes=2)
+    canvas = {"output_size": (60, 70), "dtype": gradiva.int16}
+    places = {"in_anchors": [0, 1, 2, 3], "shapes": [25, 25, 20, 25], "out_anchors": [9, 8, 20, 3]}
+    several = [np.array([1, 0]), np.array([0, 0])]
+    bytes_ = drawn([(40, 50, 3), (33, 31, 3)], layout="HWC")
+    found += of("multi_paste", [bytes_], in_ids=several, **canvas, **places)
+    found += of("multi_paste", [images] * 2, output_size=(60, 70), shapes=[30, 31, 8, 9])
+    small = [drawn([(3 * k, 2 * k, 1)] * 3, layout="HWC") for k in range(12)]
+    found += of("multi_paste", small, output_size=(40, 30))
+    assert len(found[-1].launches) == 2
+    turned = {"angle": 0.3, "tile": 7, "shift_x": 2.5}
+    for layout, shapes in (("HWC", RAGGED), ("FCHW", [(2, 3, 40, 31), (1, 1, 50, 60)])):
+        found += of("grid_mask", [drawn(shapes, np.float64, layout)], **turned)
+    run(found, tmp_path)
+
+
+def test_points_and_boxes(tmp_path: Path) -> None:
+    """Of several blocks; of numbers that are none, and of no extent."""
+    generator = np.random.default_rng(0)
+    points = [generator.normal(size=(count, 3)).astype(np.float32) for count in (700, 0, 5)]
+    found = of("coord_flip", [gradiva.as_batch(points)], flip_x=0, flip_z=[1, 0, 1], layout="zyx")
+    matrix = generator.normal(size=(2, 3)).astype(np.float32).ravel().tolist()
+    found += of("coord_transform", [gradiva.as_batch(points)], M=matrix, T=(0.5, 3.0))
+    whole = [(100 * point).astype(np.int16) for point in points]
+    found += of("coord_transform", [gradiva.as_batch(whole)], MT=2.0, dtype=gradiva.int16)
+    boxes = [generator.uniform(size=(count, 4)).astype(np.float32) for count in (600, 0, 40)]
+    boxes[2][3], boxes[2][4], boxes[2][5] = np.nan, np.inf, boxes[2][6]
+    found += of("bb_flip", [gradiva.as_batch(boxes)], ltrb=True, vertical=[1, 0, 1])
+    found += of("bb_flip", [gradiva.as_batch([one.ravel() for one in boxes])], horizontal=[1, 0, 1])
+    for one in boxes[0], boxes[2][:3], boxes[2][7:]:
+        one[:, 2:] += one[:, :2]
+    boxes[0] = boxes[0][:20]
+    labels = [generator.integers(1, 90, len(one)).astype(np.int32) for one in boxes]
+    anchors = generator.uniform(size=(1100, 4)).astype(np.float32)
+    anchors[:1090, 2:] += anchors[:1090, :2]
+    anchors[7] = anchors[3]
+    given = {"anchors": anchors.ravel().tolist(), "criteria": 0.3, "scale": 300.0}
+    pair = gradiva.as_batch(boxes), gradiva.as_batch(labels)
+    found += of("box_encoder", pair, **given)
+    found += of("box_encoder", pair, **given, offset=True, stds=(0.1, 0.1, 0.2, 0.2))
+    run(found, tmp_path)
+
+
+def test_branches_are_merged(tmp_path: Path) -> None:
+    """As on the CPU, for any branches."""
+    true, false = drawn([(3, 5), (40, 50)], np.int16), drawn([(2, 2), (0, 3), (33, 3)], np.int16)
+    mask = np.array([False, True, True, False, False])
+    merged = merge_batches(true, false, mask, true.type, lambda copy, made: [*map(copy, range(5))])
+    ours = fresh_like(merged)
+    run_launches(merge_launches(true, false, mask, ours), tmp_path)
+    for one, other in zip(ours.arrays(), merged.arrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("tried", [
     test_transposed_by_tiles, test_transposed_without_tiles, test_joined, test_parts,
-    test_frames_and_copies, test_filled, test_bytes_outside_of_pieces_stay,
+    test_frames_and_copies, test_filled, test_bytes_outside_of_pieces_stay, test_regions,
+    test_points_and_boxes,
 ])  # fmt: skip
 def test_sanitized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried: Any, backward: bool
