@@ -16,9 +16,8 @@ Int64s = NDArray[np.int64]
 
 _MOVE: Final = CudaKernel("move", (None, "move.cuh"))
 _TILES: Final = CudaKernel("tiles", (None, "tiles.cuh"))
-_SIDE: Final = 32
-_MOST: Final = 1536
-"""Elements of a tile with its odd pitch: 32 * 33 of a square one, 512 * 3 of the narrowest."""
+_SIDES: Final = {1: 64, 2: 64, 4: 32, 8: 32}
+"""Of a square tile, by the bytes of an element."""
 _FEW: Final = 256
 """Planes of fewer elements are not worth a block of threads."""
 
@@ -89,7 +88,8 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
     there = steps_of(merged)
     refuse_large(target.geometry.volumes)
     # A narrow plane has tiles as narrow as it is, which are longer for it.
-    tile_high, tile_wide = _side(high, wide), _side(wide, high)
+    square = _SIDES[data.dtype.itemsize]
+    tile_high, tile_wide = _side(high, wide, square), _side(wide, high, square)
     down, across = -(-high // tile_high), -(-wide // tile_wide)
     long = [first, target.geometry.offsets, paces[:, -1], there[:, side]]
     short = np.stack([high, wide, tile_high, tile_wide, down, across], axis=1).astype(np.int32)
@@ -99,16 +99,17 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
         columns.append(np.tile(np.array([0, 0, 1]), (len(merged), 1)))
     blocks = np.stack(numbered(planes * down * across), axis=1)
     kinds = {"Source": type_name(data.dtype)}
-    numbers = {"AXES": max(len(outer), 1), "MOST": _MOST}
+    # With its odd pitch a tile that is two wide takes half as much memory again.
+    numbers = {"AXES": max(len(outer), 1), "MOST": square * square * 3 // 2}
     text = "".join(f"constexpr int {name} = {value};\n" for name, value in numbers.items())
     unit = _TILES.unit({**kinds, "Target": kinds["Source"]}, text)
     table = np.concatenate(columns, axis=1)
     return Launch(unit, len(blocks), (data, Out(result), table, blocks))
 
 
-def _side(extent: Int64s, other: Int64s) -> Int64s:
+def _side(extent: Int64s, other: Int64s, square: int) -> Int64s:
     """One side of a tile, whose other side is along an axis of extent `other`."""
-    most = np.maximum(_SIDE * _SIDE // np.clip(other, 1, _SIDE) // _SIDE * _SIDE, _SIDE)
+    most = np.maximum(square * square // np.clip(other, 1, square) // square * square, square)
     side: Int64s = np.clip(extent, 1, most)
     return side
 
