@@ -37,10 +37,12 @@ def piece_launches(
 ) -> list[Launch]:
     """Launches that move pieces of slabs into one slab, a launch for each eight slabs.
 
-    pieces: of each piece the number of its slab, its first byte there, its first byte in the
-    target, and its size in bytes. Pieces that follow each other in both are moved as one.
+    pieces: arrays, broadcast: of each piece the number of its slab, its first byte there, its first
+    byte in the target, and its size in bytes. Pieces that follow each other in both are moved as
+    one.
     """
-    table = np.stack(np.broadcast_arrays(*pieces), axis=1).astype(np.int64)
+    columns = [one.ravel() for one in np.broadcast_arrays(*pieces)]
+    table = np.stack(columns, axis=1).astype(np.int64)
     table = _merged(table[table[:, 3] > 0])
     launches = []
     for first, group in in_eights(slabs):

@@ -77,7 +77,7 @@ def fill_with(call: Call, value: int) -> None:
 def filling_launch(call: Call, value: int) -> Launch:
     """The launch that does what `fill_with` does."""
     target = call.outputs[0]
-    number = np.array(value).astype(target.data.dtype)[()]
+    number: np.generic = np.array([value]).astype(target.data.dtype)[0]
     return fill_launch(target.data, target.geometry.offsets, target.geometry.volumes, number)
 
 

@@ -103,10 +103,9 @@ def join_launches(call: Call, axis: int) -> list[Launch]:
     slabs = [batch.data for batch in call.inputs]
     if (outer <= 1).all():
         # Each sample of each input moves as it lies.
-        numbers = np.arange(len(slabs))[:, None]
-        places = numbers, sources * size, (target.geometry.offsets + starts) * size
-        table = [np.broadcast_to(one, runs.shape).ravel() for one in (*places, runs * outer * size)]
-        return piece_launches(slabs, target.data, (table[0], table[1], table[2], table[3]))
+        numbers, there = np.arange(len(slabs))[:, None], target.geometry.offsets + starts
+        pieces = numbers, sources * size, there * size, runs * outer * size
+        return piece_launches(slabs, target.data, pieces)
     pitch, unsigned = runs.sum(axis=0), f"u{size}"
     result = target.data.view(unsigned)
     launches = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -235,7 +235,12 @@ def test_branches_are_merged(tmp_path: Path) -> None:
     """As on the CPU, for any branches."""
     true, false = drawn([(3, 5), (40, 50)], np.int16), drawn([(2, 2), (0, 3), (33, 3)], np.int16)
     mask = np.array([False, True, True, False, False])
-    merged = merge_batches(true, false, mask, true.type, lambda copy, made: [*map(copy, range(5))])
+
+    def each(copy: Callable[[int], None], made: Batch) -> None:
+        for sample in range(len(made)):
+            copy(sample)
+
+    merged = merge_batches(true, false, mask, true.type, each)
     ours = fresh_like(merged)
     run_launches(merge_launches(true, false, mask, ours), tmp_path)
     for one, other in zip(ours.arrays(), merged.arrays(), strict=True):
