@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.convert import convert_array
 from gradiva.eager.device import device as to_device
-from gradiva.eager.device import require_cpu
+from gradiva.eager.device import require_device
 from gradiva.eager.dtypes import DType, DTypeLike
 from gradiva.eager.errors import (
     GradivaError,
@@ -124,7 +124,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
 ) -> Any:
     """As `Constant`, never a ScalarConstant."""
     with blaming("types.Constant"):
-        require_cpu(to_device(device))
+        require_device(to_device(device))
         if isinstance(value, str | bytes) or value is None:
             raise OperatorTypeError(
                 argument="value", expected="a number or an array of numbers", got=describe(value)

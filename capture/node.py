@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gradiva.eager.device import Device, DeviceLike, require_cpu
+from gradiva.eager.device import Device, DeviceLike, require_device
 from gradiva.eager.device import device as to_device
 from gradiva.eager.errors import OperatorTypeError, user_location
 from gradiva.eager.operator import OperatorBase
@@ -118,7 +118,7 @@ class DataNode(Value):
         return self.to_device("gpu")
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> DataNode:
-        require_cpu(to_device(device))
+        require_device(to_device(device))
         return self
 
     @property
@@ -137,7 +137,7 @@ class DataNode(Value):
     def _beside(
         self, operator: OperatorBase, device: DeviceLike, given: dict[str, Any]
     ) -> DataNode:
-        require_cpu(to_device(device))
+        require_device(to_device(device))
         made: DataNode = operator.bind((self,), given)
         return made
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.device import Device, require_cpu
+from gradiva.eager.device import Device, require_device
 from gradiva.eager.errors import OperatorRuntimeError, blaming
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
@@ -262,4 +262,4 @@ def _refuse_stream(cuda_stream: object) -> None:
     """A CUDA stream is for pipelines on a GPU; the default one is no wish."""
     if cuda_stream not in (None, 0, -1):
         with blaming("Pipeline"):
-            require_cpu(Device("gpu"))
+            require_device(Device("gpu"))

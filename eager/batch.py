@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsInt, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from . import display
-from .device import CPU, Device, DeviceLike, require_cpu
+from .device import CPU, Device, DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, user_location
 from .foreign import ArrayLike, SupportsDLPack, in_low_corners, is_array
 from .gathering import Gathered, converted, from_array, from_samples, repeated
 from .geometry import Geometry
-from .memory import allocate
+from .gpu.values import allocated, device_of, moved, require_host, stacked
+from .placed import Placed
 from .provenance import Provenance
 from .subscripts import chosen_samples, sample_number
-from .tensor import Tensor, array_of, as_torch, dlpack_of
-from .value import SampleType, Value
+from .tensor import Tensor, array_of, as_torch
+from .value import SampleType
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 
 
-class Batch(Value):
+class Batch(Placed):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
-    data: 1-D array, the slab with all samples; geometry: shapes and places in it; type: dtype,
-    rank and layout; provenance: files and positions of the samples, where known.
-    Make one with `batch` (copies) or `as_batch` (does not, where it can).
+    data: 1-D array (or DeviceArray), the slab with all samples; geometry: shapes and places in it;
+    provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
     """
 
     __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
@@ -50,26 +51,30 @@ class Batch(Value):
         self.provenance = provenance
 
     @staticmethod
-    def empty(geometry: Geometry, type: SampleType, provenance: Provenance | None = None) -> Batch:
-        """A batch whose samples are not initialised."""
-        assert type.dtype is not None
-        return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
+    def empty(
+        geometry: Geometry,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        device: Device = CPU,
+    ) -> Batch:
+        """A batch whose samples are not initialised. Raises MemoryError."""
+        type = type if device is CPU else type.with_(device="gpu")
+        data = allocated(geometry.size, type.dtype.numpy, device)  # type: ignore[union-attr]
+        return Batch(data, geometry, type, provenance)
 
     @staticmethod
     def broadcast(
-        sample: ArrayLike,
-        batch_size: int,
-        device: DeviceLike | None = None,
+        sample: ArrayLike, batch_size: int, device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
-    ) -> Batch:
+    ) -> Batch:  # fmt: skip
         """`batch_size` samples that all are `sample`, without copies.
 
         Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
         """
-        require_cpu(to_device(device or CPU))
+        where = require_device(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
-        return Batch(*repeated(sample, batch_size, dtype))
+        return Batch(*repeated(sample, batch_size, dtype)).to_device(where)
 
     @property
     def batch_size(self) -> int:
@@ -92,8 +97,8 @@ class Batch(Value):
         return self.type.layout or ""
 
     @property
-    def device(self) -> Device:
-        return CPU
+    def _memory(self) -> Any:
+        return self.data
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
@@ -174,23 +179,19 @@ class Batch(Value):
         """Return the batch itself: a batch made in eager mode is there already."""
         return self
 
-    def cpu(self) -> Batch:
-        return self
+    as_cpu = Placed.cpu
 
-    as_cpu = cpu
-
-    def gpu(self, index: int | None = None) -> Batch:
-        return self.to_device(Device("gpu", index or 0))
-
-    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
-        """The batch on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
-        require_cpu(to_device(device))
-        if not force_copy:
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The batch on `device`; a copy with `force_copy`, or if it is elsewhere. Raises."""
+        data = moved(self.data, to_device(device), force_copy)
+        if data is self.data:
             return self
-        return Batch(self.data.copy(), self.geometry, self.type, self.provenance)
+        type = self.type.with_(device=device_of(data).device_type)
+        return Batch(data, self.geometry, type, self.provenance)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
-        """All samples as one array with a leading batch axis: a view if the batch is dense.
+        """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
+        batch on a GPU, a DeviceArray.
 
         Raises OperatorValueError if the shapes differ: use `tensors`, or `padded()`.
         """
@@ -204,13 +205,15 @@ class Batch(Value):
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.geometry.dense:
             return self.data[: self.geometry.size].reshape(shape)
-        return np.stack(self.arrays()) if count else np.empty(shape, self.data.dtype)
+        whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
+        return whole.reshape(shape)
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
-        """One array that holds every sample in its low corner, the rest being `fill`."""
+        """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
+        the operator `pad` does that: raises OperatorTypeError."""
         if self.geometry.uniform or not len(self):
             return self.as_array()
-        return in_low_corners(self.arrays(), fill)
+        return in_low_corners(require_host(self, self.data).arrays(), fill)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
@@ -219,6 +222,8 @@ class Batch(Value):
         fill samples up to the largest, with 0. Raises OperatorValueError.
         """
         array = self.padded() if pad else self.as_array()
+        if self.device is not CPU:
+            return as_torch(array, bool(copy))
         made = not np.may_share_memory(array, self.data) and array.size > 0
         if copy is False and (made or not array.flags.writeable):
             raise OperatorValueError(
@@ -230,15 +235,10 @@ class Batch(Value):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False and not self.geometry.dense:
             raise ValueError("the samples of this batch become one array by a copy only")
-        return array_of(self.as_array(), dtype, copy)
+        return array_of(require_host(self, self.data).as_array(), dtype, copy)
 
-    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        """A DLPack capsule of all samples, of one shape. Raises BufferError for another device than
-        the CPU (`dl_device`), OperatorValueError for different shapes."""
-        return dlpack_of(self.as_array(), options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+    def _whole(self) -> Any:
+        return self.as_array()
 
     def __bool__(self) -> bool:
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
@@ -265,7 +265,7 @@ def batch(
     with blaming("batch"):
         made = batch_on(tensors, dtype, device, layout)
         shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
-        return made.to_device(CPU, force_copy=True) if shared else made
+        return made.to_device(made.device, force_copy=True) if shared else made
 
 
 def as_batch(
@@ -286,13 +286,15 @@ def batch_on(
     layout: str | None = None,
 ) -> Batch:
     """`as_batch` for callers who say themselves what went wrong where."""
-    require_cpu(to_device(device or CPU))
+    where = None if device is None else require_device(to_device(device))
     if isinstance(tensors, Batch):
         parts = Gathered(tensors.data, tensors.geometry, tensors.type, tensors.provenance)
         made = converted(parts, dtype, layout)
-        return tensors if made is parts else Batch(*made)
-    if is_array(tensors):
+        found = tensors if made is parts else Batch(*made)
+    elif is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
-        return Batch(*from_array(tensors, dtype, layout))
-    return Batch(*from_samples(tensors, dtype, layout))
+        found = Batch(*from_array(tensors, dtype, layout))
+    else:
+        found = Batch(*from_samples(tensors, dtype, layout))
+    return found if where is None else found.to_device(where)

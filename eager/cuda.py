@@ -1,4 +1,4 @@
-"""CuPy, loaded on first need: this is the only file that imports it. Launching kernels on a GPU.
+"""CuPy, loaded on first need: this is the only file that imports it. The GPUs of this machine.
 
 What has run so far is this file over a recorded fake of CuPy; docs/gpu.md says what has not.
 """
@@ -6,20 +6,36 @@ What has run so far is this file over a recorded fake of CuPy; docs/gpu.md says 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from .errors import OperatorRuntimeError
-from .gpu.launch import THREADS, Launch, Out, Unit
+from .device import Device, find_gpu
+from .dtypes import DType
+from .errors import OperatorRuntimeError, OperatorTypeError, describe
+from .gpu.gpu import Gpu
+from .gpu.launch import THREADS, Unit
 from .gpu.nvrtc import compile_unit
 from .gpu.presence import EXTRAS, missing
+from .gpu.runtime import Runtime
 from .lazy import lazy_module
 
-__all__ = ["Held", "Launcher", "require_gpu"]
+__all__ = [
+    "CupyRuntime",
+    "count_gpus",
+    "gpu_at",
+    "gpu_of",
+    "known_gpus",
+    "require_gpu",
+    "runtimes",
+]
 
-_ALIGNED: Final = 256
+_NON_BLOCKING: Final = 1
+_NO_TIMING: Final = 2
+_PORTABLE: Final = 1
+_ANY_DIRECTION: Final = 4
+_NO_MEMORY: Final = 2
 
 _cupy: Any = lazy_module("cupy", EXTRAS)
 
@@ -28,126 +44,205 @@ def require_gpu(number: int) -> None:
     """Raises OperatorRuntimeError, with what is to be done, if there is no GPU of this number."""
     lack = missing()
     if lack is not None:
-        raise OperatorRuntimeError(f"a GPU was asked for, and {lack}")
+        raise OperatorRuntimeError(lack)
     try:
         count = _cupy.cuda.runtime.getDeviceCount()
     except (ImportError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise OperatorRuntimeError(f"a GPU was asked for, and CuPy finds none: {reason}") from None
+        raise OperatorRuntimeError(f"CuPy finds no GPU: {reason}") from None
     if number >= count:
-        raise OperatorRuntimeError(f"GPU {number} was asked for, and there are {count} GPUs")
+        raise OperatorRuntimeError(f"there are {count} GPUs, and this is number {number}")
 
 
-class Held:
-    """What must stay as it is until the GPU has passed a point: CuPy's pools would hand memory out
-    again as soon as Python lets go of it, with no regard to other streams. Not for several threads
-    at once."""
+class CupyRuntime:
+    """`Runtime` by the thin functions of CuPy over CUDA. Raises OperatorRuntimeError if there is no
+    GPU of this number."""
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[Any, tuple[Any, ...]]] = []
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def hold(self, event: Any, *things: Any) -> None:
-        """Keep `things` until `event`, which was recorded after their last use, is done."""
-        self._waiting.append((event, things))
-
-    def sweep(self) -> None:
-        """Let go of what the GPU has passed. Waits for nothing."""
-        self._waiting = [entry for entry in self._waiting if not entry[0].done]
-
-    def drain(self) -> None:
-        """Wait for all events and let go of everything."""
-        for event, _ in self._waiting:
-            event.synchronize()
-        self._waiting = []
-
-
-class Launcher:
-    """Launches kernels on one GPU, in the stream that is current in CuPy.
-
-    number: of the GPU. Raises OperatorRuntimeError if there is none.
-    """
-
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number: int) -> None:
         require_gpu(number)
-        self._device = _cupy.cuda.Device(number)
-        self._architecture = int(self._device.compute_capability)
-        self._functions: dict[Unit, tuple[Any, Any]] = {}
-        self._lock = threading.Lock()
-        self.held = Held()
+        self.number = number
+        self._cuda = _cupy.cuda.runtime
+        self._driver = _cupy.cuda.driver
+        with _reported("cudaGetDeviceProperties"):
+            self.architecture = int(_cupy.cuda.Device(number).compute_capability)
 
-    def run(self, launches: Sequence[Launch]) -> None:
-        """Queue launches in order. Their arrays are CuPy's, or NumPy's for tables, which travel in
-        one copy for each launch. Returns before the GPU is done."""
-        with self._lock, self._device:
-            self.held.sweep()
-            for launch in launches:
-                if launch.blocks:
-                    self._queue(launch)
+    def activate(self) -> None:
+        with _reported("cudaSetDevice"):
+            self._cuda.setDevice(self.number)
 
-    def run_here(self, launches: Sequence[Launch]) -> None:
-        """Run launches on arrays in host memory: copy all that they read, wait, and copy what they
-        made into their `Out`s. For tests."""
-        with self._device:
-            for launch in launches:
-                # What a kernel leaves alone keeps its values.
-                slabs = [
-                    _cupy.asarray(one.data) if isinstance(one, Out) else None
-                    for one in launch.arguments
-                ]
-                moved = tuple(
-                    one if slab is None else Out(slab)
-                    for one, slab in zip(launch.arguments, slabs, strict=True)
-                )
-                self.run([launch._replace(arguments=moved)])
-                self.held.drain()
-                for one, slab in zip(launch.arguments, slabs, strict=True):
-                    if slab is not None:
-                        one.data[...] = slab.get()
+    def create_stream(self, priority: int = 0) -> int:
+        with _reported("cudaStreamCreateWithPriority"):
+            return int(self._cuda.streamCreateWithPriority(_NON_BLOCKING, priority))
 
-    def _queue(self, launch: Launch) -> None:
-        stream = _cupy.cuda.get_current_stream()
-        tables = [one for one in launch.arguments if isinstance(one, np.ndarray)]
-        starts, size = _places(tables)
-        pinned, slab = _cupy.cuda.alloc_pinned_memory(size), _cupy.cuda.alloc(size)
-        staging = np.frombuffer(pinned, np.uint8, size)
-        for table, start in zip(tables, starts, strict=True):
-            staging[start : start + table.nbytes] = np.ascontiguousarray(table).view(np.uint8).flat
-        slab.copy_from_host_async(pinned.ptr, size, stream)
-        places = iter(starts)
-        words: list[Any] = []
-        arrays: list[Any] = []
-        for argument in launch.arguments:
-            if isinstance(argument, np.ndarray):
-                words.append(np.uint64(slab.ptr + next(places)))
-            elif isinstance(argument, np.generic):
-                words.append(argument)
-            else:
-                array = argument.data if isinstance(argument, Out) else argument
-                arrays.append(array)
-                words.append(np.uint64(array.data.ptr))
-        function = self._function(launch.unit)
-        function((launch.blocks,), (THREADS,), tuple(words), stream=stream)
-        event = _cupy.cuda.Event(disable_timing=True)
-        event.record(stream)
-        self.held.hold(event, pinned, slab, *arrays)
+    def destroy_stream(self, stream: int) -> None:
+        with _reported("cudaStreamDestroy"):
+            self._cuda.streamDestroy(stream)
 
-    def _function(self, unit: Unit) -> Any:
-        """The kernel, loaded once; looking it up for each launch would take longer than that."""
-        found = self._functions.get(unit)
-        if found is None:
+    def synchronize(self, stream: int) -> None:
+        with _reported("cudaStreamSynchronize"):
+            self._cuda.streamSynchronize(stream)
+
+    def create_event(self) -> int:
+        with _reported("cudaEventCreateWithFlags"):
+            return int(self._cuda.eventCreateWithFlags(_NO_TIMING))
+
+    def destroy_event(self, event: int) -> None:
+        with _reported("cudaEventDestroy"):
+            self._cuda.eventDestroy(event)
+
+    def record(self, event: int, stream: int) -> None:
+        with _reported("cudaEventRecord"):
+            self._cuda.eventRecord(event, stream)
+
+    def is_past(self, event: int) -> bool:
+        with _reported("cudaEventQuery"):
+            return bool(self._cuda.eventQuery(event) == 0)
+
+    def wait(self, event: int) -> None:
+        with _reported("cudaEventSynchronize"):
+            self._cuda.eventSynchronize(event)
+
+    def stream_wait(self, stream: int, event: int) -> None:
+        with _reported("cudaStreamWaitEvent"):
+            self._cuda.streamWaitEvent(stream, event)
+
+    def allocate(self, nbytes: int) -> int:
+        with _reported("cudaMalloc"):
+            return int(self._cuda.malloc(nbytes))
+
+    def free(self, address: int) -> None:
+        with _reported("cudaFree"):
+            self._cuda.free(address)
+
+    def allocate_pinned(self, nbytes: int) -> int:
+        with _reported("cudaHostAlloc"):
+            return int(self._cuda.hostAlloc(nbytes, _PORTABLE))
+
+    def free_pinned(self, address: int) -> None:
+        with _reported("cudaFreeHost"):
+            self._cuda.freeHost(address)
+
+    def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
+        with _reported("cudaMemcpyAsync"):
+            self._cuda.memcpyAsync(target, source, nbytes, _ANY_DIRECTION, stream)
+
+    def load(self, unit: Unit) -> Any:
+        code = compile_unit(unit, self.architecture).code
+        with _reported("cuModuleLoadData"):
             module = _cupy.cuda.function.Module()
-            module.load(compile_unit(unit, self._architecture).code)
-            found = self._functions[unit] = (module.get_function(unit.kernel), module)
-        return found[0]
+            module.load(code)
+            return module.get_function(unit.kernel), module
+
+    def launch(self, kernel: Any, blocks: int, words: list[np.generic], stream: int) -> None:
+        # The driver takes an array of pointers to the arguments.
+        values = np.zeros((len(words), 8), np.uint8)
+        for place, word in zip(values, words, strict=True):
+            place[: word.nbytes] = np.frombuffer(word.tobytes(), np.uint8)
+        pointers = np.arange(len(words), dtype=np.uint64) * 8 + np.uint64(values.ctypes.data)
+        with _reported("cuLaunchKernel"):
+            self._driver.launchKernel(
+                kernel[0].ptr, blocks, 1, 1, THREADS, 1, 1, 0, stream, pointers.ctypes.data, 0
+            )
+
+    def memory(self) -> tuple[int, int]:
+        with _reported("cudaMemGetInfo"):
+            free, total = self._cuda.memGetInfo()
+        return int(free), int(total)
+
+    def external(self, data: Any, stream: int) -> tuple[int, tuple[int, ...], np.dtype[Any], Any]:
+        with _reported("taking an array of another library"):
+            try:
+                with _cupy.cuda.ExternalStream(stream):
+                    dense = getattr(data, "__dlpack__", None)
+                    array = _cupy.from_dlpack(data) if dense else _cupy.asarray(data)
+                    array = _cupy.ascontiguousarray(array)
+                dtype = DType.from_numpy(np.dtype(array.dtype)).numpy
+            except (TypeError, ValueError, BufferError, AttributeError) as error:
+                raise OperatorTypeError(
+                    expected="an array on a GPU", got=f"{describe(data)}: {error}"
+                ) from error
+        number = int(array.device.id)
+        if number != self.number:
+            raise OperatorTypeError(expected=f"an array on gpu:{self.number}", got=f"gpu:{number}")
+        return int(array.data.ptr), tuple(map(int, array.shape)), dtype, (data, array)
+
+    def dlpack(self, interface: Any, stream: int | None) -> Any:
+        with _reported("handing an array to another library"):
+            return _cupy.asarray(interface).__dlpack__(stream=stream)
 
 
-def _places(tables: Sequence[np.ndarray[Any, Any]]) -> tuple[list[int], int]:
-    """Where each table begins in one slab, and the slab's size, which is not 0."""
-    starts, size = [], 0
-    for table in tables:
-        starts.append(size)
-        size += -(-table.nbytes // _ALIGNED) * _ALIGNED
-    return starts, max(size, _ALIGNED)
+class _reported:  # noqa: N801  used like a function; faster than a generator
+    """What CUDA reports in this block as OperatorRuntimeError, which names the function; a want of
+    memory as MemoryError."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, RuntimeError) or isinstance(error, OperatorRuntimeError):
+            return
+        if getattr(error, "status", None) == _NO_MEMORY:
+            raise MemoryError(str(error)) from None
+        reason = str(error).strip().splitlines()[0]
+        raise OperatorRuntimeError(
+            f"{self.function}: {reason} (the cause may be work that was queued before)"
+        ) from error
+
+
+runtimes: list[Callable[[int], Runtime]] = [CupyRuntime]
+"""Makes the runtime of a GPU: the last one. Tests put a simulated device here."""
+
+_gpus: dict[tuple[Any, int], Gpu] = {}
+_making = threading.Lock()
+
+
+def gpu_at(number: int) -> Gpu:
+    """The GPU of this number. Raises OperatorRuntimeError if there is none."""
+    make = runtimes[-1]
+    found = _gpus.get((make, number))
+    if found is None:
+        with _making:
+            found = _gpus.get((make, number))
+            if found is None:
+                found = _gpus[make, number] = Gpu(make(number))
+    return found
+
+
+def known_gpus() -> list[Gpu]:
+    """The GPUs that are in use in this process, in order of their numbers."""
+    make = runtimes[-1]
+    return [gpu for (maker, _), gpu in sorted(_gpus.items(), key=_by_number) if maker is make]
+
+
+def _by_number(entry: tuple[tuple[Any, int], Gpu]) -> int:
+    return entry[0][1]
+
+
+def count_gpus() -> int:
+    """How many GPUs there are that gradiva can use."""
+    number = 0
+    while True:
+        try:
+            runtimes[-1](number)
+        except OperatorRuntimeError:
+            return number
+        number += 1
+
+
+def gpu_of(device: Device) -> Gpu:
+    """The GPU that a device names. Raises OperatorRuntimeError if there is none."""
+    try:
+        return gpu_at(device.device_id or 0)
+    except OperatorRuntimeError as error:
+        raise OperatorRuntimeError(
+            f"device '{device}' is not available: {error.problem}; leave out `device` or pass "
+            "device='cpu'"
+        ) from error
+
+
+find_gpu[:] = [gpu_of]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import index
 from types import TracebackType
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
-from .errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError, describe
-from .gpu.presence import no_gpu
+from .errors import OperatorTypeError, OperatorValueError, describe
 
-__all__ = ["CPU", "Device", "DeviceLike", "device"]
+__all__ = ["CPU", "Device", "DeviceLike", "device", "find_gpu", "require_device"]
 
 _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _EXPECTED = "a device such as 'cpu', 'gpu' or 'gpu:0'"
@@ -82,10 +82,9 @@ class Device:
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
         """The number of the device that `device_type` means: None for "cpu". Raises
-        OperatorRuntimeError for "gpu": there is no GPU backend; OperatorValueError for others."""
+        OperatorRuntimeError for "gpu" where there is none, OperatorValueError for others."""
         where = Device(device_type)
-        require_cpu(where)
-        return where.device_id
+        return require_device(where).device_id
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
@@ -118,7 +117,7 @@ class Device:
             ) from None  # fmt: skip
 
     def __enter__(self) -> Device:
-        require_cpu(self)
+        require_device(self)
         _entered.set((*_entered.get(), self))
         return self
 
@@ -161,19 +160,23 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
                 operator="device", argument="id", expected=f"the number of {obj}, or None",
                 got=describe(id),
             )  # fmt: skip
-        return obj
+        return obj if obj.device_type == "gpu" else CPU
     if not isinstance(obj, str) and isinstance(getattr(obj, "type", None), str):
         # torch numbers its CPU too, as in `torch.device("cpu:0")`.
         torch_device: Any = obj
         kind = torch_device.type
-        return Device(kind, None if kind == "cpu" else torch_device.index)
-    return Device(obj, id)
+        return CPU if kind == "cpu" else Device(kind, torch_device.index)
+    made = Device(obj, id)
+    return made if made.device_type == "gpu" else CPU
 
 
-def require_cpu(where: Device) -> None:
-    """Refuse a GPU, clearly: this version runs its operators on the CPU."""
+find_gpu: list[Callable[[Device], Any]] = []
+"""Finds the GPU that a device names, or raises OperatorRuntimeError; put here by eager/cuda.py."""
+
+
+def require_device(where: Device) -> Device:
+    """The device, if it is there. Raises OperatorRuntimeError, which says what a GPU lacks."""
     if where.device_type != "cpu":
-        raise OperatorRuntimeError(
-            f"device '{where}' is not available: {no_gpu()}; "
-            "leave out `device` or pass device='cpu'"
-        )
+        for find in find_gpu:
+            find(where)
+    return where

@@ -25,8 +25,9 @@ _NUMBERS = 12
 
 def tensor_text(tensor: Tensor) -> str:
     layout = f", layout={tensor.layout!r}" if tensor.layout else ""
-    values = _values(np.asarray(tensor))
-    return f"Tensor({values}, shape={tensor.shape}, dtype={tensor.dtype}{layout})"
+    values = _values(np.asarray(tensor.cpu()))
+    where = "" if tensor.device.device_type == "cpu" else f", device='{tensor.device}'"
+    return f"Tensor({values}, shape={tensor.shape}, dtype={tensor.dtype}{layout}{where})"
 
 
 def batch_text(batch: Batch) -> str:
@@ -37,9 +38,11 @@ def batch_text(batch: Batch) -> str:
         shown = ", ".join(map(str, shapes[:4])) + (", ..." if len(shapes) > 4 else "")
         shape = f"shapes=[{shown}]"
     layout = f", layout={batch.layout!r}" if batch.layout else ""
-    text = f"Batch({len(batch)} samples, {shape}, dtype={batch.dtype}{layout}, device='cpu')"
+    text = f"Batch({len(batch)} samples, {shape}, dtype={batch.dtype}{layout}"
+    text += f", device='{batch.device}')"
     if batch.ndim <= 1 and len(batch) and batch.nbytes // batch.dtype.itemsize <= _NUMBERS * 4:
-        values = ", ".join(_values(np.asarray(sample)) for sample in batch.tensors[:_NUMBERS])
+        here = batch.cpu().tensors[:_NUMBERS]
+        values = ", ".join(_values(np.asarray(sample)) for sample in here)
         text = f"{text[:-1]}, values=[{values}{', ...' if len(batch) > _NUMBERS else ''}])"
     return text
 
@@ -56,7 +59,7 @@ def html(tensors: Sequence[Tensor], batch: Batch | None = None) -> str:
     Under each sample stand its file, where known, its shape, and what was done to draw it.
     """
     caption = repr(batch) if batch is not None else repr(tensors[0])
-    if batch is None:
+    if batch is None and tensors[0].device.device_type == "cpu":
         caption = f"{caption[:-1]}, device='cpu')"
     parts = [f"<div><code>{markup.escape(caption)}</code></div>"]
     cells = [] if "values=" in caption else [_cell(tensor, batch is None) for tensor in tensors]
@@ -69,7 +72,7 @@ def html(tensors: Sequence[Tensor], batch: Batch | None = None) -> str:
 
 def _cell(tensor: Tensor, alone: bool) -> Cell | None:
     """A sample, or None if the caption above says all there is to say."""
-    array = np.asarray(tensor)
+    array = np.asarray(tensor.cpu())
     if alone and array.size <= _NUMBERS:
         return None
     drawing = draw(array, str(tensor.layout), _THUMBNAIL)

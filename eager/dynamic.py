@@ -11,7 +11,7 @@ import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
 from .batch import Batch, batch_on
-from .device import device, require_cpu
+from .device import CPU, Device, device, require_device
 from .errors import (
     GradivaError,
     OperatorTypeError,
@@ -21,10 +21,12 @@ from .errors import (
 )
 from .generator import RNG, get_default_rng
 from .geometry import Geometry
+from .gpu.execute import on_gpu
+from .gpu.values import gpu_named
 from .operator import OperatorBase, set_eager
 from .ragged import ragged_rows
 from .rng import RandomKey, current_step
-from .run import execute
+from .run import backends, execute
 from .tensor import Tensor, tensor_on, to_array
 from .threads import default_pool
 from .tolerance import refuse_single
@@ -37,6 +39,8 @@ __all__ = [
     "as_seed",
     "batch_size_of",
     "check_common",
+    "device_for",
+    "device_named",
     "positions_of",
     "random_key",
     "split_common",
@@ -66,7 +70,10 @@ class Eager:
         key, positions = None, None
         if operator.random:
             key, positions = random_key(common), positions_of(batches, size, single)
-        outputs = execute(operator, batches, given, size, default_pool(), key, positions)
+        where = device_for(operator, batches, common)
+        outputs = execute(
+            operator, batches, given, size, default_pool(), key, positions, device=where
+        )
         if single:
             tensors = tuple(batch.tensors[0] for batch in outputs)
             return tensors[0] if len(tensors) == 1 else tensors
@@ -93,8 +100,8 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
         bytes_hint(common["bytes_per_sample_hint"])
     if "device" in common:
         try:
-            chosen = common["device"]
-            require_cpu(device("gpu" if chosen == "mixed" else chosen))
+            chosen = device_named(common["device"])
+            require_device(chosen)
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:
@@ -102,6 +109,22 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
         where = user_location()
         if where is not None:
             warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+
+
+def device_named(name: Any) -> Device:
+    """The device of an argument `device`: "mixed", which takes host memory, runs on a GPU. Raises
+    OperatorTypeError, OperatorValueError."""
+    return gpu_named(Device.current(), None) if name == "mixed" else device(name)
+
+
+def device_for(
+    operator: OperatorBase, inputs: tuple[Batch, ...], common: Mapping[str, Any]
+) -> Device:
+    """Where a call runs: where it was told to, else on the GPU that an input is on, else on the
+    CPU."""
+    if "device" in common:
+        return device_named(common["device"])
+    return next((one.device for one in inputs if one.device is not CPU), CPU)
 
 
 def random_key(common: Mapping[str, Any]) -> RandomKey:
@@ -214,7 +237,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     except GradivaError as error:
         error.problem = f"input {number}: {error.problem}".removesuffix(": ")
         raise
-    array = np.asarray(tensor)
+    array = tensor._array
     geometry = Geometry.repeated(size, array.shape)
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
@@ -233,6 +256,11 @@ def _is_numbers(value: Any) -> bool:
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:
     """A static value, or a Batch or array with one row per sample."""
+    if isinstance(value, Batch | Tensor) and value.device is not CPU:
+        raise OperatorTypeError(
+            argument=argument.name, expected="values in host memory (take `.cpu()` of them)",
+            got=f"a {type(value).__name__} on {value.device}",
+        )  # fmt: skip
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):
@@ -257,3 +285,4 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
 
 
 set_eager(Eager())
+backends["gpu"] = on_gpu

@@ -117,7 +117,7 @@ def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:
 
 def _refuse_gpu(data: Any) -> None:
     raise OperatorTypeError(
-        expected="data in host memory (this version of gradiva has no GPU backend yet)",
+        expected="data in host memory (those on a GPU become some with `.cpu()`)",
         got=describe(data),
     )
 

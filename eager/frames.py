@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .batch import Batch
+from .device import Device
 from .errors import GradivaError, OperatorTypeError, OperatorValueError
 from .geometry import Geometry, Int64Array
+from .gpu.values import on_cpu, put
 from .value import SampleType
 
 if TYPE_CHECKING:
@@ -177,11 +179,17 @@ class Frames:
         frames = self.unfold(sequences)
         if frames.geometry.dense or not frames.geometry.uniform:
             return frames  # type: ignore[no-any-return]
-        return Batch.empty(Geometry.of(frames.geometry.shapes), frames.type)
+        packed = Geometry.of(frames.geometry.shapes)
+        return Batch.empty(packed, frames.type, None, sequences.device)
 
     def keep(self, made: Batch, sequences: Batch) -> None:
         """Bring the frames that a kernel made to where they belong."""
-        if made.data is not sequences.data:
+        if made.data is sequences.data:
+            return
+        if not on_cpu(made.data):
+            gathered = self.unfold(sequences).geometry.offsets.tolist()
+            put(made.arrays(), gathered, sequences.data)
+        else:
             for one, other in zip(self.unfold(sequences).arrays(), made.arrays(), strict=True):
                 one[...] = other
 
@@ -193,10 +201,13 @@ def execute_frames(
     given: Mapping[str, Any],
     size: int,
     pool: WorkerPool,
+    work: Callable[[Call], None],
+    device: Device,
 ) -> tuple[Batch, ...]:
     """The outputs of a call with arguments per frame, as one call on all frames.
 
-    prepare: of `run`, which stands on this module. Raises GradivaError.
+    prepare: of `run`, which stands on this module; work: fills the outputs of a call on `device`.
+    Raises GradivaError.
     """
     frames = Frames.of_call(operator.frames, inputs, given, size)
     where = inputs[0].provenance if inputs else None
@@ -206,13 +217,16 @@ def execute_frames(
         call = prepare(operator, parts, rows, len(frames.owners), pool)
         outputs = tuple(
             Batch.empty(
-                frames.fold(geometry, inputs[0] if inputs else None), of_sequences(type), where
+                frames.fold(geometry, inputs[0] if inputs else None),
+                of_sequences(type),
+                where,
+                device,
             )
             for geometry, type in zip(call.geometries, call.types, strict=True)
         )
         call.outputs = tuple(frames.results(output) for output in outputs)
         if call.size:
-            operator.kernels["cpu"](call)
+            work(call)
         for made, output in zip(call.outputs, outputs, strict=True):
             frames.keep(made, output)
     except GradivaError as error:

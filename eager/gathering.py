@@ -13,6 +13,7 @@ from .dtypes import DType, DTypeLike
 from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
 from .foreign import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
 from .geometry import Geometry
+from .gpu.values import device_of, gpu_array, on_cpu, same_dtype, spread
 from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
@@ -32,7 +33,8 @@ class Gathered(NamedTuple):
 
 
 def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
-    return SampleType(DType.from_numpy(array.dtype), ndim, layout, "cpu")
+    where = device_of(array).device_type
+    return SampleType(DType.from_numpy(array.dtype), ndim, layout, where)
 
 
 def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gathered:
@@ -47,7 +49,12 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gat
     if count < 0:
         raise OperatorValueError(argument="batch_size", expected="at least 0", got=str(count))
     layout = sample.layout if isinstance(sample, Tensor) else ""
-    array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
+    found = gpu_array(sample)
+    if found is None:
+        array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
+    else:
+        same_dtype(found, dtype)
+        array = found
     geometry = Geometry.repeated(count, array.shape)
     return Gathered(array.reshape(-1), geometry, _type(array, array.ndim, layout))
 
@@ -55,12 +62,16 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gat
 def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> Gathered:
     """The samples along the first axis of an array, in its memory if it has the dtype. layout: of
     a sample, or with "N" before it. Raises OperatorTypeError or OperatorValueError."""
-    array = to_array(data)
+    found = gpu_array(data)
+    array = to_array(data) if found is None else found
     if array.ndim == 0:
         raise OperatorValueError(
             argument="tensors", expected="at least one axis, the batch", got="a scalar"
         )
-    array, _ = prepare(array, dtype, "")
+    if found is None:
+        array, _ = prepare(array, dtype, "")
+    else:
+        same_dtype(array, dtype)
     if layout and len(layout) == array.ndim and layout[0] == "N":
         layout = layout[1:]
     layout = checked(check_layout, layout or "", array.ndim - 1)
@@ -79,7 +90,11 @@ def from_samples(
     arrays: list[np.ndarray[Any, Any]] = []
     for number, sample in enumerate(samples):
         try:
-            array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
+            array = gpu_array(sample)
+            if array is not None:
+                same_dtype(array, dtype)
+            else:
+                array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
         except GradivaError as error:
             raise error.complete(sample=number) from None
         same_kind(arrays[0] if arrays else array, array, number)
@@ -91,8 +106,17 @@ def from_samples(
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
         return Gathered(np.empty(0, wanted.numpy), Geometry.of(empty), type)
     first = arrays[0]
+    places = {device_of(array) for array in arrays}
+    if len(places) > 1:
+        raise OperatorValueError(
+            argument="tensors", expected="samples on one device",
+            got=" and ".join(sorted(str(place) for place in places)),
+        )  # fmt: skip
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
     geometry = Geometry.of(shapes)
+    if not on_cpu(first):
+        data = spread(arrays, geometry.offsets.tolist(), geometry.size)
+        return Gathered(data, geometry, _type(first, first.ndim, layout), _provenance(samples))
     data = allocate(geometry.size, first.dtype)
     for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
         data[offset : offset + array.size] = array.reshape(-1)
@@ -108,6 +132,8 @@ def converted(source: Gathered, dtype: DTypeLike | None, layout: str | None) -> 
         checked(check_layout, layout, source.type.ndim)
     elif wanted is own:
         return source
+    if not on_cpu(source.data):
+        same_dtype(source.data, dtype)
     type = source.type.with_(dtype=wanted, layout=source.type.layout if layout is None else layout)
     return source._replace(data=convert_array(source.data, wanted.numpy), type=type)
 

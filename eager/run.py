@@ -6,7 +6,6 @@ whether it was made eagerly or taken from a graph.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from .arguments import Argument
 from .batch import Batch
+from .device import CPU, Device
 from .errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -30,7 +30,7 @@ from .threads import WorkerPool
 from .tolerance import forgives, settle
 from .value import SampleType
 
-__all__ = ["Call", "blamed", "execute", "prepare"]
+__all__ = ["Call", "backends", "blamed", "execute", "prepare"]
 
 _INLINE_BYTES = 1 << 16
 """Work on fewer bytes than this is not worth waking another thread for."""
@@ -111,7 +111,7 @@ class Call:
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
             kernel(*arrays, 0, self.size)
             return
-        ranges = _ranges(output.geometry, self.size, self.pool.num_threads)
+        ranges = output.geometry.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
     def each_sample(
@@ -140,18 +140,6 @@ class Call:
             order.sort(key=lambda sample: -costs[sample])
         if order:
             self.pool.run(run, [(sample, sample + 1) for sample in order])
-
-
-def _ranges(geometry: Geometry, count: int, threads: int) -> list[tuple[int, int]]:
-    """Cut the samples into about four ranges per thread, of about equal volume."""
-    parts = min(count, 4 * threads)
-    if geometry.uniform:
-        cuts = [count * part // parts for part in range(parts + 1)]
-    else:
-        ends = geometry.volumes.cumsum()
-        goals = ends[-1] * np.arange(1, parts) / parts
-        cuts = sorted({0, *(np.searchsorted(ends, goals) + 1).tolist(), count})
-    return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]
 
 
 def prepare(
@@ -226,8 +214,12 @@ def execute(
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
     lost: list[int] | None = None,
+    device: Device = CPU,
 ) -> tuple[Batch, ...]:
     """Run `operator` on batches of `size` samples and return its outputs.
+
+    device: where it runs and where the outputs are; inputs that are elsewhere are copied there. On
+    a GPU it is queued on the current stream.
 
     given: the arguments that were given; static ones converted by `Argument.static`, per-sample
     ones as a Batch or an array with one row per sample. key, positions: of random operators.
@@ -236,21 +228,20 @@ def execute(
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
     try:
+        work: Any = backends[device.device_type](operator, device)
+        inputs = tuple(brought(operator, batch, device) for batch in inputs)
         if operator.frames and given_per_frame(operator.frames, inputs, given):
-            return execute_frames(prepare, operator, inputs, given, size, pool)
+            return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)
             return call.outputs
         call.outputs = tuple(
-            Batch.empty(geometry, type, where)
+            Batch.empty(geometry, type, where, device)
             for geometry, type in zip(call.geometries, call.types, strict=True)
         )
         if size:
-            kernel = operator.kernels.get("cpu")
-            if kernel is None:
-                raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
-            kernel(call)
+            work(call)
     except GradivaError as error:
         raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:
@@ -260,6 +251,25 @@ def execute(
     if call.failures:
         return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs
+
+
+def _on_cpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
+    kernel = operator.kernels.get("cpu")
+    if kernel is None and operator.view_rule is None:
+        raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
+    return kernel  # type: ignore[return-value]  # not called for a view
+
+
+backends: dict[str, Callable[[OperatorBase, Device], Callable[[Call], None]]] = {"cpu": _on_cpu}
+"""By kind of device: the function that fills the outputs of a call of an operator there; it raises
+OperatorRuntimeError if there is none. eager/dynamic.py adds that of a GPU, which stands on this
+module."""
+
+
+def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
+    """An input where its call runs."""
+    wanted = CPU if operator.mixed else device
+    return batch if batch.device is wanted else batch.to_device(wanted)
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:

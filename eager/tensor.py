@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, SupportsInt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import display
-from .bfloat16 import export, is_bfloat16
-from .device import CPU, Device, DeviceLike, require_cpu
+from .bfloat16 import is_bfloat16
+from .device import DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorValueError, blaming
-from .foreign import ArrayLike, is_array, pad_arrays, prepare, to_array
+from .foreign import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
+from .gpu.values import Exported, gpu_array, moved, on_cpu, require_host, same_dtype
+from .layouts import check_layout
+from .placed import Placed
 from .provenance import Provenance
 from .subscripts import parse, result_type, view
 from .value import SampleType, Value, ufuncs
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 __all__ = [
     "ArrayLike",
@@ -27,7 +31,6 @@ __all__ = [
     "array_of",
     "as_tensor",
     "as_torch",
-    "dlpack_of",
     "prepare",
     "tensor",
     "tensor_on",
@@ -35,7 +38,7 @@ __all__ = [
 ]
 
 
-class Tensor(Value):
+class Tensor(Placed):
     """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
 
     Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not
@@ -79,13 +82,13 @@ class Tensor(Value):
         return self._array.nbytes
 
     @property
-    def device(self) -> Device:
-        return CPU
+    def _memory(self) -> Any:
+        return self._array
 
     @property
     def type(self) -> SampleType:
         """dtype, rank, layout and device, as operators see them."""
-        return SampleType(self.dtype, self.ndim, self.layout, "cpu")
+        return SampleType(self.dtype, self.ndim, self.layout, self.device.device_type)
 
     def source_info(self) -> str:
         """The file or key the sample came from, or the empty string."""
@@ -95,16 +98,13 @@ class Tensor(Value):
         """Return the tensor itself: a tensor made in eager mode is there already."""
         return self
 
-    def cpu(self) -> Tensor:
-        return self
-
-    def gpu(self, index: int | None = None) -> Tensor:
-        return self.to_device(Device("gpu", index or 0))
-
-    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
-        """The tensor on `device`; a copy only if `force_copy`. Raises OperatorRuntimeError."""
-        require_cpu(to_device(device))
-        return Tensor(self._array.copy(), self.layout, self.provenance) if force_copy else self
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The tensor on `device`; a copy if it is not there, or with `force_copy`. Raises
+        OperatorRuntimeError."""
+        array = moved(self._array, to_device(device), force_copy)
+        if array is self._array:
+            return self
+        return Tensor(array, self.layout, self.provenance)  # type: ignore[return-value]
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -118,10 +118,15 @@ class Tensor(Value):
             raise OperatorValueError(
                 "only a tensor of one element is a number", got=f"{self._array.size} elements"
             )
-        return self._array.item()
+        return self._host.item()
+
+    @property
+    def _host(self) -> np.ndarray[Any, Any]:
+        """The elements in host memory, for which it waits."""
+        return self.cpu()._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return array_of(self._array, dtype, copy)
+        return array_of(require_host(self, self._array)._array, dtype, copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """`array + tensor` is as `tensor + array`; other functions of NumPy take the array."""
@@ -131,18 +136,8 @@ class Tensor(Value):
         arrays = [np.asarray(one) if isinstance(one, Tensor) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of a tensor on a GPU; raises AttributeError, as this one is on the CPU."""
-        raise AttributeError("this tensor is on the CPU: there is no CUDA array interface")
-
-    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        """A DLPack capsule on the same memory. Raises BufferError for another device than the CPU
-        (`dl_device`)."""
-        return dlpack_of(self._array, options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+    def _whole(self) -> Any:
+        return self._array
 
     def __getitem__(self, ranges: Any) -> Tensor:
         """A view: integers, ranges, `...`, None (a whole axis) and newaxis; the layout loses the
@@ -150,7 +145,7 @@ class Tensor(Value):
         the result is a batch. Raises OperatorTypeError or OperatorValueError."""
         with blaming("subscript"):
             items, given = parse(ranges)
-            if not given:
+            if not given and on_cpu(self._array):
                 type = result_type(self.type, items)
                 return Tensor(view(self._array, items), type.layout or "", self.provenance)
         return self.slice[ranges]
@@ -162,16 +157,16 @@ class Tensor(Value):
         return len(self._array)
 
     def __bool__(self) -> bool:
-        return bool(self._array)
+        return bool(self._host)
 
     def __int__(self) -> int:
-        return int(self._array)
+        return int(self._host)
 
     def __index__(self) -> int:
-        return self._array.__index__()
+        return self._host.__index__()
 
     def __float__(self) -> float:
-        return float(self._array)
+        return float(self._host)
 
     def __repr__(self) -> str:
         return display.tensor_text(self)
@@ -190,15 +185,13 @@ def array_of(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
     return array.copy() if copy else array
 
 
-def dlpack_of(array: np.ndarray[Any, Any], options: dict[str, Any]) -> Any:
-    """What `__dlpack__` returns."""
-    return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
-
-
 def as_torch(array: np.ndarray[Any, Any], copy: bool) -> torch.Tensor:
     """A torch tensor on the memory of an array if it can be and no copy is asked for."""
     import torch
 
+    if not on_cpu(array):
+        made: torch.Tensor = torch.from_dlpack(Exported(array))
+        return made.clone() if copy else made
     if copy or not array.flags.writeable or any(step < 0 for step in array.strides):
         array = array.copy()
     if is_bfloat16(array.dtype):
@@ -245,7 +238,7 @@ def tensor_on(
     pad: bool = False,
 ) -> Tensor:
     """`as_tensor` for callers who say themselves what went wrong where."""
-    require_cpu(to_device(device or CPU))
+    where = None if device is None else require_device(to_device(device))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
@@ -256,5 +249,11 @@ def tensor_on(
     elif pad and isinstance(data, Iterable) and not is_array(data) and not isinstance(data, bytes):
         data = pad_arrays(data, dtype) if not isinstance(data, str | bytearray) else data
     provenance = data.provenance if isinstance(data, Tensor) else None
-    array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
-    return Tensor(array, layout, provenance)
+    array = gpu_array(data)
+    if array is None:
+        array, layout = prepare(to_array(data, dtype is not None), dtype, layout)
+    else:
+        same_dtype(array, dtype)
+        layout = checked(check_layout, layout or "", array.ndim)
+    made = Tensor(array, layout, provenance)
+    return made if where is None else made.to_device(where)

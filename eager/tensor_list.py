@@ -14,7 +14,7 @@ import numpy as np
 
 from .batch import Batch, batch_on
 from .bfloat16 import is_bfloat16
-from .device import Device, require_cpu
+from .device import Device, require_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .layouts import check_layout
@@ -280,7 +280,7 @@ class _OnGPU:
     """A class of values on a GPU: it exists, so that `isinstance` can be asked."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        require_cpu(Device("gpu"))
+        require_device(Device("gpu"))
 
 
 class TensorGPU(_OnGPU):

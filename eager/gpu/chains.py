@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from ..errors import OperatorRuntimeError
 from ..geometry import Int64Array
 from ..operator import OperatorBase
 from ..pixelwise import Pixelwise, axes_of, step_of
-from ..run import Call
 from ..strips import Step
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
 from .translate import UntranslatableError, translated, translated_name
+
+if TYPE_CHECKING:
+    from ..run import Call
 
 __all__ = ["chain_launch", "gpu_kernel", "pixelwise_launch"]
 

@@ -119,7 +119,7 @@ class CudaKernel:
 
 def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
     """What a GPU kernel returned, one launch or several, as several."""
-    return (made,) if isinstance(made, Launch) else made
+    return [made] if isinstance(made, Launch) else made  # type: ignore[list-item]
 
 
 @lru_cache(maxsize=64)

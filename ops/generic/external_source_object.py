@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager.batch import Batch, batch_on
 from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.device import device as to_device
-from gradiva.eager.device import require_cpu
+from gradiva.eager.device import require_device
 from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.modes import pool_of
@@ -51,7 +51,7 @@ class ExternalSource:
         dtype: Any = None,
     ) -> None:
         with blaming("ExternalSource"):
-            require_cpu(to_device(device))
+            require_device(to_device(device))
             self._feed = Feed(source, cycle)
             self._count = num_outputs
             self._types = declared_types(num_outputs, layout, dtype, None)

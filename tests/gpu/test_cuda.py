@@ -1,4 +1,4 @@
-"""Launching, over a recorded fake of CuPy: the order of calls, and how long buffers are held."""
+"""`CupyRuntime` over a recorded fake of CuPy: which functions are called with what; messages."""
 
 from __future__ import annotations
 
@@ -10,61 +10,51 @@ import pytest
 
 import gradiva
 from gradiva.eager import cuda
-from gradiva.eager.cuda import Held, Launcher, require_gpu
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu import presence
-from gradiva.eager.gpu.launch import Launch, Out, Unit
+from gradiva.eager.cuda import CupyRuntime, require_gpu
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.gpu.launch import Unit
 from gradiva.eager.gpu.nvrtc import Cubin
+from gradiva.eager.gpu.runtime import Runtime
 
 UNIT = Unit("kernel", "source", 32)
 
 
-class FakeEvent:
-    def __init__(self, log: list[Any], disable_timing: bool) -> None:
-        self.log, self.done = log, False
+class CudaError(RuntimeError):
+    """As CuPy's: a text, and the number of the error."""
 
-    def record(self, stream: Any) -> None:
-        self.log.append(("record", stream))
-
-    def synchronize(self) -> None:
-        self.log.append("synchronize")
-        self.done = True
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
-class FakeMemory:
-    """Host memory in the place of a GPU's."""
+class Recorded:
+    """A module whose functions note their calls, and return what `answers` says."""
 
-    def __init__(self, log: list[Any], size: int) -> None:
-        self.log, self.bytes = log, np.zeros(size, np.uint8)
-        self.ptr = self.bytes.ctypes.data
+    def __init__(self, log: list[Any], answers: dict[str, Any]) -> None:
+        self._log, self._answers = log, answers
 
-    def copy_from_host_async(self, address: int, size: int, stream: Any) -> None:
-        self.log.append(("copy", size, stream))
-        ctypes.memmove(self.ptr, address, size)
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any) -> Any:
+            self._log.append((name, *arguments))
+            answer = self._answers.get(name)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
 
-
-class FakeArray:
-    """A CuPy array: `data.ptr` is its address."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = np.array(values)
-
-    @property
-    def data(self) -> Any:
-        return type("Pointer", (), {"ptr": self.values.ctypes.data})
-
-    def get(self) -> Any:
-        return self.values.copy()
+        return call
 
 
 class FakeCupy:
-    """The names of CuPy that eager/cuda.py uses. `log` has the calls, `events` the events."""
+    """The names of CuPy that eager/cuda.py uses. `log` has the calls."""
 
     def __init__(self, count: int = 1) -> None:
         self.log: list[Any] = []
-        self.events: list[FakeEvent] = []
-        self.words: list[tuple[Any, ...]] = []
-        log, fake = self.log, self
+        self.answers: dict[str, Any] = {"getDeviceCount": count, "memGetInfo": (3, 4)}
+        for name in ("streamCreateWithPriority", "eventCreateWithFlags", "malloc", "hostAlloc"):
+            self.answers[name] = 4096
+        if not count:
+            self.answers["getDeviceCount"] = CudaError(35, "cudaErrorInsufficientDriver: old\nmore")
+        log = self.log
 
         class Device:
             compute_capability = "90"
@@ -72,66 +62,17 @@ class FakeCupy:
             def __init__(self, number: int) -> None:
                 self.number = number
 
-            def __enter__(self) -> None:
-                log.append(("enter", self.number))
-
-            def __exit__(self, *error: object) -> None:
-                log.append("leave")
-
         class Module:
-            def load(self, cubin: bytes) -> None:
-                log.append(("load", cubin))
+            def load(self, code: bytes) -> None:
+                log.append(("load", code))
 
             def get_function(self, name: str) -> Any:
-                def function(
-                    blocks: Any, threads: Any, words: tuple[Any, ...], stream: Any
-                ) -> None:
-                    log.append(("launch", name, blocks, threads, stream))
-                    fake.words.append(words)
+                return type("Function", (), {"ptr": 77, "name": name})()
 
-                return function
-
-        class Runtime:
-            def getDeviceCount(self) -> int:  # noqa: N802
-                if not count:
-                    raise RuntimeError("cudaErrorInsufficientDriver: too old\nmore")
-                return count
-
-        class Function:
-            pass
-
-        class Cuda:
-            pass
-
-        def event(disable_timing: bool = False) -> FakeEvent:
-            self.events.append(FakeEvent(log, disable_timing))
-            return self.events[-1]
-
-        Function.Module = Module  # type: ignore[attr-defined]
-        names: dict[str, Any] = {
-            "Device": Device,
-            "Event": event,
-            "runtime": Runtime(),
-            "function": Function,
-            "alloc": lambda size: FakeMemory(log, size),
-            "alloc_pinned_memory": PinnedMemory,
-            "get_current_stream": lambda: "stream",
-        }
-        for name, value in names.items():
-            setattr(Cuda, name, staticmethod(value) if callable(value) else value)
-        self.cuda = Cuda
-
-    def asarray(self, values: Any) -> FakeArray:
-        self.log.append("upload")
-        return FakeArray(values)
-
-
-class PinnedMemory(bytearray):
-    """Memory with an address, which NumPy can see."""
-
-    @property
-    def ptr(self) -> int:
-        return int(np.frombuffer(self, np.uint8).ctypes.data)
+        function = type("function", (), {"Module": Module})
+        runtime, driver = Recorded(log, self.answers), Recorded(log, self.answers)
+        names = {"Device": Device, "function": function, "runtime": runtime, "driver": driver}
+        self.cuda = type("cuda", (), names)
 
 
 @pytest.fixture
@@ -143,95 +84,97 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     return made
 
 
-def values_at(address: Any, dtype: Any, count: int) -> list[Any]:
-    size = np.dtype(dtype).itemsize * count
-    found = np.frombuffer(ctypes.string_at(int(address), size), dtype)
-    return found.tolist()  # type: ignore[no-any-return]
-
-
-def test_one_launch(fake: FakeCupy) -> None:
-    """Tables travel in one copy; the module is loaded once; the event comes last."""
-    launcher = Launcher()
-    source, target = FakeArray([1, 2]), FakeArray([0, 0])
-    table, more = np.arange(6, dtype=np.int64).reshape(3, 2), np.array([0.5], np.float32)
-    arguments = (source, Out(target), table, more, np.int64(7))
-    launch = Launch(UNIT, 3, arguments)
-    launcher.run([launch])
-    one = [("copy", 512, "stream"), ("launch", "kernel", (3,), (256,), "stream")]
-    end = [("record", "stream"), "leave"]
-    assert fake.log == [("enter", 0), one[0], ("load", b"code"), one[1], *end]
-    words = fake.words[0]
-    assert [int(words[0]), int(words[1])] == [source.data.ptr, target.data.ptr]
-    assert values_at(words[2], np.int64, 6) == [0, 1, 2, 3, 4, 5]
-    assert values_at(words[3], np.float32, 1) == [0.5]
-    assert words[4] == 7
-    assert [word.dtype.name for word in words] == ["uint64"] * 4 + ["int64"]
+def test_each_function_is_called_with_what_it_takes(fake: FakeCupy) -> None:
+    runtime: Runtime = CupyRuntime(0)
+    assert (runtime.number, runtime.architecture) == (0, 90)
     fake.log.clear()
-    launcher.run([launch])
-    assert fake.log == [("enter", 0), *one, *end]
+    runtime.activate()
+    assert runtime.create_stream(-1) == runtime.create_event() == 4096
+    assert runtime.allocate(10) == runtime.allocate_pinned(20) == 4096
+    runtime.record(5, 6)
+    runtime.wait(5)
+    runtime.stream_wait(6, 5)
+    runtime.synchronize(6)
+    runtime.copy(1, 2, 3, 6)
+    runtime.free(1)
+    runtime.free_pinned(2)
+    runtime.destroy_event(5)
+    runtime.destroy_stream(6)
+    assert runtime.memory() == (3, 4)
+    assert fake.log == [
+        ("setDevice", 0),
+        ("streamCreateWithPriority", 1, -1),
+        ("eventCreateWithFlags", 2),
+        ("malloc", 10),
+        ("hostAlloc", 20, 1),
+        ("eventRecord", 5, 6),
+        ("eventSynchronize", 5),
+        ("streamWaitEvent", 6, 5),
+        ("streamSynchronize", 6),
+        ("memcpyAsync", 1, 2, 3, 4, 6),
+        ("free", 1),
+        ("freeHost", 2),
+        ("eventDestroy", 5),
+        ("streamDestroy", 6),
+        ("memGetInfo",),
+    ]
 
 
-def test_nothing_to_do(fake: FakeCupy) -> None:
-    """A launch of no blocks would be an error of CUDA."""
-    launcher = Launcher()
-    launcher.run([Launch(UNIT, 0, (np.zeros(0), Out(FakeArray([]))))])
-    assert fake.log == [("enter", 0), "leave"]
-    assert len(launcher.held) == 0
+def test_an_event_is_past_or_not(fake: FakeCupy) -> None:
+    runtime = CupyRuntime(0)
+    for status, past in ((0, True), (600, False)):
+        fake.answers["eventQuery"] = status
+        assert runtime.is_past(5) is past
 
 
-def test_buffers_are_held_until_the_event(fake: FakeCupy) -> None:
-    """The memory of tables, and the arrays, outlive the launch for as long as the GPU may read."""
-    launcher = Launcher()
-    launch = Launch(UNIT, 1, (np.zeros(1), Out(FakeArray([0]))))
-    launcher.run([launch])
-    launcher.run([launch])
-    assert len(launcher.held) == 2
-    fake.events[0].done = True
-    launcher.run([launch])
-    assert len(launcher.held) == 2
-    assert "synchronize" not in fake.log
-    launcher.held.drain()
-    assert len(launcher.held) == 0
-    assert fake.log.count("synchronize") == 2
+def test_a_launch(fake: FakeCupy) -> None:
+    """The driver gets pointers to the arguments, each of which has 8 bytes to itself."""
+    runtime = CupyRuntime(0)
+    kernel = runtime.load(UNIT)
+    assert fake.log[-1] == ("load", b"code")
+    words: list[np.generic] = [np.uint64(1 << 40), np.int32(-7), np.float32(0.5), np.float64(2.5)]
+    seen: list[Any] = []
+
+    class Driver:
+        def launchKernel(self, *given: Any) -> None:  # noqa: N802
+            pointers = (ctypes.c_uint64 * 4).from_address(given[9])
+            kinds: Any = (ctypes.c_uint64, ctypes.c_int32, ctypes.c_float, ctypes.c_double)
+            values = [k.from_address(p).value for k, p in zip(kinds, pointers, strict=True)]
+            seen.append((given[:9], values, given[10]))
+
+    runtime._driver = Driver()
+    runtime.launch(kernel, 3, words, 6)
+    assert seen == [((77, 3, 1, 1, 256, 1, 1, 0, 6), [1 << 40, -7, 0.5, 2.5], 0)]
 
 
-def test_held_keeps_objects_alive() -> None:
-    held, gone = Held(), []
-
-    class Thing:
-        def __del__(self) -> None:
-            gone.append(True)
-
-    event = FakeEvent([], True)
-    held.hold(event, Thing())
-    held.sweep()
-    assert gone == []
-    event.done = True
-    held.sweep()
-    assert gone == [True]
+def test_what_cuda_reports(fake: FakeCupy) -> None:
+    """A want of memory is a MemoryError; all else names the function, in one line."""
+    runtime = CupyRuntime(0)
+    fake.answers["malloc"] = CudaError(2, "cudaErrorMemoryAllocation: out of memory")
+    with pytest.raises(MemoryError):
+        runtime.allocate(1 << 40)
+    fake.answers["streamSynchronize"] = CudaError(700, "cudaErrorIllegalAddress: illegal\nmore")
+    with pytest.raises(OperatorRuntimeError, match="cudaStreamSynchronize: cudaErrorIllegal") as e:
+        runtime.synchronize(6)
+    assert "\n" not in str(e.value)
 
 
-def test_arrays_in_host_memory(fake: FakeCupy) -> None:
-    """They are copied there, and results back, when the GPU is done."""
-    target = np.array([1, 2, 3])
-    Launcher().run_here([Launch(UNIT, 1, (np.zeros(2), Out(target)))])
-    assert fake.log[0:2] == [("enter", 0), "upload"]
-    assert fake.log[-2:] == ["synchronize", "leave"]
-    assert target.tolist() == [1, 2, 3]
+def test_what_is_no_array_of_a_gpu(fake: FakeCupy) -> None:
+    runtime = CupyRuntime(0)
+    with pytest.raises(OperatorTypeError, match="an array on a GPU"):
+        runtime.external(object(), 6)
 
 
 def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line each: CuPy is missing, the driver is, no GPU is found, too few are."""
-    monkeypatch.setattr("gradiva.eager.gpu.presence.importlib.util.find_spec", lambda name: None)
+    find = "gradiva.eager.gpu.presence.importlib.util.find_spec"
+    monkeypatch.setattr(find, lambda name: None)
     with pytest.raises(OperatorRuntimeError) as raised:
         require_gpu(0)
     assert str(raised.value) == (
-        "a GPU was asked for, and CuPy is not installed "
-        "(pip install 'gradiva[cuda12]' or 'gradiva[cuda13]')"
+        "CuPy is not installed (pip install 'gradiva[cuda12]' or 'gradiva[cuda13]')"
     )
-    monkeypatch.setattr(
-        "gradiva.eager.gpu.presence.importlib.util.find_spec", lambda name: object()
-    )
+    monkeypatch.setattr(find, lambda name: object())
 
     def no_library(name: str) -> None:
         raise OSError(name)
@@ -241,37 +184,46 @@ def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
         require_gpu(0)
     monkeypatch.setattr(cuda, "missing", lambda: None)
     monkeypatch.setattr(cuda, "_cupy", FakeCupy(count=0))
-    with pytest.raises(OperatorRuntimeError, match="finds none: cudaErrorInsufficientDriver: too"):
+    with pytest.raises(OperatorRuntimeError, match="finds no GPU: cudaErrorInsufficientDriver"):
         require_gpu(0)
     monkeypatch.setattr(cuda, "_cupy", FakeCupy(count=2))
     require_gpu(1)
-    with pytest.raises(OperatorRuntimeError, match="GPU 2 was asked for, and there are 2 GPUs"):
+    with pytest.raises(OperatorRuntimeError, match="there are 2 GPUs, and this is number 2"):
         require_gpu(2)
 
 
 def test_every_refusal_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(presence, "missing", lambda: "there is no NVIDIA driver (libcuda.so.1)")
-    text = r"no GPU backend yet, and there is no NVIDIA driver \(libcuda\.so\.1\)"
+    """One clear error, wherever a GPU is asked for; and everything else works."""
+    monkeypatch.setattr(cuda, "missing", lambda: "there is no NVIDIA driver (libcuda.so.1)")
+    text = r"'gpu:0' is not available: there is no NVIDIA driver \(libcuda\.so\.1\)"
     images = np.zeros((2, 2, 3), np.uint8)
     for ask in (
         lambda: gradiva.flip(images, device="gpu"),
+        lambda: gradiva.random.uniform(device="gpu"),
+        lambda: gradiva.as_batch([images]).gpu(),
+        lambda: gradiva.tensor(images, device="gpu"),
         lambda: gradiva.Device.default_device_id("gpu"),
         gradiva.stream,
         lambda: gradiva.EvalContext(device_id=0),
+        lambda: gradiva.ThreadPool(2, device_id=0),
+        lambda: gradiva.backend.PreallocateDeviceMemory(1, 0),
     ):
-        with pytest.raises((gradiva.OperatorRuntimeError, gradiva.OperatorValueError), match=text):
+        with pytest.raises(gradiva.OperatorRuntimeError, match=text):
             ask()
-    monkeypatch.setattr(presence, "missing", lambda: None)
-    assert presence.no_gpu().endswith("no GPU backend yet")
+    assert gradiva.backend.GetCUDADeviceCount() == 0
+    assert gradiva.flip(images, device="cpu").shape == (2, 2, 3)
 
 
 def test_cupy_has_these_names() -> None:
     """The fake has no name that CuPy lacks."""
     cupy = pytest.importorskip("cupy")
-    for name in ("Device", "Event", "alloc", "alloc_pinned_memory", "get_current_stream"):
-        assert callable(getattr(cupy.cuda, name))
-    assert callable(cupy.cuda.runtime.getDeviceCount)
+    runtime = "getDeviceCount setDevice streamCreateWithPriority streamDestroy streamSynchronize "
+    runtime += "eventCreateWithFlags eventDestroy eventRecord eventQuery eventSynchronize "
+    runtime += "streamWaitEvent malloc free hostAlloc freeHost memcpyAsync memGetInfo"
+    for name in runtime.split():
+        assert callable(getattr(cupy.cuda.runtime, name))
+    assert callable(cupy.cuda.driver.launchKernel)
     assert {"load", "get_function"} <= set(dir(cupy.cuda.function.Module))
-    assert {"record", "synchronize", "done"} <= set(dir(cupy.cuda.Event))
-    assert {"copy_from_host_async", "ptr"} <= set(dir(cupy.cuda.MemoryPointer))
-    assert {"ptr"} <= set(dir(cupy.cuda.PinnedMemoryPointer))
+    assert "ptr" in dir(cupy.cuda.function.Function)
+    assert callable(cupy.cuda.ExternalStream)
+    assert callable(cupy.from_dlpack)

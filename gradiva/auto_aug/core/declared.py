@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.capture.conditionals.runtime import call as rewritten
 from gradiva.capture.node import DataNode
-from gradiva.eager.device import device, require_cpu
+from gradiva.eager.device import device, require_device
 from gradiva.eager.errors import (
     GradivaError,
     OperatorTypeError,
@@ -145,7 +145,7 @@ class Augmentation:
             )  # fmt: skip
         if self._param_device == "gpu":
             try:
-                require_cpu(device("gpu"))
+                require_device(device("gpu"))
             except GradivaError as error:
                 raise error.complete(operator=self._title, location=user_location()) from None
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)

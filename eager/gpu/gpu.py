@@ -1,0 +1,219 @@
+"""One GPU: its streams, its memory, copies from and to it, and launching kernels on it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import numpy as np
+
+from .array import DeviceArray, Foreign
+from .launch import Launch, Out, Scratch, Unit
+from .memory import Block, DevicePool, PinnedPool
+from .runtime import Runtime
+from .streams import DeviceStream, Ready
+
+__all__ = ["Gpu", "restore_streams", "streams_in_force"]
+
+_ALIGNED: Final = 256
+
+_current: ContextVar[dict[int, DeviceStream] | None] = ContextVar("gradiva_streams", default=None)
+"""The current stream of each GPU in this context, by the identity of its `Gpu`."""
+
+
+def streams_in_force() -> dict[int, DeviceStream] | None:
+    """What `restore_streams` takes."""
+    return _current.get()
+
+
+def restore_streams(streams: dict[int, DeviceStream] | None) -> None:
+    """Let the current streams of this context be what they were."""
+    _current.set(streams)
+
+
+class Gpu:
+    """A GPU through its runtime. Safe from any thread; each has the same default stream."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        runtime.activate()
+        self.events: deque[int] = deque()
+        """Events that nobody waits for."""
+        self.streams_left: deque[int] = deque()
+        """Streams whose objects are gone."""
+        self.memory = DevicePool(runtime, self.streams_left)
+        self.pinned = PinnedPool(runtime)
+        self._kernels: dict[Unit, Any] = {}
+        self._lock = threading.Lock()
+        self._kept: deque[tuple[Ready, Any]] = deque()
+        self.default_stream = DeviceStream(self)
+
+    @property
+    def stream(self) -> DeviceStream:
+        """The current stream of the calling context."""
+        chosen = (_current.get() or {}).get(id(self))
+        return self.default_stream if chosen is None else chosen
+
+    @contextmanager
+    def on(self, stream: DeviceStream) -> Iterator[None]:
+        """Let `stream` be the current one in this block, in this context."""
+        token = _current.set({**(_current.get() or {}), id(self): stream})
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    def set_stream(self, stream: DeviceStream | None) -> None:
+        """Let `stream` be the current one in this context from now on; None: the default one."""
+        chosen = dict(_current.get() or {})
+        if stream is None:
+            chosen.pop(id(self), None)
+        else:
+            chosen[id(self)] = stream
+        _current.set(chosen)
+
+    def empty(self, size: int, dtype: np.dtype[Any]) -> DeviceArray:
+        """A 1-D array for the current stream to write, not initialised. Raises MemoryError."""
+        self.runtime.activate()
+        block = self.memory.allocate(size * dtype.itemsize, self.stream)
+        return DeviceArray(block, (size,), dtype)
+
+    def sent(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        """A copy of an array in host memory, which may change as soon as this returns."""
+        made = self.empty(array.size, array.dtype)
+        if array.nbytes:
+            staging = self.pinned.allocate(array.nbytes)
+            staging.array[...] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            stream = self.stream
+            self.runtime.copy(made.address, staging.address, array.nbytes, stream.handle)
+            staging.held_by(stream)
+        return made.reshape(array.shape)
+
+    def fetched(self, array: DeviceArray) -> np.ndarray[Any, Any]:
+        """A copy in host memory. Waits for it, without the GIL."""
+        self.runtime.activate()
+        stream = self.stream
+        array.block.use(stream)
+        staging = self.pinned.allocate(array.nbytes)
+        if array.nbytes:
+            self.runtime.copy(staging.address, array.address, array.nbytes, stream.handle)
+            Ready(stream).wait()
+        return staging.array.view(array.dtype).reshape(array.shape)
+
+    def copied(self, array: DeviceArray) -> DeviceArray:
+        """A copy in this GPU's memory, of an array on this or another GPU."""
+        made = self.empty(array.size, array.dtype)
+        stream = self.stream
+        array.block.use(stream)
+        if array.nbytes:
+            self.runtime.copy(made.address, array.address, array.nbytes, stream.handle)
+        return made.reshape(array.shape)
+
+    def place(
+        self, arrays: Sequence[DeviceArray], offsets: Sequence[int], made: DeviceArray
+    ) -> None:
+        """Copy arrays into `made`, which is of the current stream, at offsets in elements."""
+        stream = self.stream
+        for array, offset in zip(arrays, offsets, strict=True):
+            array.block.use(stream)
+            if array.nbytes:
+                target = made.address + offset * made.itemsize
+                self.runtime.copy(target, array.address, array.nbytes, stream.handle)
+
+    def taken(self, data: Any) -> DeviceArray:
+        """An array on another library's memory, which stays there. Raises OperatorTypeError."""
+        self.runtime.activate()
+        stream = self.stream
+        address, shape, dtype, owner = self.runtime.external(data, stream.handle)
+        return DeviceArray(Foreign(address, owner, stream), shape, dtype)
+
+    def release(self) -> None:
+        """Give all memory back that nobody uses. Waits for the streams that it was used on."""
+        self.runtime.activate()
+        self.memory.release()
+        self.pinned.release()
+
+    def keep(self, stream: DeviceStream, thing: Any) -> None:
+        """Keep `thing` alive until `stream` has done what it was given so far and what the calling
+        thread gives it in this call. Waits for nothing."""
+        kept = self._kept
+        while kept and kept[0][0].past:
+            kept.popleft()
+        kept.append((Ready(stream), thing))
+
+    def run(self, launches: Sequence[Launch]) -> None:
+        """Queue launches in order on the current stream. Returns before the GPU is done.
+
+        Their arrays are `DeviceArray`s, or NumPy's for tables, all of which travel in one copy.
+        """
+        launches = [launch for launch in launches if launch.blocks]
+        if not launches:
+            return
+        self.runtime.activate()
+        stream = self.stream
+        # The block is kept in this name until all is queued: then its memory may be used again.
+        places, block = self._tables(launches, stream)
+        scratch: dict[int, Block] = {}
+        foreign: list[Any] = []
+        for launch in launches:
+            words: list[np.generic] = []
+            for given in launch.arguments:
+                one = given.data if isinstance(given, Out) else given
+                if isinstance(one, np.generic):
+                    words.append(one)
+                elif isinstance(one, DeviceArray):
+                    one.block.use(stream)
+                    if isinstance(one.block, Foreign):
+                        foreign.append(one.block.owner)
+                    words.append(np.uint64(one.address))
+                elif isinstance(one, Scratch):
+                    if id(one) not in scratch:
+                        scratch[id(one)] = self.memory.allocate(one.nbytes, stream)
+                    words.append(np.uint64(scratch[id(one)].address))
+                else:
+                    words.append(np.uint64(places[id(one)]))
+            kernel = self._kernel(launch.unit)
+            self.runtime.launch(kernel, launch.blocks, words, stream.handle)
+        del block
+        if foreign:
+            self.keep(stream, foreign)
+
+    def _tables(
+        self, launches: Sequence[Launch], stream: DeviceStream
+    ) -> tuple[dict[int, int], Block | None]:
+        """Addresses of the tables, by identity, and the memory that they are in."""
+        tables: dict[int, np.ndarray[Any, Any]] = {}
+        for launch in launches:
+            tables.update({id(a): a for a in launch.arguments if isinstance(a, np.ndarray)})
+        starts: dict[int, int] = {}
+        size = 0
+        for name, table in tables.items():
+            starts[name] = size
+            size += -(-table.nbytes // _ALIGNED) * _ALIGNED
+        if not tables:
+            return {}, None
+        staging = self.pinned.allocate(max(size, _ALIGNED))
+        memory = staging.array
+        for name, table in tables.items():
+            start = starts[name]
+            if table.nbytes:
+                flat = np.ascontiguousarray(table).reshape(-1).view(np.uint8)
+                memory[start : start + table.nbytes] = flat
+        block = self.memory.allocate(max(size, _ALIGNED), stream)
+        self.runtime.copy(block.address, staging.address, max(size, _ALIGNED), stream.handle)
+        staging.held_by(stream)
+        return {name: block.address + start for name, start in starts.items()}, block
+
+    def _kernel(self, unit: Unit) -> Any:
+        """The kernel, loaded once; looking it up for each launch would take longer than that."""
+        found = self._kernels.get(unit)
+        if found is None:
+            with self._lock:
+                found = self._kernels.get(unit)
+                if found is None:
+                    found = self._kernels[unit] = self.runtime.load(unit)
+        return found
