@@ -31,7 +31,8 @@ __all__ = [
     "Unit",
     "blocks_of",
     "launches_of",
-    "require_countable",
+    "numbered",
+    "refuse_large",
     "type_name",
 ]
 
@@ -163,26 +164,14 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-<<<<<<< ours
-def require_countable(volumes: NDArray[np.int64]) -> None:
-    """Refuse samples of 2**31 elements or more: kernels count elements of a sample in 32 bits."""
-=======
-def blocks_of(
-    volumes: NDArray[np.int64], span: NDArray[np.int64] | int = SPAN
-) -> NDArray[np.int64]:
-    """(B, 2): sample and first element of each block, for samples of these many elements.
-
-    span: elements that a block takes, which may differ per sample.
-    Raises OperatorValueError for samples of 2**31 elements or more.
-    """
->>>>>>> theirs
+def refuse_large(volumes: NDArray[np.int64]) -> None:
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
-<<<<<<< ours
 
 
 def blocks_of(
@@ -193,16 +182,13 @@ def blocks_of(
     span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
     samples of 2**31 elements or more.
     """
-    require_countable(volumes)
-    counts = -(-volumes // span)
-    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
+    refuse_large(volumes)
+    samples, numbers = numbered(-(-volumes // span))
+    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+
+
+def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sample and the number within its sample, from 0, of each of so many things."""
+    samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    spans = span if isinstance(span, int) else span[samples]
-    return np.stack([samples, numbers * spans], axis=1)
-=======
-    counts = -(-volumes // span)
-    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
-    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    firsts = numbers * (span if isinstance(span, int) else span[samples])
-    return np.stack([samples, firsts], axis=1)
->>>>>>> theirs
+    return samples, numbers
