@@ -23,13 +23,17 @@ DEVICE u32 counted(const Histogram& histogram) {
     return sum;
 }
 
-// The sum of the values of this thread and of all before it. sums: 256 places for the block.
+// The sum of the values of this thread and of all before it; once in a kernel. sums: 256 places for
+// the block. Some threads sum runs of 16, then all add what is before their run.
 DEVICE u32 running_sum(u32* sums, u32 value) {
-    for (u32 step = 1; step < 256; step *= 2) {
-        sums[threadIdx.x] = value;
-        __syncthreads();
-        if (threadIdx.x >= step) value += sums[threadIdx.x - step];
-        __syncthreads();
+    sums[threadIdx.x] = value;
+    __syncthreads();
+    if (threadIdx.x < 16) {
+        u32* run = sums + threadIdx.x * 16;
+        for (u32 k = 1; k < 16; k++) run[k] += run[k - 1];
     }
-    return value;
+    __syncthreads();
+    u32 sum = sums[threadIdx.x];
+    for (u32 run = 0; run < threadIdx.x / 16; run++) sum += sums[run * 16 + 15];
+    return sum;
 }
