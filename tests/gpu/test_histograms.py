@@ -40,7 +40,7 @@ def images(*shapes: tuple[int, ...], dtype: Any = np.uint8, layout: str = "HWC")
     made = []
     for shape in shapes:
         ramp = np.linspace(0, most // 2, int(np.prod(shape))).reshape(shape)
-        made.append((ramp + generator.integers(0, most // 3, shape)).astype(dtype))
+        made.append((ramp + generator.integers(0, most // 2, shape)).astype(dtype))
     return gradiva.as_batch(made, layout=layout)
 
 
@@ -111,3 +111,17 @@ def test_clahe(tmp_path: Path) -> None:
     planes = images((48, 64), (10, 9), layout="HW")
     cases.append(Case("planes", (planes,), {"tiles_y": 3, "tiles_x": 4, "clip_limit": 2.0}))
     require_cases("clahe", cases, tmp_path)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_debayer(tmp_path: Path, dtype: Any) -> None:
+    """All ways and patterns; widths around those that OpenCV takes at once; small images."""
+    shapes = [(8, 10), (2, 8), (6, 2), (0, 4), (12, 14), (8, 8), (30, 16), (10, 40), (40, 64)]
+    batch = images(*shapes, dtype=dtype, layout="HW")
+    ways = ["bilinear_ocv", "edgeaware_ocv", "gray_ocv", "vng_ocv"]
+    cases = [
+        Case(f"{way} {place}", (batch,), {"blue_position": place, "algorithm": way})
+        for way in (ways if dtype is np.uint8 else ways[:3])
+        for place in ([0, 0], [0, 1], [1, 0], [1, 1])
+    ]
+    require_cases("debayer", cases, tmp_path)
