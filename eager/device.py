@@ -160,13 +160,14 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
                 operator="device", argument="id", expected=f"the number of {obj}, or None",
                 got=describe(id),
             )  # fmt: skip
-        return obj
+        return obj if obj.device_type == "gpu" else CPU
     if not isinstance(obj, str) and isinstance(getattr(obj, "type", None), str):
         # torch numbers its CPU too, as in `torch.device("cpu:0")`.
         torch_device: Any = obj
         kind = torch_device.type
-        return Device(kind, None if kind == "cpu" else torch_device.index)
-    return Device(obj, id)
+        return CPU if kind == "cpu" else Device(kind, torch_device.index)
+    made = Device(obj, id)
+    return made if made.device_type == "gpu" else CPU
 
 
 find_gpu: list[Callable[[Device], Any]] = []

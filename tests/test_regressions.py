@@ -243,7 +243,9 @@ def test_an_error_is_not_hidden_by_the_end_of_another_source() -> None:
 
 
 def test_the_device_of_a_source_is_not_ignored() -> None:
-    with pytest.raises(RuntimeError, match=r"(?s)ExternalSource: .*no GPU.*test_regressions"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)ExternalSource: .*not available.*test_regressions"
+    ):
         gradiva.ExternalSource([np.zeros(1)], device="gpu")
 
 

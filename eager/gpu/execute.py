@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..cuda import gpu_of
 from ..device import Device
 from ..errors import OperatorRuntimeError
+from ..modes import EvalMode
 from ..operator import OperatorBase
 from ..run import Call
 from .chains import gpu_kernel
@@ -29,5 +30,7 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     def work(call: Call) -> None:
         assert kernel is not None
         gpu.run(launches_of(kernel(call)))
+        if EvalMode.current() is EvalMode.sync_full:
+            gpu.stream.synchronize()
 
     return work
