@@ -11,6 +11,7 @@ from .bfloat16 import BorrowedBits, is_bfloat16
 from .convert import convert_array
 from .dtypes import DType, DTypeLike, bfloat16
 from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
+from .gpu.presence import no_gpu
 from .layouts import check_layout
 from .value import Value
 
@@ -116,10 +117,7 @@ def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:
 
 
 def _refuse_gpu(data: Any) -> None:
-    raise OperatorTypeError(
-        expected="data in host memory (this version of gradiva has no GPU backend yet)",
-        got=describe(data),
-    )
+    raise OperatorTypeError(no_gpu(), expected="data in host memory", got=describe(data))
 
 
 def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -42,16 +42,16 @@ class Stream:
     @property
     def device_id(self) -> int:
         """The number of the GPU."""
-        raise NotImplementedError
+        _refuse(Stream.create_new)
 
     @property
     def handle(self) -> int:
         """The address of the cudaStream_t."""
-        raise NotImplementedError
+        _refuse(Stream.create_new)
 
     def synchronize(self) -> None:
         """Wait until the work on this stream is done."""
-        raise NotImplementedError
+        _refuse(Stream.create_new)
 
 
 def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
