@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, ClassVar
 
 from .checkpoint import Checkpoint
@@ -45,12 +44,7 @@ class EvalMode(enum.Enum):
         _entered.set((*_entered.get(), (self, enter_interpreter(chosen))))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, (_, token) = _entered.get()
         _entered.set(tuple(rest))
         leave_interpreter(token)
@@ -162,15 +156,10 @@ class EvalContext:
         _contexts.set((*_contexts.get(), self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         _contexts.set(_contexts.get()[:-1])
         if self._pool is not None:
-            self._pool.__exit__(kind, error, trace)
+            self._pool.__exit__(*details)
 
     def __repr__(self) -> str:
         threads = self._pool.num_threads if self._pool else f"{default_num_threads()}, shared"

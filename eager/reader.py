@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from operator import index
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
 from .dynamic import as_seed, check_common
-from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .errors import OperatorTypeError, blaming
 from .generator import get_default_rng
+from .integers import integer
 from .modes import pool_of
 from .operator import current_interpreter
 from .progress import watched
@@ -139,17 +139,10 @@ def _unpack(values: Any) -> Any:
 def size_of_batches(batch_size: Any, operator: str) -> int:
     """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
     with blaming(operator):
-        try:
-            size = index(batch_size)
-        except TypeError:
-            raise OperatorTypeError(
-                argument="batch_size", expected="a positive integer", got=describe(batch_size)
-            ) from None
-        if size < 1:
-            raise OperatorValueError(
-                argument="batch_size", expected="a positive number", got=describe(batch_size)
-            )
-        return size
+        return integer(
+            batch_size, 1, expected="a positive integer", limits="a positive number",
+            argument="batch_size",
+        )  # fmt: skip
 
 
 def _nobody() -> None:

@@ -11,7 +11,7 @@ import operator
 from typing import Any
 
 from gradiva.eager.device import Device, require_cpu
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.integers import integer
 from gradiva.eager.memory import MemoryStats, pool
 from gradiva.eager.memory_settings import settings
 
@@ -103,17 +103,7 @@ def memory_stats() -> MemoryStats:
 
 
 def _byte_count(value: Any, function: str) -> None:
-    facts: dict[str, Any] = {
-        "operator": function,
-        "argument": "bytes",
-        "expected": "a number of bytes",
-    }
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise OperatorTypeError(**facts, got=repr(value)) from None
-    if count < 0:
-        raise OperatorValueError(**facts, got=repr(value))
+    integer(value, 0, expected="a number of bytes", operator=function, argument="bytes")
 
 
 def _refuse(function: str, device_id: int) -> None:
