@@ -81,7 +81,7 @@ class Epoch(Iterator[Any]):
             self.close()
             raise
         positions = batches[0].positions
-        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
+        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions, self)
         if self._batch_size is None:
             return _unpack([batch.select(0) for batch in batches])
         return _unpack(batches)
@@ -104,6 +104,7 @@ class _Ahead:
         self.pool = pool
         self.name = reader.operator.name
         self.memory = reader._learnt
+        self.turn = reader._turn
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
@@ -180,7 +181,7 @@ class Reader:
             self._loop: Callable[[], Any] = _nobody
             self._learnt: dict[str, Any] = {}
             self._moved = False
-            self._turn = threading.Lock()
+            self._turn = threading.RLock()
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload
@@ -218,8 +219,9 @@ class Reader:
             if batch_size is not None:
                 batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
-        self._pause()
-        self._end_epoch()
+        with self._turn:
+            self._pause()
+            self._end_epoch()
         epoch: Iterator[Any]
         if capture:
             ahead = _Ahead(self, self._source, batch_size, pool)
