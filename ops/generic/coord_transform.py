@@ -16,7 +16,7 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype
+from gradiva.eager.rules import own_or_float32, require_dtype
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -57,17 +57,14 @@ def coord_transform(
     fit together.
     """
     require_dtype(input, _DTYPES)
-    if input.dtype is not None and dtype not in (float32, input.dtype):
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
+    result = own_or_float32(input, dtype)
     if input.ndim is not None and input.ndim < 2:
         raise OperatorTypeError(
             "vectors lie along the last axis of two or more", got=f"{input.ndim}-D samples"
         )
     if MT is not None and (M is not None or T is not None):
         raise OperatorValueError("`MT` excludes `M` and `T`")
-    return input.with_(dtype=dtype)
+    return result
 
 
 def _matrix(rows: F32, name: str, columns: int) -> F32:

@@ -131,7 +131,7 @@ def test_decoding(parts: ModuleType, device: SimulatedRuntime, files: list[Any])
     if not mixed():
         pytest.skip("decoders.image has no GPU path yet")
     rows = list(parts.decoding(quick(parts), files, [0.0, 0.65]))
-    assert [row["name"] for row in rows][0] == "decoders.image, hw_decoder_load=0"
+    assert rows[0]["name"] == "decoders.image, hw_decoder_load=0"
     require_positive(rows, "images_per_second")
 
 
