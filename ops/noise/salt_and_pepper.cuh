@@ -20,6 +20,7 @@ KERNEL(scatter)(
             const Target value = words.word[k] < salted ? salt : pepper;
             const u32 frame = u32(pixel) / u32(sample.inner);
             i64 at = pixel + i64(frame) * (sample.channels - 1) * sample.inner;
+            #pragma unroll 1
             for (i64 c = 0; c < sample.channels; c++, at += sample.inner)
                 target[sample.target + at] = other ? value : source[sample.source + at];
         }
