@@ -9,20 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OperatorRuntimeError, OperatorValueError
 
+if TYPE_CHECKING:
+    from ..strips import Step
+
 __all__ = [
     "SPAN",
     "THREADS",
     "CudaKernel",
     "Launch",
+    "NoGpuKernelError",
     "Out",
     "Scratch",
+    "Tail",
     "Unit",
     "blocks_of",
     "launches_of",
@@ -42,6 +47,10 @@ _NAMES: Final = {
     "int32": "i32", "uint64": "u64", "int64": "i64", "float16": "f16", "float32": "f32",
     "float64": "f64",
 }  # fmt: skip
+
+
+class NoGpuKernelError(OperatorRuntimeError):
+    """An operator has a GPU kernel, but not for what this call asks of it."""
 
 
 class Unit(NamedTuple):
@@ -83,6 +92,24 @@ class Launch(NamedTuple):
     unit: Unit
     blocks: int
     arguments: tuple[Any, ...]
+
+
+class Tail(NamedTuple):
+    """What becomes of the pixels that a kernel makes, while they are in registers, and where they
+    go: `steps` of a chain, first over `channels` values that lie side by side (a pixel, or, where
+    all are treated alike, part of one); data, offsets: of the target; planes: whether channels
+    become planes."""
+
+    steps: Sequence[Step]
+    channels: int
+    data: Any
+    offsets: NDArray[np.int64]
+    planes: bool = False
+
+    @property
+    def made(self) -> int:
+        """Values that come out side by side."""
+        return self.steps[-1].made if self.steps else self.channels
 
 
 @dataclass(frozen=True)
@@ -147,14 +174,17 @@ def refuse_large(volumes: NDArray[np.int64]) -> None:
         )  # fmt: skip
 
 
-def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
+def blocks_of(
+    volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN
+) -> NDArray[np.int64]:
     """(B, 2): sample and first element of each block, for samples of these many elements.
 
-    Raises OperatorValueError for samples of 2**31 elements or more.
+    span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
+    samples of 2**31 elements or more.
     """
     refuse_large(volumes)
-    samples, numbers = numbered(-(-volumes // SPAN))
-    return np.stack([samples, numbers * SPAN], axis=1)
+    samples, numbers = numbered(-(-volumes // span))
+    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
 
 
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
