@@ -89,7 +89,8 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
-    mixed: on a GPU it takes inputs in host memory all the same, as decoders do;
+    mixed: on a GPU it takes inputs in host memory all the same, as decoders do; host_from: the
+    inputs from this number on are in host memory too, since its shape rule reads their values;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -120,6 +121,7 @@ class OperatorBase:
         self.stage: Any = None
         self.gpu_tolerance = 0.0
         self.mixed = False
+        self.host_from: int | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
