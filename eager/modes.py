@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, ClassVar
 
 from .checkpoint import Checkpoint
@@ -46,12 +45,7 @@ class EvalMode(enum.Enum):
         _entered.set((*_entered.get(), (self, enter_interpreter(chosen))))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, (_, token) = _entered.get()
         _entered.set(tuple(rest))
         leave_interpreter(token)
@@ -172,12 +166,7 @@ class EvalContext:
             self._stream.gpu.set_stream(self._stream)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, before = _streams.get()
         restore_streams(before)
         _streams.set(tuple(rest))
@@ -185,7 +174,7 @@ class EvalContext:
         if self._device is not None:
             self._device.__exit__(None, None, None)
         if self._pool is not None:
-            self._pool.__exit__(kind, error, trace)
+            self._pool.__exit__(*details)
 
     def __repr__(self) -> str:
         threads = self._pool.num_threads if self._pool else f"{default_num_threads()}, shared"

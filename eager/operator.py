@@ -89,9 +89,10 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
-    mixed: on a GPU it takes inputs in host memory all the same, as decoders do; transfers: to
-    another device it moves its input, and does nothing else; metadata: it never looks at elements,
-    so it takes inputs where they are;
+    mixed: on a GPU it takes inputs in host memory all the same, as decoders do; host_from: the
+    inputs from this number on are in host memory too, since its shape rule reads their values;
+    transfers: to another device it moves its input, and does nothing else; metadata: it never looks
+    at elements, so it takes inputs where they are;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -122,6 +123,7 @@ class OperatorBase:
         self.stage: Any = None
         self.gpu_tolerance = 0.0
         self.mixed = self.transfers = self.metadata = False
+        self.host_from: int | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -155,7 +157,8 @@ class OperatorBase:
 
     def gpu_within(self, tolerance: float) -> Callable[[F], F]:
         """Decorator: like `gpu`, for a kernel whose results differ from the CPU's by up to
-        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most."""
+        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most, float16 by
+        one unit in the last place."""
         self.gpu_tolerance = tolerance
         return self.gpu
 

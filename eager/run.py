@@ -231,11 +231,10 @@ def execute(
     try:
         if operator.transfers and inputs[0].device != device:
             return (Batch.to_device(inputs[0], device),)
-        if operator.metadata and device.device_type != "cpu":
-            made = execute(operator, inputs, given, size, pool, key, positions, lost)
-            return tuple(batch.to_device(device) for batch in made)
         work: Any = backends[device.device_type](operator, device)
-        inputs = tuple(brought(operator, batch, device) for batch in inputs)
+        inputs = tuple(
+            brought(operator, number, batch, device) for number, batch in enumerate(inputs)
+        )
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
@@ -275,9 +274,10 @@ OperatorRuntimeError if there is none. eager/dynamic.py adds that of a GPU, whic
 module."""
 
 
-def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
-    """An input where its call runs."""
-    wanted = CPU if operator.mixed else device
+def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
+    """The input of a number where its call needs it."""
+    first = operator.host_from
+    wanted = CPU if operator.mixed or (first is not None and number >= first) else device
     there = operator.metadata or batch.device is wanted
     return batch if there else Batch.to_device(batch, wanted)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any
 
 from .device import Device, require_device
@@ -63,12 +62,7 @@ class ThreadPool:
         pool_in_force.set(self._workers)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, before = _outer.get()
         _outer.set(tuple(rest))
         pool_in_force.set(before)

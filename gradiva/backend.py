@@ -7,18 +7,13 @@ range. Functions that read a setting raise OperatorValueError if its variable ma
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from gradiva.eager.cuda import count_gpus, gpu_of, known_gpus
 from gradiva.eager.device import Device
-from gradiva.eager.errors import (
-    OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
-    blaming,
-)
+from gradiva.eager.errors import OperatorRuntimeError, blaming
 from gradiva.eager.gpu.values import gpu_named
+from gradiva.eager.integers import integer
 from gradiva.eager.memory import MemoryStats, pool
 from gradiva.eager.memory_settings import settings
 
@@ -120,11 +115,4 @@ def memory_stats() -> MemoryStats:
 
 
 def _byte_count(value: Any) -> int:
-    facts: dict[str, Any] = {"argument": "bytes", "expected": "a number of bytes"}
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise OperatorTypeError(**facts, got=repr(value)) from None
-    if count < 0:
-        raise OperatorValueError(**facts, got=repr(value))
-    return count
+    return integer(value, 0, expected="a number of bytes", argument="bytes")

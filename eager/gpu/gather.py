@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from ..batch import Batch
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
 
-__all__ = [
-    "AXES", "copy_launch", "gather_table", "inner_steps", "place_launch", "table_launch",
-]  # fmt: skip
+__all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "table_launch"]
 
 Int64s = NDArray[np.int64]
 
@@ -67,19 +65,6 @@ def copy_launch(
     return Launch(
         unit, len(blocks), (data, Out(result), table, blocks, np.ascontiguousarray(fill), *counts)
     )
-
-
-def place_launch(source: Batch, target: Batch, places: Int64s) -> Launch:
-    """The launch that copies whole samples: sample i of `source` to sample `places[i]` of `target`,
-    which has its shape."""
-    volumes = source.geometry.volumes
-    extents = np.ones((len(volumes), AXES), np.int64)
-    extents[:, AXES - 1] = volumes
-    steps, lows = np.ones_like(extents), np.zeros_like(extents)
-    offsets = target.geometry.offsets[places]
-    table = gather_table(source.geometry.offsets, offsets, extents, steps, lows, extents)
-    into = Batch(target.data, source.geometry, target.type)
-    return copy_launch(source, into, table)
 
 
 def table_launch(rows: NDArray[Any], target: Batch) -> Launch:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ __all__ = [
     "Unit",
     "blocks_of",
     "launches_of",
-    "require_countable",
+    "numbered",
+    "refuse_large",
     "type_name",
 ]
 
@@ -145,7 +146,7 @@ class CudaKernel:
 
 def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
     """What a GPU kernel returned, one launch or several, as several."""
-    return [made] if isinstance(made, Launch) else made  # type: ignore[list-item]
+    return (cast(Launch, made),) if isinstance(made, Launch) else made
 
 
 @lru_cache(maxsize=64)
@@ -163,8 +164,8 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-def require_countable(volumes: NDArray[np.int64]) -> None:
-    """Refuse samples of 2**31 elements or more: kernels count elements of a sample in 32 bits."""
+def refuse_large(volumes: NDArray[np.int64]) -> None:
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
@@ -181,9 +182,13 @@ def blocks_of(
     span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
     samples of 2**31 elements or more.
     """
-    require_countable(volumes)
-    counts = -(-volumes // span)
-    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
+    refuse_large(volumes)
+    samples, numbers = numbered(-(-volumes // span))
+    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+
+
+def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sample and the number within its sample, from 0, of each of so many things."""
+    samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    spans = span if isinstance(span, int) else span[samples]
-    return np.stack([samples, numbers * spans], axis=1)
+    return samples, numbers

@@ -14,7 +14,8 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.cuda import gpu_of
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.gather import place_launch
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.gpu.values import on_cpu
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.provenance import Provenance
@@ -23,7 +24,7 @@ from gradiva.eager.value import SampleType
 from .conditional_rules import require_scalar
 from .conditional_split import Mask
 
-__all__ = ["merge", "merge_batches"]
+__all__ = ["merge", "merge_batches", "merge_launches"]
 
 
 def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> SampleType:
@@ -89,8 +90,7 @@ def merge_batches(
         return Batch(true.data, place, true.type, where)
     result = Batch.empty(Geometry.of(shapes), true.type, where, true.device)
     if not on_cpu(result.data):
-        sides = ((true, mask), (false, ~mask))
-        gpu_of(true.device).run([place_launch(p, result, np.flatnonzero(m)) for p, m in sides])
+        gpu_of(true.device).run(merge_launches(true, false, mask, result))
         return result
     if result.geometry.dense and true.geometry.dense and false.geometry.dense:
         rows = result.data[: result.geometry.size].reshape(len(mask), -1)
@@ -107,6 +107,16 @@ def merge_batches(
 
     run(copy, result)
     return result
+
+
+def merge_launches(true: Batch, false: Batch, mask: Mask, result: Batch) -> list[Launch]:
+    """The launches that copy the samples of both into `result`, where `merge_batches` would. The
+    mask is in host memory."""
+    starts = np.empty(len(mask), np.int64)
+    starts[mask], starts[~mask] = true.geometry.offsets, false.geometry.offsets
+    size = result.dtype.itemsize
+    places = result.geometry.offsets * size, result.geometry.volumes * size
+    return piece_launches([true.data, false.data], result.data, (~mask, starts * size, *places))
 
 
 def _provenance(true: Batch, false: Batch, mask: Mask) -> Provenance | None:

@@ -15,7 +15,7 @@ from gradiva.eager.gpu.launch import (
     Out,
     Scratch,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.run import Call
@@ -43,7 +43,7 @@ class Windows(NamedTuple):
 def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
     """Blur along W, H and D, with float32 between; of several parts the sum."""
     source, target = call.inputs[0], call.outputs[0]
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     extents, _ = extents_of(source.layout, source.geometry.shapes)
     blocks = blocks_of(target.geometry.volumes)
     between = [Scratch(target.geometry.size, _FLOAT) for _ in range(3)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.dtypes import InterpType
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, require_countable
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
 from gradiva.eager.run import Call
 
 from .displace import outside_of
@@ -35,7 +35,7 @@ def displace_launch(
     what that reads; own: a number for each sample, which it is given."""
     source, target = call.inputs[0], call.outputs[0]
     shapes = source.geometry.shapes
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     wide = np.empty((call.size, 3), np.int64)
     wide[:, 0], wide[:, 1] = source.geometry.offsets, target.geometry.offsets
     wide[:, 2] = own

@@ -16,7 +16,7 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
 from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.rules import own_or_float32, require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -88,13 +88,7 @@ def filter(
     for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
         if given not in known:
             raise OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
-    if dtype is None:
-        return input
-    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
-    return input.with_(dtype=dtype)
+    return own_or_float32(input, dtype)
 
 
 def _axes(layout: str, ndim: int) -> int:

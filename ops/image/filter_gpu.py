@@ -14,7 +14,7 @@ from gradiva.eager.gpu.launch import (
     Launch,
     Out,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.run import Call
@@ -34,7 +34,7 @@ def filter_launch(call: Call, first: int, anchors: Int64Array) -> Launch:
     """first: the first axis that is filtered; anchors: (N, axes)."""
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
     axes = windows.geometry.ndim
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     narrow = np.ones((call.size, 14), np.int64)
     own = windows.geometry.shapes
     valid = call["mode"] == "valid"

@@ -18,7 +18,7 @@ from gradiva.eager.gpu.launch import (
     Launch,
     Out,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.lazy import lazy_module
@@ -126,7 +126,7 @@ _SIDES: Final = (3, 5)
 def _gpu(call: Call) -> Launch:
     source, target = call.inputs[0], call.outputs[0]
     sizes = _sizes(call)
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     first = target.layout.index("H")
     shapes = source.geometry.shapes
     wide = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)

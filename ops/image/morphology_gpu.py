@@ -13,7 +13,7 @@ from gradiva.eager.gpu.launch import (
     Out,
     Scratch,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.run import Call
@@ -32,7 +32,7 @@ _GROW: Final = CudaKernel(
 def grow_launches(call: Call, highest: bool) -> list[Launch]:
     """Across, then down, as often as it is asked for."""
     source, target = call.inputs[0], call.outputs[0]
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     border = BORDER_NAMES[call["border_mode"]]
     before, after, outside = masks_of(call, highest)
     extents, _ = extents_of(target.layout, source.geometry.shapes)

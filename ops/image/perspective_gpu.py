@@ -16,7 +16,7 @@ from gradiva.eager.gpu.launch import (
     Out,
     Scratch,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.run import Call
@@ -44,7 +44,7 @@ def perspective_launches(
     """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
-    require_countable(source.geometry.volumes)
+    refuse_large(source.geometry.volumes)
     # The matrices, one after the other, wherever they lie in the slab.
     if matrices is None:
         maps = call.inputs[1]
@@ -73,7 +73,7 @@ def perspective_launches(
     )
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     blocks = blocks_of(np.where(target.geometry.volumes, pixels, 0))
-    require_countable(target.geometry.volumes)
+    refuse_large(target.geometry.volumes)
     taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]
     # Four channels are taken at a time, and what remains.
     classic = 1 if source.dtype is int16 else 2 if (last % 4 == 2).any() else 0

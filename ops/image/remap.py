@@ -12,7 +12,7 @@ from gradiva.eager.batch import Batch, batch
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, require_countable
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -166,8 +166,8 @@ _KERNEL = CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
 @remap.gpu
 def _gpu(call: Call) -> Launch:
     source, target = call.inputs[0], call.outputs[0]
-    require_countable(source.geometry.volumes)
-    require_countable(target.geometry.volumes)
+    refuse_large(source.geometry.volumes)
+    refuse_large(target.geometry.volumes)
     shapes = _framed(call)
     areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
     batches = (source, target, *call.inputs[1:])

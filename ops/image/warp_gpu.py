@@ -15,7 +15,7 @@ from gradiva.eager.gpu.launch import (
     Launch,
     Out,
     blocks_of,
-    require_countable,
+    refuse_large,
     type_name,
 )
 from gradiva.eager.run import Call
@@ -47,8 +47,8 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     firsts = places[:, 0] * size
     if matrices is None:
         firsts, matrices = call.inputs[1].geometry.offsets, call.inputs[1].data
-    require_countable(source.geometry.volumes)
-    require_countable(target.geometry.volumes)
+    refuse_large(source.geometry.volumes)
+    refuse_large(target.geometry.volumes)
     width = np.clip(sizes[:, -1], 1, _TILE)
     across = -(-sizes[:, -1] // _TILE)
     lines = sizes[:, :-1].prod(axis=1)
