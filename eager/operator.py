@@ -23,6 +23,7 @@ from .tensor import Tensor
 from .value import SampleType, Value
 
 if TYPE_CHECKING:
+    from .gpu.gpu import Gpu
     from .run import Call
 
 __all__ = ["Interpreter", "Maker", "Operator", "interpreter", "maker", "operator", "operators"]
@@ -89,7 +90,7 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
-    mixed: on a GPU it takes inputs in host memory all the same, as decoders do;
+    mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -120,6 +121,7 @@ class OperatorBase:
         self.stage: Any = None
         self.gpu_tolerance = 0.0
         self.mixed = False
+        self.gpu_work: Callable[[Call, Gpu], None] | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -156,6 +158,12 @@ class OperatorBase:
         `tolerance`, relative to the larger of 1 and the value; integers by 1 at most."""
         self.gpu_tolerance = tolerance
         return self.gpu
+
+    def mixed_gpu(self, work: F) -> F:
+        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, for what is more than kernels. Its
+        inputs are in host memory; it queues what fills the outputs on the GPU's current stream."""
+        self.mixed, self.gpu_work = True, work
+        return work
 
     def view(self, rule: F) -> F:
         """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""

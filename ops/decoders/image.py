@@ -25,6 +25,7 @@ from .formats.decode import codec_colour, decode_into, is_direct, output_shape
 from .formats.decode_jpeg import decode_jpeg
 from .formats.image_info import ImageInfo
 from .formats.probe import probe
+from .mixed import decode_on_gpu
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -176,6 +177,7 @@ def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
 
 image.stage = Images(_decoder)
 image.cpu(image.stage.run)
+image.mixed_gpu(decode_on_gpu)
 
 
 def picture(height: int, width: int) -> np.ndarray[Any, Any]:
