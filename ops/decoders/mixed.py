@@ -7,9 +7,10 @@ memory, in the same threads, and the device copies that.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gradiva.eager.arguments import ImageType
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, SampleDataError
 from gradiva.eager.gpu.array import DeviceArray
 from gradiva.eager.gpu.gpu import Gpu
+from gradiva.eager.memory import allocate, is_leased
 from gradiva.eager.run import Call
 from gradiva.eager.threads import Task
 
@@ -62,9 +64,7 @@ def decode_on_gpu(call: Call, gpu: Gpu) -> None:
     host.finish()
 
 
-def _by_library(
-    call: Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host
-) -> None:
+def _by_library(call: Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host) -> None:
     """Give nvJPEG its images, and the others to `host`."""
     infos: list[ImageInfo] = call.notes["infos"]
     noted = call.notes.get("windows")
@@ -74,29 +74,63 @@ def _by_library(
     made = plan(call.inputs[0].arrays(), infos, options, windows, turned)
     host.add([index for index, _ in made.host])
     jobs = [*made.hybrid, *(job for batch in made.engine for job in batch)]
-    later, parts, starts, size = [], [], [], 0
-    target = call.outputs[0]
+    if not is_leased(call.inputs[0].data):
+        for job in jobs:  # the user's memory may change when this returns: the GPU is not done then
+            job.data = _copied(job.data)
+    rows = _placed(call, gpu, jobs, windows, options.output_type, turned)
+    refused = decoder.decode(made.engine, made.hybrid, gpu.stream.handle, host.beside)
+    lost = {job.index for job, _ in refused}
+    host.add(sorted(lost))
+    rest = [row for row in rows.jobs if row[0].index not in lost]
+    if rest:
+        target = call.outputs[0]
+        gpu.run([finish_launch(rest, rows.scratch, target, options.output_type, turned)])
+
+
+def _copied(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = allocate(data.size, data.dtype)
+    made[...] = data
+    return made
+
+
+class _Placed(NamedTuple):
+    """The jobs whose pixels are not yet those of the result: as `finish_launch` takes them, and the
+    memory in which they lie."""
+
+    jobs: list[tuple[Job, int, Window]]
+    scratch: DeviceArray
+
+
+def _placed(
+    call: Call,
+    gpu: Gpu,
+    jobs: Sequence[Job],
+    windows: Sequence[Window] | None,
+    output_type: str,
+    turned: bool,
+) -> _Placed:
+    """Tell each job where to write: into the output, where its pixels are those of the result."""
+    geometry, data = call.outputs[0].geometry, call.outputs[0].data
+    assert isinstance(data, DeviceArray)
+    rows: list[tuple[Job, int, Window]] = []
+    size = 0
     for job in jobs:
         index = job.index
         part = window_of(job, None if windows is None else windows[index], turned)
         upright = job.frame.info.orientation == 1 or not turned
-        if upright and is_finished(job, part, options.output_type, target.data.dtype):
-            job.write_to(target.data.address + int(target.geometry.offsets[index]))
-            continue
-        later.append(job)
-        parts.append(part)
-        starts.append(size)
-        size += -(-int(np.prod(job.shape)) // _ALIGNED) * _ALIGNED
+        if upright and is_finished(job, part, output_type, data.dtype):
+            job.write_to(data.address + int(geometry.offsets[index]))
+        else:
+            rows.append((job, size, part))
+            size += -(-math.prod(job.shape) // _ALIGNED) * _ALIGNED
     scratch = gpu.empty(size, np.dtype(np.uint8))
-    for job, start in zip(later, starts, strict=True):
+    for job, start, _ in rows:
         job.write_to(scratch.address + start)
-    stream = gpu.stream
-    refused = decoder.decode(made.engine, made.hybrid, stream.handle, host.beside)
-    host.add([job.index for job, _ in refused])
-    lost = {job.index for job, _ in refused}
-    rows = [row for row in zip(later, starts, parts, strict=True) if row[0].index not in lost]
-    if rows:
-        gpu.run([finish_launch(rows, scratch, target, options.output_type, turned)])
+    return _Placed(rows, scratch)
+
+
+def _nothing(_begin: int, _end: int) -> None:
+    pass
 
 
 class _Host:
@@ -133,8 +167,8 @@ class _Host:
     def finish(self) -> None:
         """Decode what still waits. Raises the error of the first sample that failed, in a call that
         does not go on after that."""
-        self.beside(lambda begin, end: None, [])
-        for sample, error in sorted(self._failures.items()):
+        self.beside(_nothing, [])
+        for _, error in sorted(self._failures.items()):
             if not isinstance(error, SampleDataError):
                 raise error
             self._call.fail(error)

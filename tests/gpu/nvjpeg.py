@@ -1,4 +1,4 @@
-"""The stand-in for nvJPEG on the simulated GPU: its pixels come when the stream comes to them. Not a
+"""The stand-in for nvJPEG on the simulated GPU: pixels come when the stream comes to them. Not a
 test itself."""
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import uint8
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.memory import MemoryPool, _Lease
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.value import SampleType
 from gradiva.ops.decoders.formats.probe import probe
@@ -27,7 +28,17 @@ from .simulated import SimulatedRuntime, simulated
 
 
 class SimulatedNvjpeg(FakeNvjpeg):
-    """Finds files by their addresses in a batch of its own, whose bytes go when it is let go."""
+    """Finds files by their addresses in a batch of its own, whose bytes go when it is let go; else
+    by what is in them."""
+
+    def __init__(self, gpu: SimulatedRuntime, engines: int, slow: bool) -> None:
+        self.numbers: dict[bytes, int] = {}
+        super().__init__(gpu, engines, slow)
+
+    def _file(self, address: int, length: int) -> tuple[int, int]:
+        if address in self.files:
+            return super()._file(address, length)
+        return self.numbers[ctypes.string_at(address, length)], next(self.serial)
 
     def _pixels(
         self, source: dict[str, Any], settings: dict[str, Any], row: np.ndarray[Any, Any]
@@ -51,7 +62,8 @@ class SimulatedNvjpeg(FakeNvjpeg):
         """A batch of files that the stand-in knows by their number, with names and positions."""
         sizes = np.array([[len(content)] for content in contents], np.int64).reshape(-1, 1)
         geometry = Geometry.of(sizes)
-        owner = _Owner(geometry.size)
+        memory = np.zeros(max(geometry.size, 1), np.uint8)
+        owner = _Owner(memory, geometry.size, MemoryPool())
         data = np.asarray(owner)
         numbers = []
         for number, (content, start) in enumerate(
@@ -61,7 +73,8 @@ class SimulatedNvjpeg(FakeNvjpeg):
             serial = next(self.serial)
             self.files[data.ctypes.data + start] = number, len(content), serial
             numbers.append((serial, data.ctypes.data + start))
-        weakref.finalize(owner, self._let_go, owner.memory, numbers).atexit = False
+            self.numbers[content] = number
+        weakref.finalize(owner, self._let_go, memory, numbers).atexit = False
         where = Provenance(
             np.arange(first, first + len(contents), dtype=np.int64),
             [f"file{number}" for number in range(len(contents))],
@@ -74,15 +87,10 @@ class SimulatedNvjpeg(FakeNvjpeg):
             self._gone(serial, address)
 
 
-class _Owner:
-    """Memory that is there as long as this object or arrays on it are."""
+class _Owner(_Lease):
+    """Memory of a pool, as that of readers, of which it is told when it goes."""
 
-    def __init__(self, nbytes: int) -> None:
-        self.memory = np.zeros(max(nbytes, 1), np.uint8)
-        place = self.memory.ctypes.data, False
-        self.__array_interface__ = {
-            "data": place, "shape": (nbytes,), "typestr": "|u1", "version": 3,
-        }  # fmt: skip
+    __slots__ = ("__weakref__",)
 
 
 @contextmanager

@@ -143,7 +143,7 @@ class SimulatedRuntime(FakeGpu):
         if self._pending(address):
             self.wrong(f"{address:#x} is freed while a stream may be at it")
         for clock in (self.last, self._readers, self._parts):
-            clock.pop(address, None)  # type: ignore[attr-defined]
+            clock.pop(address, None)
         self._starts.remove(address)
         del self._blocks[address]
 

@@ -20,8 +20,8 @@ from gradiva.eager.dtypes import DType, float32, int8, int16, int32, uint16, uin
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.gpu.streams import DeviceStream
 from gradiva.ops.decoders.nvjpeg import kept
-from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.declarations import Status
+from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
 from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders
 from gradiva.ops.decoders.nvjpeg.library import NvjpegError
@@ -145,6 +145,18 @@ def test_pixels_follow_one_another_on_a_stream(fake: SimulatedNvjpeg) -> None:
         wanted = gradiva.flip(decoders.image(files))
         del images, files
         same(flipped, wanted)
+
+
+def test_the_memory_of_the_user_may_change_at_once(fake: SimulatedNvjpeg) -> None:
+    """As soon as the call has returned, though the GPU has done nothing yet."""
+    known = fake.batch(MIXED)
+    whole = known.data.copy()
+    files = Batch(whole, known.geometry, known.type)
+    expected = decoders.image(files)
+    images = decoders.image(files, device="mixed")
+    whole[...] = 0
+    same(images, expected)
+    assert decoded(fake) >= {0, 1, 2, 4}
 
 
 # Files that cannot be decoded.
@@ -333,7 +345,10 @@ def test_hints_reach_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )  # fmt: skip
 def test_values_that_make_no_sense(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
-    with decoding(monkeypatch) as fake, pytest.raises(OperatorValueError, match=next(iter(options))):
+    with (
+        decoding(monkeypatch) as fake,
+        pytest.raises(OperatorValueError, match=next(iter(options))),
+    ):
         decoders.image(fake.batch(PLAIN), device="mixed", **options)
 
 

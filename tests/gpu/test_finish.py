@@ -1,5 +1,5 @@
-"""The kernel that finishes decoded JPEGs, against the CPU decoder: what nvJPEG would have written is
-made by the CPU, unturned and whole."""
+"""The kernel that finishes decoded JPEGs, against the CPU decoder: what nvJPEG would have written
+is made by the CPU, unturned and whole."""
 
 from __future__ import annotations
 

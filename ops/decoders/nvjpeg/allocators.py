@@ -22,7 +22,7 @@ class Allocator:
         alive. An exception in it becomes ALLOCATOR_FAILURE; `problem` keeps it for the error that
         the user sees.
     give(block, stream): takes the object back when the library frees the block, and must hold the
-        memory until the stream has come past.
+        memory until the stream has come past. Without it, the object is let go.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Allocator:
         allocate: Callable[[int, int], tuple[int, Any]],
         *,
         pinned: bool,
-        give: Callable[[Any, int], None] = lambda block, stream: None,
+        give: Callable[[Any, int], None] | None = None,
     ) -> None:
         self._allocate = allocate
         self._hand_back = give
@@ -71,7 +71,8 @@ class Allocator:
         if block is None:
             return _FAILED
         try:
-            self._hand_back(block, stream or 0)
+            if self._hand_back is not None:
+                self._hand_back(block, stream or 0)
         except Exception as error:  # noqa: BLE001  as above
             self.problem = error
             self._lost.append(block)  # nobody can say when it is free

@@ -55,8 +55,8 @@ def finish_launch(
 ) -> Launch:
     """The launch that makes samples of `target` of what the library wrote.
 
-    jobs: each with the byte of `scratch`, a uint8 array, at which its pixels begin, and its part, as
-    of `window_of`.
+    jobs: each with the byte of `scratch`, a uint8 array, at which its pixels begin, and its part,
+    as of `window_of`.
     """
     rows = np.zeros(len(jobs), _PICTURE)
     shapes, offsets = target.geometry.shapes, target.geometry.offsets

@@ -33,9 +33,11 @@ class Settings(NamedTuple):
     def check(self) -> Settings:
         """Returns itself. Raises OperatorValueError for negative sizes."""
         names = {
-            "preallocate_width_hint": self.width, "preallocate_height_hint": self.height,
-            "device_memory_padding": self.device_padding, "host_memory_padding": self.pinned_padding,
-        }  # fmt: skip
+            "preallocate_width_hint": self.width,
+            "preallocate_height_hint": self.height,
+            "device_memory_padding": self.device_padding,
+            "host_memory_padding": self.pinned_padding,
+        }
         for name, value in names.items():
             if value < 0:
                 raise OperatorValueError(argument=name, expected="at least 0", got=str(value))
@@ -52,7 +54,7 @@ class KeptDecoders:
         self._useless = False
 
     def find(self, settings: Settings, batch_size: int) -> JpegDecoder | None:
-        """A decoder with these settings, or None if nvJPEG cannot be used: a warning says why, once.
+        """A decoder with these settings, or None if nvJPEG cannot be used: a warning says so, once.
 
         batch_size: what the engine takes memory for, where there are hints. Raises NvjpegError if
         there is no memory for it.
