@@ -5,6 +5,8 @@ What has run so far is this file over a recorded fake of CuPy; docs/gpu.md says 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -232,6 +234,13 @@ def count_gpus() -> int:
         except OperatorRuntimeError:
             return number
         number += 1
+
+
+@atexit.register
+def _close() -> None:
+    for gpu in _gpus.values():
+        with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
+            gpu.close()
 
 
 def gpu_of(device: Device) -> Gpu:

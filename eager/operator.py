@@ -23,6 +23,7 @@ from .tensor import Tensor
 from .value import SampleType, Value
 
 if TYPE_CHECKING:
+    from .gpu.gpu import Gpu
     from .run import Call
 
 __all__ = ["Interpreter", "Maker", "Operator", "interpreter", "maker", "operator", "operators"]
@@ -89,8 +90,9 @@ class OperatorBase:
     min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
-    mixed: on a GPU it takes inputs in host memory all the same, as decoders do; host_from: the
-    inputs from this number on are in host memory too, since its shape rule reads their values;
+    mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
+    host_from: the inputs from this number on are in host memory too, since its shape rule reads
+    their values;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -122,6 +124,7 @@ class OperatorBase:
         self.gpu_tolerance = 0.0
         self.mixed = False
         self.host_from: int | None = None
+        self.gpu_work: Callable[[Call, Gpu], None] | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -159,6 +162,12 @@ class OperatorBase:
         one unit in the last place."""
         self.gpu_tolerance = tolerance
         return self.gpu
+
+    def mixed_gpu(self, work: F) -> F:
+        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, for what is more than kernels. Its
+        inputs are in host memory; it queues what fills the outputs on the GPU's current stream."""
+        self.mixed, self.gpu_work = True, work
+        return work
 
     def view(self, rule: F) -> F:
         """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""

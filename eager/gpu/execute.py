@@ -20,6 +20,9 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises
     OperatorRuntimeError if it has no kernel for that, or if there is no such GPU."""
     gpu = gpu_of(device)
+    own = operator.gpu_work
+    if own is not None:
+        return lambda call: own(call, gpu)
     kernel = gpu_kernel(operator)
     if kernel is None and operator.view_rule is None:
         raise OperatorRuntimeError(
