@@ -92,7 +92,8 @@ class OperatorBase:
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
-    their values;
+    their values; transfers: to another device it moves its input, and does nothing else; metadata:
+    it never looks at elements, so it takes inputs where they are;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -122,7 +123,7 @@ class OperatorBase:
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
         self.gpu_tolerance = 0.0
-        self.mixed = False
+        self.mixed = self.transfers = self.metadata = False
         self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
         self.__doc__ = function.__doc__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..cuda import gpu_of
 from ..device import Device
@@ -13,7 +14,7 @@ from ..run import Call
 from .chains import gpu_kernel
 from .launch import launches_of
 
-__all__ = ["on_gpu"]
+__all__ = ["on_gpu", "require_gpu_kernel"]
 
 
 def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
@@ -23,12 +24,7 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     own = operator.gpu_work
     if own is not None:
         return lambda call: own(call, gpu)
-    kernel = gpu_kernel(operator)
-    if kernel is None and operator.view_rule is None:
-        raise OperatorRuntimeError(
-            "this operator does not run on a GPU: leave out `device`, and take `.cpu()` of "
-            "inputs that are on one"
-        )
+    kernel = require_gpu_kernel(operator)
 
     def work(call: Call) -> None:
         assert kernel is not None
@@ -37,3 +33,15 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
             gpu.stream.synchronize()
 
     return work
+
+
+def require_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:
+    """The GPU kernel of an operator; None if it needs none. Raises OperatorRuntimeError."""
+    kernel = gpu_kernel(operator)
+    needs = operator.view_rule is None and operator.gpu_work is None and not operator.metadata
+    if kernel is None and needs:
+        raise OperatorRuntimeError(
+            "this operator does not run on a GPU: leave out `device`, and take `.cpu()` of "
+            "inputs that are on one"
+        )
+    return kernel
