@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.gpu.launch import Launch, launches_of
+from gradiva.eager.gpu.launch import Launch, NoGpuKernelError, launches_of
 from gradiva.eager.operator import operators
 from gradiva.eager.run import Call
 
@@ -56,5 +57,6 @@ def test_planning_looks_at_no_values(name: str) -> None:
     with also_planning(operator, note):
         for case in operator.case_maker():  # type: ignore[misc]
             if case.raises is None:
-                operator.bind(case.inputs, case.arguments)
+                with suppress(NoGpuKernelError):
+                    operator.bind(case.inputs, case.arguments)
     assert calls
