@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .jit import jit
+from .jit import inlined, jit
 
 if TYPE_CHECKING:
     from .generator import RNG
@@ -184,7 +184,7 @@ def natural_log(x: float) -> float:
     return exponent * 0.6931471805599453 + 2.0 * s * series
 
 
-@jit
+@inlined
 def normal_middle(q: float) -> float:
     """The standard normal quantile of q + 1/2, for |q| up to 0.425."""
     # fmt: off
@@ -201,7 +201,7 @@ def normal_middle(q: float) -> float:
     return q * num / den
 
 
-@jit
+@inlined
 def normal_tail(root: float) -> float:
     """The standard normal quantile of 1 - p outside of the middle, from sqrt(-log(p)) up to 5."""
     # fmt: off
