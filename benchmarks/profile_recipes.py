@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from photographs import make_data
-from recipes import PIPELINES, pipelines
+from programs import PIPELINES
+from recipes import pipelines
 from side_by_side import Row, save
 
 KINDS = {

@@ -18,71 +18,13 @@ from nvidia.dali import fn as dali_fn
 from nvidia.dali import pipeline_def as dali_pipeline_def
 from nvidia.dali import types as dali_types
 from photographs import make_data
+from programs import PIPELINES, val
 from side_by_side import Row, in_turns, row, save
 
 import gradiva
 from gradiva import fn, types
 
-MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
-STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 AHEAD = 2
-
-
-def decode(f: Any, t: Any, files: Any) -> Any:
-    return f.decoders.image(files, output_type=t.RGB)
-
-
-def val(f: Any, t: Any, files: Any) -> Any:
-    images = f.resize(f.decoders.image(files, output_type=t.RGB), resize_shorter=256)
-    return f.crop_mirror_normalize(
-        images, crop=(224, 224), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
-    )
-
-
-def augmented(f: Any, t: Any, files: Any) -> Any:
-    images = f.resize(f.decoders.image(files, output_type=t.RGB), size=(224, 224))
-    light = f.random.uniform(range=[0.8, 1.2])
-    contrast = f.random.uniform(range=[0.8, 1.2])
-    images = f.brightness_contrast(images, brightness=light, contrast=contrast)
-    return f.crop_mirror_normalize(
-        images, mirror=f.random.coin_flip(), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
-    )
-
-
-def cut(f: Any, t: Any, files: Any) -> Any:
-    """A window of 8% to 100% of the image, to 224 x 224."""
-    images = f.decoders.image_random_crop(files, output_type=t.RGB)
-    return f.resize(images, size=(224, 224))
-
-
-def finish(f: Any, t: Any, images: Any) -> Any:
-    return f.crop_mirror_normalize(
-        images, mirror=f.random.coin_flip(), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
-    )
-
-
-def train(f: Any, t: Any, files: Any) -> Any:
-    return finish(f, t, cut(f, t, files))
-
-
-def train_with_colour(f: Any, t: Any, files: Any) -> Any:
-    images = f.color_twist(
-        cut(f, t, files),
-        hue=f.random.uniform(range=[-18.0, 18.0]),
-        saturation=f.random.uniform(range=[0.6, 1.4]),
-        brightness=f.random.uniform(range=[0.6, 1.4]),
-        contrast=f.random.uniform(range=[0.6, 1.4]),
-    )
-    return finish(f, t, f.gaussian_blur(images, window_size=5))
-
-
-PIPELINES: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "decode": decode,
-    "val: resize 256, crop 224, normalise": val,
-    "resize 224, brightness, mirror, normalise": augmented,
-    "train: random crop to 224, mirror, normalise": train,
-    "train with colour and blur": train_with_colour,
-}
 
 
 def pipelines(recipe: Any, folder: str, options: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -9,7 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +54,24 @@ def row(name: str, ours: list[float], theirs: list[float], unit: str, bigger: bo
     }  # fmt: skip
 
 
-def save(name: str, rows: list[dict[str, Any]]) -> None:
+def versions(*names: str) -> dict[str, str]:
+    """Of gradiva, and of those of these packages that are installed."""
+    found = {"gradiva": gradiva.__version__}
+    for name in names:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def save(name: str, rows: list[dict[str, Any]], **more: Any) -> None:
     """Write the rows with the machine and the command to `results/<name>.json`."""
     facts = {
         "command": "python " + " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]]),
         "machine": f"{processor()}, {os.cpu_count()} CPUs, {platform.system()}",
         "load_average_at_the_end": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        "versions": {
-            "gradiva": gradiva.__version__,
-            **{name: version(name) for name in ("numpy", "numba", "nvidia-dali-cuda120")},
-        },
+        "versions": versions("numpy", "numba", "nvidia-dali-cuda120"),
+        **more,
         "rows": rows,
     }
     RESULTS.mkdir(exist_ok=True)

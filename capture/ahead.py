@@ -6,6 +6,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
@@ -26,6 +27,8 @@ class LoopSource(Protocol):
     """The threads that the user has chosen for it."""
     memory: dict[str, Any]
     """What the loops over this source leave for the next one."""
+    turn: AbstractContextManager[Any]
+    """Held by the thread whose loop takes a batch, or gives back what was read ahead."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.errors import (
@@ -82,12 +81,7 @@ class Definition(Settings):
         _current.set((*_current.get(), self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object = None, *details: object) -> None:
         above = list(_current.get())
         if self not in above:
             raise OperatorTypeError(

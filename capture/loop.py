@@ -9,15 +9,17 @@ around it. A call that was not runs at once. So the body may be any Python code.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming, user_location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.quarantine import record
 from gradiva.eager.reader import loop_makers
+from gradiva.eager.rng import Step as Running
 from gradiva.eager.rng import current_step, enter_step, leave_step
 from gradiva.eager.threads import default_pool
 
@@ -67,6 +69,8 @@ class CapturedLoop(Iterator[Any]):
         self._step: Step | None = None
         self._plan: LoopPlan | None = None
         self._token = object()
+        self._running: Running | None = None
+        self._owner: dict[str, threading.Thread] = {}
         self._signatures = Signatures(self._token)
         learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
         if learnt is not None:
@@ -83,6 +87,15 @@ class CapturedLoop(Iterator[Any]):
     def __next__(self) -> Any:
         if self._ended:
             raise StopIteration
+        here = threading.current_thread()
+        # A dictionary takes one of two threads that come at once.
+        if self._owner.setdefault("thread", here) is not here:
+            raise OperatorRuntimeError(
+                "a captured loop belongs to the thread that took its first batch: let each thread "
+                "have a reader and a loop of its own, or share a loop without capture",
+                operator=self._source.name,
+                location=user_location(),
+            )
         self._finish_step()
         item = self._next_item()
         for noted in item.noted:
@@ -96,22 +109,26 @@ class CapturedLoop(Iterator[Any]):
         self._step = Step(item, self._number, self.operator, self._single, self._late)
         self._number += 1
         positions = item.batches[0].positions
-        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
+        self._running = enter_step(
+            self._token, np.empty(0, np.int64) if positions is None else positions, self
+        )
         self._face.enter()
         batches = self._step.source.hand_out()
         return batches[0] if len(batches) == 1 else batches
 
     def _next_item(self) -> Item:
-        self._source.claim(self)
-        if self._plan is None:
-            item = Item(None)
-            read_item(self._source, item)
-            return item
-        if self._ahead is None:
-            # The thread must not keep the loop alive: a loop that was left ends.
-            threads = (self._source.pool or default_pool()).num_threads
-            self._ahead = Ahead(self._source, self._plan.compute, threads)
-        return self._ahead.get()
+        # Loops of other threads over this source wait, and then go on after this batch.
+        with self._source.turn:
+            self._source.claim(self)
+            if self._plan is None:
+                item = Item(None)
+                read_item(self._source, item)
+                return item
+            if self._ahead is None:
+                # The thread must not keep the loop alive: a loop that was left ends.
+                threads = (self._source.pool or default_pool()).num_threads
+                self._ahead = Ahead(self._source, self._plan.compute, threads)
+            return self._ahead.get()
 
     def close(self) -> None:
         """End the loop here; the source keeps its place."""
@@ -128,9 +145,9 @@ class CapturedLoop(Iterator[Any]):
 
     def pause(self) -> None:
         """Stop reading ahead, and put the source where the loop is."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            items = ahead.stop()
+        with self._source.turn:
+            ahead, self._ahead = self._ahead, None
+            items = [] if ahead is None else ahead.stop()
             if items:
                 undelivered = [item.error or item.batches for item in items]
                 self._source.rewind(items[0].mark, undelivered)
@@ -163,8 +180,7 @@ class CapturedLoop(Iterator[Any]):
             return False
         if any(step.find(value) is not None for value in (*inputs, *keywords.values())):
             return True
-        running = current_step()
-        return operator.random and running is not None and running.leader is self._token
+        return operator.random and self._running is not None and current_step() is self._running
 
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]

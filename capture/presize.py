@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator as python
 from typing import Any
 
 from gradiva.eager.arguments import bytes_hint
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.integers import integer
 from gradiva.eager.memory import pool
 from gradiva.eager.memory_settings import settings
 
@@ -24,17 +24,10 @@ _AT_WORK = 2
 
 def check_bytes_per_sample(value: Any) -> int:
     """The argument of a pipeline. Raises OperatorTypeError or OperatorValueError."""
-    facts: dict[str, Any] = {
-        "argument": "bytes_per_sample",
-        "expected": "a number of bytes, 0 for no hint",
-    }
-    try:
-        count = python.index(value)
-    except TypeError:
-        raise OperatorTypeError(operator="Pipeline", **facts, got=repr(value)) from None
-    if count < 0 or isinstance(value, bool):
-        raise OperatorValueError(operator="Pipeline", **facts, got=repr(value))
-    return count
+    return integer(
+        value, 0, expected="a number of bytes, 0 for no hint", bools=False,
+        operator="Pipeline", argument="bytes_per_sample",
+    )  # fmt: skip
 
 
 def hint_for(value: Any, outputs: int) -> tuple[int, ...]:

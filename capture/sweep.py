@@ -89,9 +89,15 @@ class Sweep:
         else:
             raise UnfitError(call.operator.name)
 
-    def run(self) -> None:
-        source, target, size = self.source, self.target, len(self.source)
-        layout = source.layout or self.calls[0].types[0].layout or ""
+    @property
+    def layout(self) -> str:
+        """That of the source, or the one that the first operator assumes."""
+        return self.source.layout or self.calls[0].types[0].layout or ""
+
+    def look(self) -> tuple[int, int]:
+        """Where H is among the axes of the source, and the channels of an image (1 if they are
+        planes). Raises UnfitError."""
+        layout = self.layout
         if self.decoder is not None and len(self.calls) == 1:
             raise UnfitError("a decoder alone")
         at = layout.find("HW")
@@ -99,12 +105,16 @@ class Sweep:
             raise UnfitError(f"the layout {layout!r}")
         if self.rows is not None and "D" in layout:
             raise UnfitError("a volume")
-        shapes, ends = source.geometry.shapes, self._image_shapes()
-        channels = shapes[:, at + 2 :].prod(axis=1)
-        count = int(channels[0])
-        if (channels != count).any():
+        channels = self.source.geometry.shapes[:, at + 2 :].prod(axis=1)
+        if (channels != channels[0]).any():
             raise UnfitError("samples with different numbers of channels")
-        steps, made = self._steps(count, planar="C" in layout[:at])
+        return at, int(channels[0])
+
+    def run(self) -> None:
+        source, target, size = self.source, self.target, len(self.source)
+        at, count = self.look()
+        shapes, ends = source.geometry.shapes, self._image_shapes()
+        steps, made = self.steps(count)
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
@@ -146,20 +156,11 @@ class Sweep:
             chain = Chain(steps, kind, count, longest, False, self.planes)
             self._for_samples(run_strips, bind_strips, place_strips, samples, chain, target.data)
             return
-        if view is not None and (view.mirror.any() or view.upside_down.any()):
-            raise UnfitError("a flip before a resize")
-        stage = self.rows.operator.stage
-        tables = stage.tables(self.rows, self.rows.inputs[0].geometry, layout)
-        tables.sizes[:, 8] = pitch
-        tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
-        offsets = source.geometry.offsets + inside[0] * pitch + inside[1] * count
-        window = _composed(self.after, at)
+        tables, window = self.resampling(at, count)
         if window is not None:
-            tables.window[:, 2], tables.window[:, 3] = window.top, window.top + height
-            tables.window[:, 4], tables.window[:, 5] = window.left, window.left + width
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
-        tables = tables._replace(offsets=offsets)
+        stage, offsets = self.rows.operator.stage, tables.offsets
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = inside[:, sample].tolist()
@@ -168,15 +169,36 @@ class Sweep:
 
         self._for_samples(stage.run, stage.bind, place_rows, tables, samples, chain, target.data)
 
+    def resampling(self, at: int, count: int) -> tuple[Any, View | None]:
+        """The tables of the resize, for the windows before and after it, and the latter. Raises
+        UnfitError."""
+        assert self.rows is not None
+        source, view = self.source, _composed(self.before, at)
+        if view is not None and (view.mirror.any() or view.upside_down.any()):
+            raise UnfitError("a flip before a resize")
+        stage, shapes = self.rows.operator.stage, source.geometry.shapes
+        tables = stage.tables(self.rows, self.rows.inputs[0].geometry, self.layout)
+        pitch = shapes[:, at + 1] * count
+        tables.sizes[:, 8] = pitch
+        tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
+        top, left = (0, 0) if view is None else (view.top, view.left)
+        window = _composed(self.after, at)
+        if window is not None:
+            ends = self._image_shapes()
+            tables.window[:, 2], tables.window[:, 3] = window.top, window.top + ends[:, at]
+            tables.window[:, 4], tables.window[:, 5] = window.left, window.left + ends[:, at + 1]
+        return tables._replace(offsets=source.geometry.offsets + top * pitch + left * count), window
+
     def _image_shapes(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Shapes of what the windows leave, before channels become planes."""
         moved = [*self.before, *([self.rows] if self.rows else []), *self.after]
         geometry: Geometry = moved[-1].geometries[0] if moved else self.source.geometry
         return geometry.shapes
 
-    def _steps(self, channels: int, planar: bool) -> tuple[list[Step], int]:
-        """The steps of the chain, and the channels that come out. planar: whether each plane of
-        the input passes as an image of one channel."""
+    def steps(self, channels: int) -> tuple[list[Step], int]:
+        """The steps of the chain, and the channels that come out."""
+        # Each plane of the input passes as an image of one channel.
+        planar = "C" in self.layout[: self.layout.find("H")]
         steps: list[Step] = []
         if self.rows is not None:
             dtype = self.rows.types[0].dtype

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, SupportsInt, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from . import display
-from .cuda import gpu_of
 from .device import CPU, Device, DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
@@ -16,35 +15,25 @@ from .errors import OperatorTypeError, OperatorValueError, blaming, user_locatio
 from .foreign import ArrayLike, SupportsDLPack, in_low_corners, is_array
 from .gathering import Gathered, converted, from_array, from_samples, repeated
 from .geometry import Geometry
-from .gpu.values import (
-    capsule_of,
-    cuda_interface,
-    device_of,
-    dlpack_device,
-    gpu_named,
-    joined,
-    moved,
-    on_cpu,
-    require_host,
-)
-from .memory import allocate
+from .gpu.values import allocated, device_of, moved, require_host, stacked
+from .placed import Placed
 from .provenance import Provenance
 from .subscripts import chosen_samples, sample_number
-from .tensor import Tensor, array_of, as_torch, dlpack_of
-from .value import SampleType, Value
+from .tensor import Tensor, array_of, as_torch
+from .value import SampleType
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 
 
-class Batch(Value):
+class Batch(Placed):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
-    data: 1-D array, the slab with all samples; geometry: shapes and places in it; type: dtype,
-    rank and layout; provenance: files and positions of the samples, where known.
-    Make one with `batch` (copies) or `as_batch` (does not, where it can).
+    data: 1-D array (or DeviceArray), the slab with all samples; geometry: shapes and places in it;
+    provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
     """
 
     __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
@@ -69,19 +58,15 @@ class Batch(Value):
         device: Device = CPU,
     ) -> Batch:
         """A batch whose samples are not initialised. Raises MemoryError."""
-        assert type.dtype is not None
-        if device.device_type == "cpu":
-            return Batch(allocate(geometry.size, type.dtype.numpy), geometry, type, provenance)
-        data: Any = gpu_of(device).empty(geometry.size, type.dtype.numpy)
-        return Batch(data, geometry, type.with_(device="gpu"), provenance)
+        type = type if device is CPU else type.with_(device="gpu")
+        data = allocated(geometry.size, type.dtype.numpy, device)  # type: ignore[union-attr]
+        return Batch(data, geometry, type, provenance)
 
     @staticmethod
     def broadcast(
-        sample: ArrayLike,
-        batch_size: int,
-        device: DeviceLike | None = None,
+        sample: ArrayLike, batch_size: int, device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
-    ) -> Batch:
+    ) -> Batch:  # fmt: skip
         """`batch_size` samples that all are `sample`, without copies.
 
         Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
@@ -112,8 +97,8 @@ class Batch(Value):
         return self.type.layout or ""
 
     @property
-    def device(self) -> Device:
-        return device_of(self.data)
+    def _memory(self) -> Any:
+        return self.data
 
     @property
     def shape(self) -> list[tuple[int, ...]]:
@@ -194,25 +179,15 @@ class Batch(Value):
         """Return the batch itself: a batch made in eager mode is there already."""
         return self
 
-    def cpu(self) -> Batch:
-        """The batch in host memory, itself if it is there. Waits for the GPU."""
-        return self.to_device(CPU)
+    as_cpu = Placed.cpu
 
-    as_cpu = cpu
-
-    def gpu(self, index: int | None = None) -> Batch:
-        """The batch on a GPU, itself if it is there. Raises OperatorRuntimeError."""
-        return self.to_device(gpu_named(self.device, index))
-
-    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Batch:
-        """The batch on `device`; a copy if it is not there, or with `force_copy`. Raises
-        OperatorRuntimeError."""
-        where = to_device(device)
-        data = moved(self.data, where, force_copy)
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The batch on `device`; a copy with `force_copy`, or if it is elsewhere. Raises."""
+        data = moved(self.data, to_device(device), force_copy)
         if data is self.data:
             return self
-        type = self.type.with_(device=where.device_type)
-        return Batch(data, self.geometry, type, self.provenance)
+        type = self.type.with_(device=device_of(data).device_type)
+        return Batch(data, self.geometry, type, self.provenance)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
@@ -230,14 +205,12 @@ class Batch(Value):
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
         if self.geometry.dense:
             return self.data[: self.geometry.size].reshape(shape)
-        if not on_cpu(self.data):
-            whole: np.ndarray[Any, Any] = joined([self.array(i) for i in range(count)], self.data)
-            return whole
-        return np.stack(self.arrays()) if count else np.empty(shape, self.data.dtype)
+        whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
+        return whole.reshape(shape)
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
-        """One array that holds every sample in its low corner, the rest being `fill`. Raises
-        OperatorTypeError for a ragged batch on a GPU: `pad` is the operator for that."""
+        """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
+        the operator `pad` does that: raises OperatorTypeError."""
         if self.geometry.uniform or not len(self):
             return self.as_array()
         return in_low_corners(require_host(self, self.data).arrays(), fill)
@@ -249,7 +222,7 @@ class Batch(Value):
         fill samples up to the largest, with 0. Raises OperatorValueError.
         """
         array = self.padded() if pad else self.as_array()
-        if not on_cpu(self.data):
+        if self.device is not CPU:
             return as_torch(array, bool(copy))
         made = not np.may_share_memory(array, self.data) and array.size > 0
         if copy is False and (made or not array.flags.writeable):
@@ -264,20 +237,8 @@ class Batch(Value):
             raise ValueError("the samples of this batch become one array by a copy only")
         return array_of(require_host(self, self.data).as_array(), dtype, copy)
 
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of all samples, of one shape, on a GPU; raises AttributeError on the CPU."""
-        return cuda_interface(self.data if on_cpu(self.data) else self.as_array())
-
-    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        """A DLPack capsule of all samples, of one shape. Raises BufferError for another device than
-        the CPU (`dl_device`), OperatorValueError for different shapes."""
-        if not on_cpu(self.data):
-            return capsule_of(self.as_array(), stream)
-        return dlpack_of(self.as_array(), options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack_device(self.data)
+    def _whole(self) -> Any:
+        return self.as_array()
 
     def __bool__(self) -> bool:
         raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")

@@ -23,7 +23,15 @@ from .gpu.presence import EXTRAS, missing
 from .gpu.runtime import Runtime
 from .lazy import lazy_module
 
-__all__ = ["CupyRuntime", "gpu_at", "gpu_of", "require_gpu", "runtimes"]
+__all__ = [
+    "CupyRuntime",
+    "count_gpus",
+    "gpu_at",
+    "gpu_of",
+    "known_gpus",
+    "require_gpu",
+    "runtimes",
+]
 
 _NON_BLOCKING: Final = 1
 _NO_TIMING: Final = 2
@@ -209,9 +217,30 @@ def gpu_at(number: int) -> Gpu:
 
 @atexit.register
 def _close() -> None:
-    for gpu in _gpus.values():
+    for gpu in list(_gpus.values()):
         with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
             gpu.close()
+
+
+def known_gpus() -> list[Gpu]:
+    """The GPUs that are in use in this process, in order of their numbers."""
+    make = runtimes[-1]
+    return [gpu for (maker, _), gpu in sorted(_gpus.items(), key=_by_number) if maker is make]
+
+
+def _by_number(entry: tuple[tuple[Any, int], Gpu]) -> int:
+    return entry[0][1]
+
+
+def count_gpus() -> int:
+    """How many GPUs there are that gradiva can use."""
+    number = 0
+    while True:
+        try:
+            runtimes[-1](number)
+        except OperatorRuntimeError:
+            return number
+        number += 1
 
 
 def gpu_of(device: Device) -> Gpu:

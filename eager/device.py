@@ -6,10 +6,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import index
-from types import TracebackType
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 from .errors import OperatorTypeError, OperatorValueError, describe
+from .integers import integer
 
 __all__ = ["CPU", "Device", "DeviceLike", "device", "find_gpu", "require_device"]
 
@@ -17,22 +17,6 @@ _KINDS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu"}
 _EXPECTED = "a device such as 'cpu', 'gpu' or 'gpu:0'"
 _DLPACK = {1: "cpu", 2: "gpu"}
 """The numbers of DLPack's header, kDLCPU and kDLCUDA."""
-
-
-def _number(device_id: Any) -> int | None:
-    if device_id is None:
-        return None
-    try:
-        number = -1 if isinstance(device_id, bool) else index(device_id)
-    except TypeError:
-        raise OperatorTypeError(
-            argument="device_id", expected="the number of a GPU, or None", got=describe(device_id)
-        ) from None
-    if number < 0:
-        raise OperatorValueError(
-            argument="device_id", expected="the number of a GPU, or None", got=describe(device_id)
-        )
-    return number
 
 
 def _wrong(
@@ -67,7 +51,12 @@ class Device:
             raise _wrong(OperatorValueError, name)
         if colon and device_id is not None:
             raise _wrong(OperatorValueError, name, f"; {device_id} as its number as well")
-        chosen = int(number) if colon else _number(device_id)
+        chosen = int(number) if colon else device_id
+        if isinstance(chosen, bool):
+            raise _wrong(OperatorValueError, name, f", number {chosen}")
+        if chosen is not None:
+            expected = "the number of a GPU, or None"
+            chosen = integer(chosen, 0, expected=expected, argument="device_id")
         if kind == "cpu" and chosen is not None:
             raise _wrong(OperatorValueError, name, f", number {chosen}; the CPU has no number")
         object.__setattr__(self, "device_type", kind)
@@ -121,12 +110,7 @@ class Device:
         _entered.set((*_entered.get(), self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         _entered.set(_entered.get()[:-1])
 
     def __str__(self) -> str:
@@ -160,13 +144,14 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
                 operator="device", argument="id", expected=f"the number of {obj}, or None",
                 got=describe(id),
             )  # fmt: skip
-        return obj
+        return obj if obj.device_type == "gpu" else CPU
     if not isinstance(obj, str) and isinstance(getattr(obj, "type", None), str):
         # torch numbers its CPU too, as in `torch.device("cpu:0")`.
         torch_device: Any = obj
         kind = torch_device.type
-        return Device(kind, None if kind == "cpu" else torch_device.index)
-    return Device(obj, id)
+        return CPU if kind == "cpu" else Device(kind, torch_device.index)
+    made = Device(obj, id)
+    return made if made.device_type == "gpu" else CPU
 
 
 find_gpu: list[Callable[[Device], Any]] = []

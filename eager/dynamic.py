@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from .errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
-    describe,
     user_location,
 )
 from .generator import RNG, get_default_rng
 from .geometry import Geometry
 from .gpu.execute import on_gpu
 from .gpu.values import gpu_named
+from .integers import integer
 from .operator import OperatorBase, set_eager
 from .ragged import ragged_rows
 from .rng import RandomKey, current_step
@@ -142,12 +141,7 @@ def as_seed(seed: Any) -> int | None:
     """A seed as 64 bits; None if it was not given or is negative. Raises OperatorTypeError."""
     if seed is None:
         return None
-    try:
-        number = index(seed)
-    except TypeError:
-        raise OperatorTypeError(
-            argument="seed", expected="an integer", got=describe(seed)
-        ) from None
+    number = integer(seed, argument="seed")
     return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
 
 

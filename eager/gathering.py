@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import index as as_index
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .convert import convert_array
 from .dtypes import DType, DTypeLike
-from .errors import GradivaError, OperatorTypeError, OperatorValueError, describe
+from .errors import GradivaError, OperatorValueError
 from .foreign import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
 from .geometry import Geometry
 from .gpu.values import device_of, gpu_array, on_cpu, same_dtype, spread
+from .integers import integer
 from .layouts import check_layout
 from .memory import allocate
 from .provenance import Provenance
@@ -40,14 +40,7 @@ def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
 def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gathered:
     """`batch_size` samples that all lie where `sample` does. Raises OperatorTypeError or
     OperatorValueError for what is no sample, and for what is no number of samples."""
-    try:
-        count = as_index(batch_size)
-    except TypeError:
-        raise OperatorTypeError(
-            argument="batch_size", expected="an integer", got=describe(batch_size)
-        ) from None
-    if count < 0:
-        raise OperatorValueError(argument="batch_size", expected="at least 0", got=str(count))
+    count = integer(batch_size, 0, limits="at least 0", argument="batch_size")
     layout = sample.layout if isinstance(sample, Tensor) else ""
     found = gpu_array(sample)
     if found is None:

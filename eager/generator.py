@@ -10,7 +10,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from .errors import OperatorTypeError, OperatorValueError, describe
+from .errors import OperatorValueError, describe
+from .integers import integer
 from .rng import RandomKey, current_step, philox
 
 __all__ = ["RNG", "get_default_rng", "set_seed"]
@@ -100,16 +101,7 @@ class RNG:
 
         Raises OperatorTypeError for what is no integer; OperatorValueError below 0.
         """
-        try:
-            count = index(n)
-        except TypeError:
-            raise OperatorTypeError(
-                operator="RNG.advance", argument="n", expected="an integer", got=describe(n)
-            ) from None
-        if count < 0:
-            raise OperatorValueError(
-                operator="RNG.advance", argument="n", expected="a number from 0 on", got=str(count)
-            )
+        count = integer(n, 0, limits="a number from 0 on", operator="RNG.advance", argument="n")
         running = current_step()
         if running is not None:
             running.calls[self] = running.calls.get(self, 0) + count
@@ -147,12 +139,7 @@ class RNG:
 
 
 def _seed(value: SupportsIndex) -> int:
-    try:
-        return index(value) & _SEED
-    except TypeError:
-        raise OperatorTypeError(
-            operator="RNG", argument="seed", expected="an integer", got=describe(value)
-        ) from None
+    return integer(value, operator="RNG", argument="seed") & _SEED
 
 
 _default = RNG()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -159,6 +160,18 @@ class Geometry:
         shapes = self.shapes[index]
         uniform = self.uniform or not len(shapes) or bool((shapes == shapes[0]).all())
         return Geometry(shapes, self.offsets[index], self.size, uniform, False, False)
+
+    def shares(self, threads: int) -> list[tuple[int, int]]:
+        """Cut the samples into about four ranges per thread, of about equal volume."""
+        count = len(self)
+        parts = min(count, 4 * threads)
+        if self.uniform:
+            cuts = [count * part // parts for part in range(parts + 1)]
+        else:
+            ends = self.volumes.cumsum()
+            goals = ends[-1] * np.arange(1, parts) / parts
+            cuts = sorted({0, *(np.searchsorted(ends, goals) + 1).tolist(), count})
+        return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]
 
 
 @lru_cache(maxsize=256)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import enum
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, ClassVar
 
 from .checkpoint import Checkpoint
-from .device import DeviceLike, require_device
+from .device import Device, DeviceLike, require_device
 from .device import device as to_device
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .gpu.gpu import restore_streams, streams_in_force
 from .operator import Interpreter, current_interpreter, enter_interpreter, leave_interpreter
-from .stream import require_no_stream
-from .thread_pool import ThreadPool, require_no_gpu
+from .stream import Stream, device_stream, face_of
+from .thread_pool import ThreadPool, gpu_number
 from .threads import WorkerPool, default_num_threads, default_pool, thread_count
 
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
@@ -45,12 +45,7 @@ class EvalMode(enum.Enum):
         _entered.set((*_entered.get(), (self, enter_interpreter(chosen))))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, (_, token) = _entered.get()
         _entered.set(tuple(rest))
         leave_interpreter(token)
@@ -70,12 +65,13 @@ class EvalContext:
     """The threads that work on calls made in a `with` block, and the results pending there.
 
     num_threads: threads of its own. thread_pool: threads made before, in place of a number. With
-    neither, those in force are used. device_id, device, cuda_stream: the CPU, for which None
-    stands too. A context may be entered again, and in several threads at once.
+    neither, those in force are used. device_id, device: the current device of the block; on a
+    GPU, cuda_stream is the current stream there (see `Stream`). A context may be entered again, and
+    in several threads at once.
 
     Raises OperatorTypeError and OperatorValueError for numbers as `ThreadPool` does, for both
-    kinds of threads together, for what is no pool, and for a GPU; OperatorRuntimeError for a
-    stream: there is no GPU backend.
+    kinds of threads together, for what is no pool or stream; OperatorRuntimeError for a GPU that is
+    not there.
     """
 
     _default: ClassVar[EvalContext]
@@ -85,11 +81,14 @@ class EvalContext:
         cuda_stream: Any = None, thread_pool: ThreadPool | None = None,
         device: DeviceLike | None = None,
     ) -> None:  # fmt: skip
-        if device is not None:
-            require_device(to_device(device))
-        require_no_gpu(device_id, "EvalContext")
+        number = gpu_number(device_id, "EvalContext")
         with blaming("EvalContext"):
-            require_no_stream(cuda_stream, "cuda_stream")
+            self._device = None if device is None else require_device(to_device(device))
+            if number is not None:
+                self._device = Device("gpu", number)
+            self._stream = None
+            if cuda_stream is not None:
+                self._stream = device_stream(cuda_stream, number, "cuda_stream")
             if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
                 raise OperatorTypeError(
                     argument="thread_pool", expected="a ThreadPool", got=describe(thread_pool)
@@ -122,13 +121,13 @@ class EvalContext:
 
     @property
     def device_id(self) -> int | None:
-        """None, the CPU."""
-        return None
+        """The number of its GPU; None, the CPU."""
+        return None if self._device is None else self._device.device_id
 
     @property
-    def cuda_stream(self) -> None:
-        """None: there is no GPU backend yet."""
-        return None
+    def cuda_stream(self) -> Stream | None:
+        """The stream of its calls on a GPU; None for the one in force."""
+        return None if self._stream is None else face_of(self._stream)
 
     @staticmethod
     def default() -> EvalContext:
@@ -159,18 +158,23 @@ class EvalContext:
     def __enter__(self) -> EvalContext:
         if self._pool is not None:
             self._pool.__enter__()
+        if self._device is not None:
+            self._device.__enter__()
         _contexts.set((*_contexts.get(), self))
+        _streams.set((*_streams.get(), streams_in_force()))
+        if self._stream is not None:
+            self._stream.gpu.set_stream(self._stream)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
+        *rest, before = _streams.get()
+        restore_streams(before)
+        _streams.set(tuple(rest))
         _contexts.set(_contexts.get()[:-1])
+        if self._device is not None:
+            self._device.__exit__(None, None, None)
         if self._pool is not None:
-            self._pool.__exit__(kind, error, trace)
+            self._pool.__exit__(*details)
 
     def __repr__(self) -> str:
         threads = self._pool.num_threads if self._pool else f"{default_num_threads()}, shared"
@@ -196,6 +200,9 @@ def _key(invocation: Any) -> Any:
         ) from None  # fmt: skip
     return invocation
 
+
+_streams: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_streams_before", default=())
+"""The current streams before each context that was entered."""
 
 _contexts: ContextVar[tuple[EvalContext, ...]] = ContextVar("gradiva_contexts", default=())
 

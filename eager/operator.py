@@ -155,7 +155,8 @@ class OperatorBase:
 
     def gpu_within(self, tolerance: float) -> Callable[[F], F]:
         """Decorator: like `gpu`, for a kernel whose results differ from the CPU's by up to
-        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most."""
+        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most, float16 by
+        one unit in the last place."""
         self.gpu_tolerance = tolerance
         return self.gpu
 

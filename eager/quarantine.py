@@ -15,7 +15,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from types import TracebackType
 from typing import Any, NamedTuple, overload
 
 from .errors import user_location
@@ -132,12 +131,7 @@ class Quarantine(Sequence[Quarantined]):
         self._tokens.append(_collector.set(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         _collector.reset(self._tokens.pop())
 
     def __repr__(self) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from operator import index
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
 from .dynamic import as_seed, check_common
-from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .errors import OperatorTypeError, blaming
 from .generator import get_default_rng
+from .integers import integer
 from .modes import pool_of
 from .operator import current_interpreter
 from .progress import watched
@@ -81,7 +81,7 @@ class Epoch(Iterator[Any]):
             self.close()
             raise
         positions = batches[0].positions
-        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions)
+        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions, self)
         if self._batch_size is None:
             return _unpack([batch.select(0) for batch in batches])
         return _unpack(batches)
@@ -104,6 +104,7 @@ class _Ahead:
         self.pool = pool
         self.name = reader.operator.name
         self.memory = reader._learnt
+        self.turn = reader._turn
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
@@ -139,17 +140,10 @@ def _unpack(values: Any) -> Any:
 def size_of_batches(batch_size: Any, operator: str) -> int:
     """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
     with blaming(operator):
-        try:
-            size = index(batch_size)
-        except TypeError:
-            raise OperatorTypeError(
-                argument="batch_size", expected="a positive integer", got=describe(batch_size)
-            ) from None
-        if size < 1:
-            raise OperatorValueError(
-                argument="batch_size", expected="a positive number", got=describe(batch_size)
-            )
-        return size
+        return integer(
+            batch_size, 1, expected="a positive integer", limits="a positive number",
+            argument="batch_size",
+        )  # fmt: skip
 
 
 def _nobody() -> None:
@@ -187,7 +181,7 @@ class Reader:
             self._loop: Callable[[], Any] = _nobody
             self._learnt: dict[str, Any] = {}
             self._moved = False
-            self._turn = threading.Lock()
+            self._turn = threading.RLock()
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload
@@ -225,8 +219,9 @@ class Reader:
             if batch_size is not None:
                 batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
-        self._pause()
-        self._end_epoch()
+        with self._turn:
+            self._pause()
+            self._end_epoch()
         epoch: Iterator[Any]
         if capture:
             ahead = _Ahead(self, self._source, batch_size, pool)

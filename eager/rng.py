@@ -9,7 +9,8 @@ source: in it, calls are numbered anew, and samples have the positions the sourc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -48,13 +49,14 @@ class Step:
     """One turn of a loop: the positions of its samples and the calls counted so far.
 
     leader: who opened it, and alone may open the next one in its place; outer: the step it stands
-    in, which is in force again when the leader has ended; narrowed: what is left of the positions
-    where samples were left out, by their number.
+    in, which is in force again when the leader has ended; loop: None if it was dropped; narrowed:
+    what is left of the positions where samples were left out, by their number.
     """
 
     positions: np.ndarray[Any, np.dtype[np.int64]]
     leader: object = None
     outer: Step | None = None
+    loop: Callable[[], object] = object
     calls: dict[RNG, int] = field(default_factory=dict)
     narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
 
@@ -70,11 +72,19 @@ _step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
 
 def current_step() -> Step | None:
     """The step in force in this context, or None outside of any loop over a source."""
-    return _step.get()
+    running = _step.get()
+    while running is not None and running.loop() is None:
+        # The last reference to its loop went in another context, which could not take it away.
+        running = running.outer
+        _step.set(running)
+    return running
 
 
-def enter_step(leader: object, positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-    """The source `leader` delivers a batch: its step is in force from now on.
+def enter_step(
+    leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], loop: object
+) -> Step:
+    """The source `leader` delivers a batch: its step is in force from now on, no longer than there
+    is the `loop`.
 
     Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
     an older one that was never finished, and after an inner loop the outer step goes on.
@@ -83,7 +93,10 @@ def enter_step(leader: object, positions: np.ndarray[Any, np.dtype[np.int64]]) -
     own = running
     while own is not None and own.leader is not leader:
         own = own.outer
-    _step.set(Step(positions, leader, running if own is None else own.outer))
+    outer = running if own is None else own.outer
+    opened = Step(positions, leader, outer, weakref.ref(loop))
+    _step.set(opened)
+    return opened
 
 
 def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:

@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DType
+from .dtypes import DType, DTypeLike, float32
 from .errors import OperatorTypeError, OperatorValueError
 from .value import SampleType
 
-__all__ = ["refuse_samples", "require_dtype", "require_layout", "require_ndim", "with_layout"]
+__all__ = [
+    "own_or_float32",
+    "refuse_samples",
+    "require_dtype",
+    "require_layout",
+    "require_ndim",
+    "with_layout",
+]
 
 
 def require_dtype(
@@ -69,6 +76,18 @@ def require_layout(
 def with_layout(input: SampleType, layout: str | None) -> SampleType:
     """The type with its layout filled in, if it had none."""
     return input if input.layout or not layout else input.with_(layout=layout)
+
+
+def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
+    """The type in the wanted dtype, by default its own. Raises OperatorTypeError for others than
+    its own and float32."""
+    if dtype is None:
+        return input
+    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
+        )
+    return input.with_(dtype=dtype)
 
 
 def refuse_samples(bad: Any, argument: str, expected: str, values: Any) -> None:

@@ -6,7 +6,6 @@ whether it was made eagerly or taken from a graph.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -112,7 +111,7 @@ class Call:
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
             kernel(*arrays, 0, self.size)
             return
-        ranges = _ranges(output.geometry, self.size, self.pool.num_threads)
+        ranges = output.geometry.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
     def each_sample(
@@ -141,18 +140,6 @@ class Call:
             order.sort(key=lambda sample: -costs[sample])
         if order:
             self.pool.run(run, [(sample, sample + 1) for sample in order])
-
-
-def _ranges(geometry: Geometry, count: int, threads: int) -> list[tuple[int, int]]:
-    """Cut the samples into about four ranges per thread, of about equal volume."""
-    parts = min(count, 4 * threads)
-    if geometry.uniform:
-        cuts = [count * part // parts for part in range(parts + 1)]
-    else:
-        ends = geometry.volumes.cumsum()
-        goals = ends[-1] * np.arange(1, parts) / parts
-        cuts = sorted({0, *(np.searchsorted(ends, goals) + 1).tolist(), count})
-    return [(begin, end) for begin, end in itertools.pairwise(cuts) if begin < end]
 
 
 def prepare(

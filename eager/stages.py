@@ -58,13 +58,16 @@ class Rows(NamedTuple):
     """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
     kernel, `(data, tables, samples, chain, target, begin, end)`; bind: from `(tables, samples,
     chain, target)` to a function `(data, begin, end)` for one thread; rounding: the first steps;
-    alone: arguments that, where given, take a call out of groups."""
+    alone: arguments that, where given, take a call out of groups; launches: for a GPU, from
+    `(data, tables, tail, flips)` to launches (`Tail` in eager/gpu/launch.py; flips: (N, 3), whether
+    the window is mirrored along D, H, W)."""
 
     tables: Callable[..., Any]
     run: Callable[..., None]
     bind: Callable[..., Any]
     rounding: Callable[..., Any]
     alone: tuple[str, ...] = ()
+    launches: Callable[..., Any] | None = None
 
 
 class Planes(NamedTuple):

@@ -1,17 +1,22 @@
-"""CUDA streams: the names that scripts use, and what they mean where there is no GPU backend."""
+"""CUDA streams as users name them: in which order a GPU does what it is given."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
+from .cuda import gpu_of, known_gpus
+from .device import Device, device
 from .errors import OperatorRuntimeError, OperatorTypeError, blaming, describe
-from .gpu.presence import no_gpu
+from .gpu.gpu import Gpu
+from .gpu.streams import DeviceStream
+from .gpu.values import gpu_named
 
 __all__ = [
     "Stream",
+    "device_stream",
+    "face_of",
     "get_current_stream",
     "get_default_stream",
-    "require_no_stream",
     "set_current_stream",
     "set_default_stream",
     "stream",
@@ -26,84 +31,128 @@ class _CreateNew:
 
 
 class Stream:
-    """A CUDA stream. There is none yet: each constructor raises OperatorRuntimeError.
+    """A CUDA stream: calls that are made while it is the current one run on it, in order.
 
-    Calls run on the CPU, in order, and are done when they return; they need no stream. A script
-    that passes None for its streams runs as it is.
+    stream: `Stream.create_new` (the default), another Stream, a handle (cudaStream_t as an
+    integer), or an object of another library that has one (torch, CuPy, `__cuda_stream__`); theirs
+    must live as long as this one is used. device_id: of the GPU; by default the current one.
+
+    Raises OperatorTypeError for what is no stream, OperatorRuntimeError if there is no such GPU.
     """
 
     create_new: ClassVar[object] = _CreateNew()
-    """Asks `stream` for a new stream."""
+    """Asks for a new stream."""
 
     def __init__(self, stream: Any = create_new, device_id: int | None = None) -> None:
         with blaming("Stream"):
-            _refuse(stream)
+            self._stream: DeviceStream = device_stream(stream, device_id)
 
     @property
     def device_id(self) -> int:
         """The number of the GPU."""
-        raise NotImplementedError
+        return self._stream.gpu.runtime.number
 
     @property
     def handle(self) -> int:
         """The address of the cudaStream_t."""
-        raise NotImplementedError
+        return self._stream.handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Version of this protocol, and the handle."""
+        return (0, self.handle)
 
     def synchronize(self) -> None:
         """Wait until the work on this stream is done."""
-        raise NotImplementedError
+        self._stream.synchronize()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (other.device_id, other.handle) == (
+            self.device_id,
+            self.handle,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.device_id, self.handle))
+
+    def __repr__(self) -> str:
+        return f"Stream({self.handle:#x}, device_id={self.device_id})"
 
 
-def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
-    """The CUDA stream that `stream` means: None for None.
-
-    stream: None; `Stream.create_new`, a Stream, a handle, or an object of another library that has
-    one. device_id: the GPU of a new stream.
-
-    Raises OperatorRuntimeError for all but None, for there is no GPU backend; OperatorTypeError for
-    what is no stream.
-    """
-    with blaming("stream"):
-        require_no_stream(stream)
-    return None
+def face_of(stream: DeviceStream) -> Stream:
+    """A stream of the engine as users see it."""
+    made = Stream.__new__(Stream)
+    made._stream = stream
+    return made
 
 
-def get_current_stream() -> Stream | None:
-    """The stream of calls in this thread: None, there is no GPU backend."""
-    return None
+def device_stream(stream: Any, device_id: int | None = None, argument: str = "stream") -> Any:
+    """The DeviceStream that a user's object means. Raises as `Stream`."""
+    if isinstance(stream, Stream):
+        return stream._stream
+    handle = None if stream is Stream.create_new else _handle_of(stream, argument)
+    try:
+        gpu = gpu_of(gpu_named(Device.current(), None if device_id is None else device_id))
+    except OperatorRuntimeError as error:
+        problem = f"a CUDA stream needs a GPU: {error.problem}"
+        raise OperatorRuntimeError(problem, argument=argument) from error
+    return DeviceStream(gpu, handle)
 
 
-def get_default_stream() -> Stream | None:
-    """The stream of calls where none is current: None, there is no GPU backend."""
-    return None
-
-
-def set_current_stream(stream: Any) -> None:
-    """Set the stream of calls in this thread; None is the only one. Raises as `stream` does."""
-    with blaming("set_current_stream"):
-        require_no_stream(stream)
-
-
-def set_default_stream(stream: Any) -> None:
-    """Set the stream of calls where none is current; None is the only one. Raises as `stream`."""
-    with blaming("set_default_stream"):
-        require_no_stream(stream)
-
-
-def require_no_stream(stream: Any, argument: str = "stream") -> None:
-    """Refuse each stream but None, clearly."""
-    if stream is not None:
-        _refuse(stream, argument)
-
-
-def _refuse(stream: Any, argument: str = "stream") -> NoReturn:
-    handles = ("__cuda_stream__", "cuda_stream", "handle", "ptr")
-    known = stream is Stream.create_new or any(hasattr(stream, name) for name in handles)
-    if not known and (isinstance(stream, bool) or not isinstance(stream, int)):
+def _handle_of(stream: Any, argument: str) -> int:
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for name in ("cuda_stream", "handle", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if isinstance(stream, bool) or not isinstance(stream, int):
         raise OperatorTypeError(
             argument=argument, expected="a CUDA stream or None", got=describe(stream)
         )
-    raise OperatorRuntimeError(
-        f"a CUDA stream needs a GPU: {no_gpu()}; calls run on the CPU and need none: pass None",
-        argument=argument,
-    )
+    return stream
+
+
+def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
+    """The CUDA stream that `stream` means: None for None, else see `Stream`."""
+    with blaming("stream"):
+        return None if stream is None else face_of(device_stream(stream, device_id))
+
+
+def get_current_stream() -> Stream | None:
+    """The stream of calls in this thread, on the current GPU; None where no GPU is in use."""
+    gpu = _gpu_in_use()
+    return None if gpu is None else face_of(gpu.stream)
+
+
+def get_default_stream() -> Stream | None:
+    """The stream of calls where none is current; None where no GPU is in use."""
+    gpu = _gpu_in_use()
+    return None if gpu is None else face_of(gpu.default_stream)
+
+
+def set_current_stream(stream: Any) -> None:
+    """Set the stream of calls in this thread; None: the default one. Raises as `Stream`."""
+    with blaming("set_current_stream"):
+        if stream is not None:
+            chosen = device_stream(stream)
+            chosen.gpu.set_stream(chosen)
+        else:
+            for gpu in known_gpus():
+                gpu.set_stream(None)
+
+
+def set_default_stream(stream: Any) -> None:
+    """Set the stream of calls where none is current; None: one of gradiva's. Raises as `Stream`."""
+    with blaming("set_default_stream"):
+        if stream is not None:
+            chosen = device_stream(stream)
+            chosen.gpu.default_stream = chosen
+        else:
+            for gpu in known_gpus():
+                gpu.default_stream = DeviceStream(gpu)
+
+
+def _gpu_in_use() -> Gpu | None:
+    current = Device.current()
+    if current.device_type == "gpu":
+        return gpu_of(device(current))
+    return next(iter(known_gpus()), None)

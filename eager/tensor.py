@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, SupportsInt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import display
-from .bfloat16 import export, is_bfloat16
-from .device import CPU, Device, DeviceLike, require_device
+from .bfloat16 import is_bfloat16
+from .device import DeviceLike, require_device
 from .device import device as to_device
 from .dtypes import DType, DTypeLike
 from .errors import OperatorValueError, blaming
 from .foreign import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
-from .gpu.values import (
-    Exported,
-    capsule_of,
-    cuda_interface,
-    device_of,
-    dlpack_device,
-    gpu_array,
-    gpu_named,
-    moved,
-    on_cpu,
-    require_host,
-    same_dtype,
-)
+from .gpu.values import Exported, gpu_array, moved, on_cpu, require_host, same_dtype
 from .layouts import check_layout
+from .placed import Placed
 from .provenance import Provenance
 from .subscripts import parse, result_type, view
 from .value import SampleType, Value, ufuncs
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Self
 
 __all__ = [
     "ArrayLike",
@@ -41,7 +31,6 @@ __all__ = [
     "array_of",
     "as_tensor",
     "as_torch",
-    "dlpack_of",
     "prepare",
     "tensor",
     "tensor_on",
@@ -49,7 +38,7 @@ __all__ = [
 ]
 
 
-class Tensor(Value):
+class Tensor(Placed):
     """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
 
     Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not
@@ -93,8 +82,8 @@ class Tensor(Value):
         return self._array.nbytes
 
     @property
-    def device(self) -> Device:
-        return device_of(self._array)
+    def _memory(self) -> Any:
+        return self._array
 
     @property
     def type(self) -> SampleType:
@@ -109,21 +98,13 @@ class Tensor(Value):
         """Return the tensor itself: a tensor made in eager mode is there already."""
         return self
 
-    def cpu(self) -> Tensor:
-        """The tensor in host memory, itself if it is there. Waits for the GPU."""
-        return self.to_device(CPU)
-
-    def gpu(self, index: int | None = None) -> Tensor:
-        """The tensor on a GPU, itself if it is there. Raises OperatorRuntimeError."""
-        return self.to_device(gpu_named(self.device, index))
-
-    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Tensor:
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
         """The tensor on `device`; a copy if it is not there, or with `force_copy`. Raises
         OperatorRuntimeError."""
         array = moved(self._array, to_device(device), force_copy)
         if array is self._array:
             return self
-        return Tensor(array, self.layout, self.provenance)
+        return Tensor(array, self.layout, self.provenance)  # type: ignore[return-value]
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -155,20 +136,8 @@ class Tensor(Value):
         arrays = [np.asarray(one) if isinstance(one, Tensor) else one for one in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Of a tensor on a GPU; raises AttributeError on the CPU."""
-        return cuda_interface(self._array)
-
-    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        """A DLPack capsule on the same memory. Raises BufferError for another device than the CPU
-        (`dl_device`)."""
-        if not on_cpu(self._array):
-            return capsule_of(self._array, stream)
-        return dlpack_of(self._array, options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack_device(self._array)
+    def _whole(self) -> Any:
+        return self._array
 
     def __getitem__(self, ranges: Any) -> Tensor:
         """A view: integers, ranges, `...`, None (a whole axis) and newaxis; the layout loses the
@@ -214,11 +183,6 @@ def array_of(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
             raise ValueError(f"{array.dtype} becomes {np.dtype(dtype)} by a copy only")
         return array.astype(dtype)
     return array.copy() if copy else array
-
-
-def dlpack_of(array: np.ndarray[Any, Any], options: dict[str, Any]) -> Any:
-    """What `__dlpack__` returns."""
-    return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
 
 
 def as_torch(array: np.ndarray[Any, Any], copy: bool) -> torch.Tensor:

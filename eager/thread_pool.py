@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any
 
-from .errors import OperatorValueError, describe
-from .gpu.presence import no_gpu
+from .device import Device, require_device
+from .errors import blaming
 from .threads import WorkerPool, default_num_threads, pool_in_force, thread_count
 
-__all__ = ["ThreadPool", "require_no_gpu"]
+__all__ = ["ThreadPool", "gpu_number"]
 
 _CPU = (-1, -99999)
 """Numbers that stand for no GPU: the default of other libraries, and types.CPU_ONLY_DEVICE_ID."""
@@ -22,13 +21,14 @@ class ThreadPool:
     Give it to one or several contexts, `EvalContext(thread_pool=pool)`, or use it for a block:
     `with ThreadPool(4): ...`. Several user threads may share one. Threads never change results.
 
-    num_threads: GRADIVA_NUM_THREADS or the number of cores if not given. device_id: None, the CPU.
-    Raises OperatorTypeError for what is no integer; OperatorValueError for less than 1, for more
-    than 100 threads per core, and for a GPU, for which there is no backend.
+    num_threads: GRADIVA_NUM_THREADS or the number of cores if not given. device_id: a GPU
+    that its calls are meant for, noted; None, the CPU. Raises OperatorTypeError for what is no
+    integer; OperatorValueError for less than 1 and for more than 100 threads per core;
+    OperatorRuntimeError for a GPU that is not there.
     """
 
     def __init__(self, num_threads: int | None = None, *, device_id: int | None = None) -> None:
-        require_no_gpu(device_id, "ThreadPool")
+        self._device_id = gpu_number(device_id, "ThreadPool")
         self._workers = WorkerPool(
             default_num_threads()
             if num_threads is None
@@ -39,7 +39,7 @@ class ThreadPool:
     def of(cls, workers: WorkerPool) -> ThreadPool:
         """The face of threads that are there already."""
         made = cls.__new__(cls)
-        made._workers = workers
+        made._workers, made._device_id = workers, None
         return made
 
     @property
@@ -54,20 +54,15 @@ class ThreadPool:
 
     @property
     def device_id(self) -> int | None:
-        """None, the CPU."""
-        return None
+        """The GPU that it was made for; None, the CPU."""
+        return self._device_id
 
     def __enter__(self) -> ThreadPool:
         _outer.set((*_outer.get(), pool_in_force.get()))
         pool_in_force.set(self._workers)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *details: object) -> None:
         *rest, before = _outer.get()
         _outer.set(tuple(rest))
         pool_in_force.set(before)
@@ -86,10 +81,10 @@ _outer: ContextVar[tuple[WorkerPool | None, ...]] = ContextVar("gradiva_outer_po
 """What was in force before each block that is open in this context."""
 
 
-def require_no_gpu(device_id: Any, operator: str) -> None:
-    """Refuse the number of a GPU. Raises OperatorValueError."""
-    if device_id is not None and (isinstance(device_id, bool) or device_id not in _CPU):
-        raise OperatorValueError(
-            no_gpu(), operator=operator,
-            argument="device_id", expected="None", got=describe(device_id),
-        )  # fmt: skip
+def gpu_number(device_id: Any, operator: str) -> int | None:
+    """The number of a GPU that is there; None for those that stand for the CPU. Raises
+    OperatorTypeError, OperatorValueError, and OperatorRuntimeError if there is no such GPU."""
+    if device_id is None or (not isinstance(device_id, bool) and device_id in _CPU):
+        return None
+    with blaming(operator):
+        return require_device(Device("gpu", device_id)).device_id

@@ -14,12 +14,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from operator import index
 from typing import Any, TypeAlias
 
 from . import affinity, trace
 from .environment import positive_integer, variable
-from .errors import OperatorTypeError, OperatorValueError, describe
+from .errors import OperatorValueError
+from .integers import integer
 
 __all__ = [
     "WorkerPool",
@@ -208,18 +208,12 @@ _MOST_PER_CORE = 100
 def thread_count(value: Any, operator: str, argument: str) -> int:
     """A number of threads. Raises OperatorTypeError for what is no integer; OperatorValueError for
     less than 1, and for so many that the system would not bear them."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = index(value)
-    except TypeError:
-        raise OperatorTypeError(
-            operator=operator, argument=argument, expected="a positive integer", got=describe(value)
-        ) from None
+    facts: dict[str, Any] = {"operator": operator, "argument": argument}
+    number = integer(value, expected="a positive integer", bools=False, **facts)
     most = _MOST_PER_CORE * (os.cpu_count() or 1)
     if not 1 <= number <= most:
         raise OperatorValueError(
-            operator=operator, argument=argument,
+            **facts,
             expected=f"at least 1 and at most {most}, {_MOST_PER_CORE} per core", got=str(number),
         )  # fmt: skip
     return number

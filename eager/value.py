@@ -7,7 +7,7 @@ the registry, because operators live in a higher room.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -218,6 +218,33 @@ class Value:
 
     def __invert__(self) -> Self:
         return _apply("bitnot", self)
+
+    def __round__(self, ndigits: int | None = None) -> NoReturn:
+        raise OperatorTypeError(
+            f"round() takes no {type(self).__name__}: `cast` to an integer type rounds, "
+            "`gradiva.math.floor` and `gradiva.math.ceil` go down and up",
+            location=user_location(),
+        )
+
+    def __divmod__(self, other: object) -> NoReturn:
+        raise OperatorTypeError(
+            f"divmod() takes no {type(self).__name__}: use `a // b` and `a % b`",
+            location=user_location(),
+        )
+
+    __rdivmod__ = __divmod__
+
+    def __contains__(self, item: object) -> bool:
+        """Whether one of the samples, or of the elements of a tensor, is this number. Raises
+        OperatorTypeError if these are arrays."""
+        parts: list[Any] = list(self)  # type: ignore[call-overload]  # those that have samples
+        if any(part.ndim for part in parts):
+            raise OperatorTypeError(
+                f"`in` looks for a number among numbers, and this {type(self).__name__} holds "
+                "arrays: compare, as `x == number`, or ask `number in np.asarray(sample)`",
+                location=user_location(),
+            )
+        return any(part is item or bool(part == item) for part in parts)
 
     # Equality makes a new batch, so values are hashed, where a dict needs it, by identity.
     __hash__ = object.__hash__

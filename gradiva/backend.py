@@ -7,11 +7,13 @@ range. Functions that read a setting raise OperatorValueError if its variable ma
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from gradiva.eager.device import Device, require_device
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.cuda import count_gpus, gpu_of, known_gpus
+from gradiva.eager.device import Device
+from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.gpu.values import gpu_named
+from gradiva.eager.integers import integer
 from gradiva.eager.memory import MemoryStats, pool
 from gradiva.eager.memory_settings import settings
 
@@ -56,7 +58,7 @@ def GetHostBufferGrowthFactor() -> float:  # noqa: N802
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:  # noqa: N802
-    """As for host memory. Kept and checked; without a GPU backend there is nothing to grow."""
+    """As for host memory, for that of GPUs."""
     settings.set("device_growth", factor, "SetDeviceBufferGrowthFactor", "factor")
 
 
@@ -75,23 +77,33 @@ def SetBufferGrowthFactor(factor: float) -> None:  # noqa: N802
 def ReleaseUnusedMemory() -> None:  # noqa: N802
     """Hand the memory that waits for reuse back to the system. Safe while pipelines run."""
     pool.clear()
+    for gpu in known_gpus():
+        gpu.release()
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:  # noqa: N802
-    """Raises OperatorRuntimeError: there is no pinned memory without a GPU backend."""
-    _byte_count(bytes, "PreallocatePinnedMemory")
-    _refuse("PreallocatePinnedMemory", 0)
+    """Have a block of pinned memory waiting for the copies from and to a GPU. Raises
+    OperatorRuntimeError without a GPU."""
+    with blaming("PreallocatePinnedMemory"):
+        count = _byte_count(bytes)
+        gpu_of(gpu_named(Device.current(), None)).pinned.allocate(count)
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int = 0) -> None:  # noqa: N802
-    """Raises OperatorRuntimeError: there is no device memory without a GPU backend."""
-    _byte_count(bytes, "PreallocateDeviceMemory")
-    _refuse("PreallocateDeviceMemory", operator.index(device_id))
+    """Have a block of a GPU's memory waiting. Raises OperatorRuntimeError without that GPU, or if
+    it has not as much left."""
+    with blaming("PreallocateDeviceMemory"):
+        count = _byte_count(bytes)
+        gpu = gpu_of(Device("gpu", device_id))
+        try:
+            gpu.memory.reserve(count, 1, gpu.stream)
+        except MemoryError as error:
+            raise OperatorRuntimeError(str(error)) from None
 
 
 def GetCUDADeviceCount() -> int:  # noqa: N802
-    """GPUs that gradiva can use: none in this version."""
-    return 0
+    """GPUs that gradiva can use: 0 without CuPy or without a driver."""
+    return count_gpus()
 
 
 def memory_stats() -> MemoryStats:
@@ -102,23 +114,5 @@ def memory_stats() -> MemoryStats:
     return pool.stats()
 
 
-def _byte_count(value: Any, function: str) -> None:
-    facts: dict[str, Any] = {
-        "operator": function,
-        "argument": "bytes",
-        "expected": "a number of bytes",
-    }
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise OperatorTypeError(**facts, got=repr(value)) from None
-    if count < 0:
-        raise OperatorValueError(**facts, got=repr(value))
-
-
-def _refuse(function: str, device_id: int) -> None:
-    try:
-        require_device(Device("gpu", device_id))
-    except RuntimeError as error:
-        error.operator = function  # type: ignore[attr-defined]
-        raise
+def _byte_count(value: Any) -> int:
+    return integer(value, 0, expected="a number of bytes", argument="bytes")

@@ -19,7 +19,8 @@ from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.signature import Signatures, named
 from gradiva.eager.value import Value
-from gradiva.facts import deprecated, facts, later, operator_of
+from gradiva.facts import deprecated, later, operator_of
+from gradiva.fn._old_names import LATER
 from gradiva.ops.class_names import classes, hand_out, waiting
 
 __all__ = ["Compose", "OperatorClass", "class_of", "publish"]
@@ -208,7 +209,7 @@ def publish() -> None:
         package = name.rpartition(".")[0]
         if package:
             _ensure(package)
-    for name in {*facts(), *deprecated()}:
+    for name in {*LATER, *deprecated()}:
         reason = later(name)
         if reason is not None:
             package, _, last = name.rpartition(".")

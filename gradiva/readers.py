@@ -2,19 +2,14 @@
 
 from typing import NoReturn as _NoReturn
 
+from gradiva.ops.class_names import waiting as _waiting
 from gradiva.ops.readers.file import File
 
 __all__ = ["File"]
 
-_LATER = (
-    "COCO", "Caffe", "Caffe2", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Video", "VideoResize",
-    "Webdataset",
-)  # fmt: skip
-"""Readers that users know and that are still to be written."""
-
 
 def __getattr__(name: str) -> _NoReturn:
-    if name in _LATER:
+    if f"readers.{name}" in _waiting:
         raise AttributeError(
             f"gradiva.readers.{name} is not there yet: this version of gradiva reads with "
             "readers.File, or from a Python source with ExternalSource"

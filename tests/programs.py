@@ -184,7 +184,7 @@ class Drawer:
         step = Step(name, function, inputs, keywords)
         results = []
         for values in self.values:
-            enter_step(self, np.arange(len(values[0])))
+            enter_step(self, np.arange(len(values[0])), self)
             try:
                 results.append(step.run(values))
             finally:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gradiva
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "dynamic.md").read_text("utf-8")
-ROWS = re.findall(r"^\| (`.*?`) \| .*? \| (tests/\S+\.py)::(\w+) \|$", PAGE, re.MULTILINE)
+from .listed import listed, named_in, page
+
+LISTED = listed("dynamic.md")
 
 DOCUMENTED = {
     "Tensor": """__array__ __cuda_array_interface__ __dlpack__ __getitem__ cpu device dtype evaluate
@@ -78,52 +74,37 @@ def there(name: str) -> bool:
     return hasattr(holder, own) or hasattr(type(holder), own)
 
 
-def listed() -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    for names, file, test in ROWS:
-        for name in re.findall(r"`([\w.]+)`", names):
-            assert name not in found, f"{name} is listed twice"
-            found[name] = (file, test)
-    return found
-
-
-@cache
-def named_in(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text("utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
 def test_what_is_documented_is_there_and_listed() -> None:
     for name in documented():
         assert there(name), name
-        assert name in listed(), name
+        assert name in LISTED, name
 
 
 def test_what_is_listed_is_there() -> None:
-    assert [name for name in listed() if not there(name)] == []
+    assert [name for name in LISTED if not there(name)] == []
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_public_name_is_listed(name: str) -> None:
     public = {f"{name}.{own}" for own in dir(home(name)) if not own.startswith("_")}
-    assert sorted(public - set(listed())) == []
+    assert sorted(public - set(LISTED)) == []
 
 
-@pytest.mark.parametrize("name", sorted(listed()))
+@pytest.mark.parametrize("name", sorted(LISTED))
 def test_each_name_has_its_test(name: str) -> None:
-    file, test = listed()[name]
+    file, test = LISTED[name]
     assert test in named_in(file)
 
 
 def test_mathematical_functions() -> None:
     assert [name for name in MATH.split() if not callable(getattr(gradiva.math, name, None))] == []
-    assert "tests/test_math.py::test_all_are_there" in PAGE
+    assert "tests/test_math.py::test_all_are_there" in page("dynamic.md")
     assert "test_all_are_there" in named_in("tests/test_math.py")
 
 
 def test_readers_are_there_or_said_to_come() -> None:
     for name in LATER.split():
-        assert f"`{name}`" in PAGE
+        assert f"`{name}`" in page("dynamic.md")
         if name not in gradiva.readers.__all__:
             with pytest.raises(AttributeError, match=f"readers.{name} is not there yet"):
                 getattr(gradiva.readers, name)

@@ -128,7 +128,7 @@ def test_paths_that_cannot_be_read(photographs: Path, tmp_path: Path) -> None:
         gradiva.imread("a\0b")
     with pytest.raises(gradiva.OperatorTypeError, match="no argument `size`"):
         gradiva.imread(good, size=3)
-    with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+    with pytest.raises(gradiva.OperatorRuntimeError, match="is not available: "):
         gradiva.imread(good, device="gpu")
 
 

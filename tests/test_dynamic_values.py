@@ -26,7 +26,7 @@ def test_names_of_a_tensor() -> None:
         assert np.shares_memory(np.asarray(same), ARRAY)
     assert not np.shares_memory(np.asarray(tensor.to_device("cpu", force_copy=True)), ARRAY)
     for move in (tensor.gpu, lambda: tensor.gpu(1), lambda: tensor.to_device("gpu:0")):
-        with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+        with pytest.raises(gradiva.OperatorRuntimeError, match="is not available: "):
             move()
 
 
@@ -40,7 +40,7 @@ def test_names_of_a_batch() -> None:
     for same in (batch.cpu(), batch.to_device("cpu", force_copy=True)):
         np.testing.assert_array_equal(same.select(0), ARRAY)
     for move in (batch.gpu, lambda: batch.gpu(1), lambda: batch.to_device("gpu")):
-        with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+        with pytest.raises(gradiva.OperatorRuntimeError, match="is not available: "):
             move()
 
 

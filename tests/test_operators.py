@@ -111,7 +111,7 @@ def test_device(name: str) -> None:
     case = next(case for case in operator.case_maker() if case.raises is None)
     if name in gradiva.eager.value.arithmetic:
         return
-    with pytest.raises(gradiva.OperatorRuntimeError, match="no GPU backend"):
+    with pytest.raises(gradiva.OperatorRuntimeError, match="is not available: "):
         operator(*case.inputs, **case.arguments, device="gpu")
 
 

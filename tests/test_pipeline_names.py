@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import re
-from functools import cache
-from pathlib import Path
 
 import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "pipeline.md").read_text("utf-8")
-ROWS = re.findall(r"^\| (`.*?`) \| .*? \| (tests/\S+\.py)::(\w+) \|$", PAGE, re.MULTILINE)
+from .listed import listed, named_in
+
+LISTED = listed("pipeline.md", twice=("checkpoint",))
 
 
 def words(text: str) -> list[str]:
@@ -47,38 +43,24 @@ output_ndim output_layout exec_dynamic experimental_exec_dynamic stream_policy c
 """Likewise the arguments of the constructor, in their order."""
 
 
-def listed() -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    for names, file, test in ROWS:
-        for name in re.findall(r"`(\w+)`", names):
-            found.setdefault(name, (file, test))
-    return found
-
-
-@cache
-def named_in(file: str) -> set[str]:
-    tree = ast.parse((ROOT / file).read_text("utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
 def test_what_is_documented_is_there_and_listed() -> None:
     for name in DOCUMENTED:
         assert hasattr(Pipeline, name), name
-        assert name in listed(), name
+        assert name in LISTED, name
     assert list(inspect.signature(Pipeline).parameters) == ARGUMENTS
-    assert set(ARGUMENTS) <= set(listed())
+    assert set(ARGUMENTS) <= set(LISTED)
 
 
 def test_every_public_name_is_listed() -> None:
     public = {name for name in dir(Pipeline) if not name.startswith("_")}
-    assert public <= set(listed())
-    gone = {name for name in listed() if not hasattr(Pipeline, name) and name not in ARGUMENTS}
+    assert public <= set(LISTED)
+    gone = {name for name in LISTED if not hasattr(Pipeline, name) and name not in ARGUMENTS}
     assert gone == set()
 
 
-@pytest.mark.parametrize("name", sorted(listed()))
+@pytest.mark.parametrize("name", sorted(LISTED))
 def test_each_name_has_its_test(name: str) -> None:
-    file, test = listed()[name]
+    file, test = LISTED[name]
     assert test in named_in(file)
 
 

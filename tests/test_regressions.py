@@ -13,6 +13,7 @@ import gradiva
 from gradiva import fn, random, readers
 from gradiva.capture.tracer import WholeBatch
 from gradiva.eager.case import samples
+from gradiva.ops.image.resample_taps import TRIANGULAR, _spread, axis_taps
 
 
 def test_fill_values_are_checked_against_every_sample() -> None:
@@ -243,7 +244,9 @@ def test_an_error_is_not_hidden_by_the_end_of_another_source() -> None:
 
 
 def test_the_device_of_a_source_is_not_ignored() -> None:
-    with pytest.raises(RuntimeError, match=r"(?s)ExternalSource: .*no GPU.*test_regressions"):
+    with pytest.raises(
+        RuntimeError, match=r"(?s)ExternalSource: .*not available.*test_regressions"
+    ):
         gradiva.ExternalSource([np.zeros(1)], device="gpu")
 
 
@@ -262,3 +265,10 @@ def test_a_tensor_for_a_fixed_argument() -> None:
     assert gradiva.crop_mirror_normalize(images, scale=one).at(0).max() > 255
     with pytest.raises(TypeError, match="`scale`"):
         gradiva.crop_mirror_normalize(images, scale=two)
+
+
+@pytest.mark.parametrize("antialias", [0, 1])
+def test_an_axis_without_outputs_has_a_filter(antialias: int) -> None:
+    """The extent of the output was divided by: the filter was endless, its number of taps junk."""
+    assert _spread(0, 0.0, 5.0, antialias) == (5.0 if antialias else 1.0)
+    assert axis_taps(50, 0, 0.0, 5.0, TRIANGULAR, antialias) == (10 if antialias else 2)

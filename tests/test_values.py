@@ -96,7 +96,7 @@ def test_refusals() -> None:
         gradiva.as_batch(np.zeros((2, 2, 2, 2)), layout="HHC")
     with pytest.raises(TypeError, match="numbers or booleans"):
         gradiva.tensor([object()])
-    with pytest.raises(RuntimeError, match="no GPU backend"):
+    with pytest.raises(RuntimeError, match="is not available: "):
         gradiva.tensor(1).gpu()
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(gradiva.batch([1]))
@@ -150,6 +150,33 @@ def test_geometry(count: int) -> None:
     ends = geometry.offsets + geometry.volumes
     assert (ends[:-1] <= geometry.offsets[1:]).all()
     assert count == 0 or ends[-1] <= geometry.size
+
+
+@pytest.mark.parametrize("kind", ["batch", "tensor", "symbol"])
+def test_functions_of_python_that_take_no_values(kind: str) -> None:
+    given = np.full((2, 3), 1.5, np.float32)
+    value: Any = gradiva.batch([given]) if kind == "batch" else gradiva.tensor(given)
+    if kind == "symbol":
+        with gradiva.Pipeline(batch_size=1, num_threads=1):
+            value = gradiva.fn.external_source(lambda: [given])
+    with pytest.raises(gradiva.OperatorTypeError, match=r"round\(\) takes no .*: `cast` to an int"):
+        round(value)
+    with pytest.raises(gradiva.OperatorTypeError, match=r"round\(\) takes no .*\n  at .*, 1\)"):
+        round(value, 1)
+    for pair in ((value, 2), (2, value), (value, value)):
+        with pytest.raises(gradiva.OperatorTypeError, match="use `a // b` and `a % b`"):
+            divmod(*pair)
+    expected = "whether it contains something" if kind == "symbol" else "a number among numbers"
+    with pytest.raises(gradiva.OperatorTypeError, match=expected):
+        _ = 3 in value
+
+
+def test_numbers_are_found_among_numbers() -> None:
+    labels = gradiva.batch([np.int32(4), np.int32(7)])
+    assert 7 in labels
+    assert 5 not in labels
+    assert 7 in gradiva.tensor([4, 7])
+    assert 5 not in gradiva.tensor([4, 7])
 
 
 def test_text_and_pictures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,7 +22,7 @@ from .translate import UntranslatableError, translated, translated_name
 if TYPE_CHECKING:
     from ..run import Call
 
-__all__ = ["chain_launch", "gpu_kernel", "pixelwise_launch"]
+__all__ = ["chain_launch", "chain_parameters", "chain_source", "gpu_kernel", "pixelwise_launch"]
 
 _PIXELS: Final = CudaKernel("pixels", ("arithmetic.cuh", None, "pixels.cuh"), registers=64)
 
@@ -68,12 +69,10 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     if alike:
         layout, channels, count = "", 1, 1
     table = _table(source, target, layout, channels, count)
-    rows = [step.parameters.reshape(len(shapes), -1) for step in steps]
-    parameters = np.ascontiguousarray(np.concatenate(rows, axis=1), np.float32)
+    parameters = chain_parameters(steps)
     kinds = {"Source": source.data.dtype, "Target": target.data.dtype}
     types = {name: type_name(dtype) for name, dtype in kinds.items()}
-    text = _chain(steps, channels, types["Target"])
-    unit = _PIXELS.unit(types, f"constexpr i64 PARAMETERS = {parameters.shape[1]};\n{text}")
+    unit = _PIXELS.unit(types, chain_source(steps, steps[0].source, channels, types["Target"]))
     blocks = blocks_of(table[:, 2])
     return Launch(unit, len(blocks), (source.data, Out(target.data), table, blocks, parameters))
 
@@ -97,17 +96,32 @@ def _table(source: Batch, target: Batch, layout: str, channels: int, made: int) 
     return table
 
 
-def _chain(steps: Sequence[Step], channels: int, target: str) -> str:
-    """C++: the function `chain`, which takes one pixel through all steps."""
+def chain_parameters(steps: Sequence[Step]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """(N, PARAMETERS): those of all steps, by sample; one number that is not read, without any."""
+    rows = [step.parameters.reshape(len(step.parameters), -1) for step in steps]
+    joined = np.concatenate(rows, axis=1) if rows else np.zeros((1, 1))
+    return np.ascontiguousarray(joined, np.float32)
+
+
+def chain_source(
+    steps: Sequence[Step], source: np.dtype[Any], channels: int, target: str, given: str = "Source"
+) -> str:
+    """C++: the function `chain`, which takes one pixel through all steps, and PARAMETERS.
+
+    source: of what the first step reads; given, target: C++ types of what lies in memory.
+    """
     bodies: dict[str, str] = {}
+    here = type_name(source)
+    given_each = sum(math.prod(step.parameters.shape[1:]) for step in steps)
     lines = [
+        f"constexpr i64 PARAMETERS = {given_each or 1};",
         "DEVICE void chain(",
-        "    const Source* source, i64 source_plane, Target* target, i64 target_plane,",
+        f"    const {given}* source, i64 source_plane, Target* target, i64 target_plane,",
         "    const f32* parameters",
         ") {",
-        f"    {type_name(steps[0].source)} values0[{channels}];",
+        f"    {here} values0[{channels}];",
         f"    for (int c = 0; c < {channels}; c++)",
-        f"        values0[c] = convert<{type_name(steps[0].source)}>(source[c * source_plane]);",
+        f"        values0[c] = convert<{here}>(source[c * source_plane]);",
     ]
     first = 0
     for number, step in enumerate(steps):

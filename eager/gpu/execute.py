@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..cuda import gpu_of
 from ..device import Device
 from ..errors import OperatorRuntimeError
+from ..modes import EvalMode
 from ..operator import OperatorBase
 from ..run import Call
 from .chains import gpu_kernel
@@ -19,18 +20,20 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises
     OperatorRuntimeError if it has no kernel for that, or if there is no such GPU."""
     gpu = gpu_of(device)
-    own = operator.gpu_work
-    if own is not None:
-        return lambda call: own(call, gpu)
-    kernel = gpu_kernel(operator)
-    if kernel is None and operator.view_rule is None:
+    kernel, own = gpu_kernel(operator), operator.gpu_work
+    if kernel is None and own is None and operator.view_rule is None:
         raise OperatorRuntimeError(
             "this operator does not run on a GPU: leave out `device`, and take `.cpu()` of "
             "inputs that are on one"
         )
 
     def work(call: Call) -> None:
-        assert kernel is not None
-        gpu.run(launches_of(kernel(call)))
+        if own is not None:
+            own(call, gpu)
+        else:
+            assert kernel is not None
+            gpu.run(launches_of(kernel(call)))
+        if EvalMode.current() is EvalMode.sync_full:
+            gpu.stream.synchronize()
 
     return work

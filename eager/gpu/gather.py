@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..batch import Batch
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
 
-__all__ = ["AXES", "copy_launch", "gather_table", "inner_steps"]
+__all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "table_launch"]
 
 Int64s = NDArray[np.int64]
 
@@ -65,3 +65,16 @@ def copy_launch(
     return Launch(
         unit, len(blocks), (data, Out(result), table, blocks, np.ascontiguousarray(fill), *counts)
     )
+
+
+def table_launch(rows: NDArray[Any], target: Batch) -> Launch:
+    """The launch that writes what the host knows, (N, values), into an output of such samples."""
+    values = np.ascontiguousarray(rows, target.data.dtype).reshape(-1)
+    extents = np.ones((len(rows), AXES), np.int64)
+    extents[:, -1] = target.geometry.volumes
+    first = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
+    table = gather_table(
+        first, target.geometry.offsets, extents, inner_steps(extents), np.zeros_like(extents),
+        extents,
+    )  # fmt: skip
+    return copy_launch(Batch(values, target.geometry, target.type), target, table)

@@ -15,9 +15,9 @@ from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
 from .memory import Block, DevicePool, PinnedBlock, PinnedPool
 from .runtime import Runtime
-from .streams import DeviceStream
+from .streams import DeviceStream, Ready
 
-__all__ = ["Gpu"]
+__all__ = ["Gpu", "restore_streams", "streams_in_force"]
 
 T = TypeVar("T")
 
@@ -25,6 +25,16 @@ _ALIGNED: Final = 256
 
 _current: ContextVar[dict[int, DeviceStream] | None] = ContextVar("gradiva_streams", default=None)
 """The current stream of each GPU in this context, by the identity of its `Gpu`."""
+
+
+def streams_in_force() -> dict[int, DeviceStream] | None:
+    """What `restore_streams` takes."""
+    return _current.get()
+
+
+def restore_streams(streams: dict[int, DeviceStream] | None) -> None:
+    """Let the current streams of this context be what they were."""
+    _current.set(streams)
 
 
 class Gpu:
@@ -38,10 +48,10 @@ class Gpu:
         self.streams_left: deque[int] = deque()
         """Streams whose objects are gone."""
         self.memory = DevicePool(runtime, self.streams_left)
-        self.pinned = PinnedPool(runtime, self.events)
+        self.pinned = PinnedPool(runtime)
         self._kernels: dict[Unit, Any] = {}
         self._lock = threading.Lock()
-        self._kept: deque[tuple[int, Any]] = deque()
+        self._kept: deque[tuple[Ready, Any]] = deque()
         self._tools: dict[Any, Any] = {}
         self._making = threading.Lock()
         self.default_stream = DeviceStream(self)
@@ -103,9 +113,7 @@ class Gpu:
         staging = self.pinned.allocate(array.nbytes)
         if array.nbytes:
             self.runtime.copy(staging.address, array.address, array.nbytes, stream.handle)
-            event = stream.recorded()
-            self.runtime.wait(event)
-            self.events.append(event)
+            Ready(stream).wait()
         return staging.array.view(array.dtype).reshape(array.shape)
 
     def copied(self, array: DeviceArray) -> DeviceArray:
@@ -135,13 +143,19 @@ class Gpu:
         address, shape, dtype, owner = self.runtime.external(data, stream.handle)
         return DeviceArray(Foreign(address, owner, stream), shape, dtype)
 
+    def release(self) -> None:
+        """Give all memory back that nobody uses. Waits for the streams that it was used on."""
+        self.runtime.activate()
+        self.memory.release()
+        self.pinned.release()
+
     def keep(self, stream: DeviceStream, thing: Any) -> None:
         """Keep `thing` alive until `stream` has done what it was given so far and what the calling
         thread gives it in this call. Waits for nothing."""
         kept = self._kept
-        while kept and self.runtime.is_past(kept[0][0]):
-            self.events.append(kept.popleft()[0])
-        kept.append((stream.recorded(), thing))
+        while kept and kept[0][0].past:
+            kept.popleft()
+        kept.append((Ready(stream), thing))
 
     def tool(self, make: Callable[[Gpu], T]) -> T:
         """What operators keep for this GPU, such as a library's handles: made on first use, by

@@ -9,23 +9,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OperatorRuntimeError, OperatorValueError
 
+if TYPE_CHECKING:
+    from ..strips import Step
+
 __all__ = [
     "SPAN",
     "THREADS",
     "CudaKernel",
     "Launch",
+    "NoGpuKernelError",
     "Out",
     "Scratch",
+    "Tail",
     "Unit",
     "blocks_of",
     "launches_of",
+    "numbered",
+    "refuse_large",
     "type_name",
 ]
 
@@ -40,6 +47,10 @@ _NAMES: Final = {
     "int32": "i32", "uint64": "u64", "int64": "i64", "float16": "f16", "float32": "f32",
     "float64": "f64",
 }  # fmt: skip
+
+
+class NoGpuKernelError(OperatorRuntimeError):
+    """An operator has a GPU kernel, but not for what this call asks of it."""
 
 
 class Unit(NamedTuple):
@@ -81,6 +92,24 @@ class Launch(NamedTuple):
     unit: Unit
     blocks: int
     arguments: tuple[Any, ...]
+
+
+class Tail(NamedTuple):
+    """What becomes of the pixels that a kernel makes, while they are in registers, and where they
+    go: `steps` of a chain, first over `channels` values that lie side by side (a pixel, or, where
+    all are treated alike, part of one); data, offsets: of the target; planes: whether channels
+    become planes."""
+
+    steps: Sequence[Step]
+    channels: int
+    data: Any
+    offsets: NDArray[np.int64]
+    planes: bool = False
+
+    @property
+    def made(self) -> int:
+        """Values that come out side by side."""
+        return self.steps[-1].made if self.steps else self.channels
 
 
 @dataclass(frozen=True)
@@ -135,18 +164,31 @@ def type_name(dtype: np.dtype[Any]) -> str:
     return found
 
 
-def blocks_of(volumes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(B, 2): sample and first element of each block, for samples of these many elements.
-
-    Raises OperatorValueError for samples of 2**31 elements or more.
-    """
+def refuse_large(volumes: NDArray[np.int64]) -> None:
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
             "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
             got=str(int(volumes[sample])), sample=sample,
         )  # fmt: skip
-    counts = -(-volumes // SPAN)
-    samples = np.repeat(np.arange(len(volumes), dtype=np.int64), counts)
+
+
+def blocks_of(
+    volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN
+) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
+    samples of 2**31 elements or more.
+    """
+    refuse_large(volumes)
+    samples, numbers = numbered(-(-volumes // span))
+    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+
+
+def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sample and the number within its sample, from 0, of each of so many things."""
+    samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
-    return np.stack([samples, numbers * SPAN], axis=1)
+    return samples, numbers

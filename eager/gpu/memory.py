@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from ..errors import OperatorRuntimeError
 from ..memory_settings import MemorySettings
 from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
-
-if TYPE_CHECKING:
-    from .streams import DeviceStream, Ready
+from .streams import DeviceStream, Ready
 
 __all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool"]
 
@@ -53,10 +51,7 @@ class Block:
     def use(self, stream: DeviceStream) -> None:
         """`stream` reads this memory with what it is given from now on."""
         if stream.handle != self.stream.handle:
-            if self.ready is None:
-                stream.follow(self.stream)
-            else:
-                stream.gpu.runtime.stream_wait(stream.handle, self.ready.event)
+            stream.follow(self.stream, self.ready)
             self.users[stream.handle] = stream
 
     def __del__(self) -> None:
@@ -80,7 +75,7 @@ class DevicePool:
         self._settings = memory_settings if settings is None else settings
         self._free: dict[int, dict[int, list[int]]] = {}
         """Addresses by the handle of their stream and by size; under 0 those that any may take."""
-        self._held: list[tuple[list[int], int, int, DeviceStream]] = []
+        self._held: list[tuple[list[Ready], int, int, DeviceStream]] = []
         self._lock = threading.RLock()
         self.returned: deque[tuple[int, int, DeviceStream, dict[int, DeviceStream]]] = deque()
         self.in_use = 0
@@ -132,20 +127,13 @@ class DevicePool:
         while self.returned:
             address, size, stream, users = self.returned.popleft()
             self.in_use -= size
-            events = [user.recorded() for user in users.values()]
-            if events:
-                self._held.append((events, address, size, stream))
-            else:
-                self._keep(address, size, stream)
+            self._held.append(([Ready(user) for user in users.values()], address, size, stream))
         held, self._held = self._held, []
-        for events, address, size, stream in held:
-            while events and self._runtime.is_past(events[-1]):
-                stream.gpu.events.append(events.pop())
-            if events:
-                self._held.append((events, address, size, stream))
-            else:
+        for points, address, size, stream in held:
+            if _past(points):
                 self._keep(address, size, stream)
-        held.clear()
+            else:
+                self._held.append((points, address, size, stream))
         while self._streams_left:
             handle = self._streams_left.popleft()
             self._runtime.synchronize(handle)
@@ -165,12 +153,10 @@ class DevicePool:
         """Give all waiting memory back to CUDA, once the streams that it waits for are done."""
         with self._lock:
             self._collect()
-            for events, address, size, stream in self._held:
-                for event in events:
-                    self._runtime.wait(event)
-                    stream.gpu.events.append(event)
-                self._keep(address, size, stream)
-            self._held = []
+            for points, *_ in self._held:
+                for point in points:
+                    point.wait()
+            self._collect()
             for handle, sizes in self._free.items():
                 if handle:
                     self._runtime.synchronize(handle)
@@ -188,20 +174,27 @@ class DevicePool:
             return sum(found) + sum(entry[2] for entry in self._held)
 
 
+def _past(points: list[Ready]) -> bool:
+    """Whether all points are past; those that are leave the list."""
+    while points and points[-1].past:
+        points.pop()
+    return not points
+
+
 class PinnedBlock:
     """Pinned host memory as bytes; goes back to its pool when nobody refers to it.
 
     `__array_interface__` lets NumPy have arrays on it, which keep it alive.
     """
 
-    __slots__ = ("__weakref__", "address", "events", "nbytes", "pool", "size")
+    __slots__ = ("__weakref__", "address", "nbytes", "points", "pool", "size")
 
     def __init__(self, pool: PinnedPool, address: int, size: int, nbytes: int) -> None:
         self.pool = pool
         self.address = address
         self.size = size
         self.nbytes = nbytes
-        self.events: list[int] = []
+        self.points: list[Ready] = []
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -215,10 +208,10 @@ class PinnedBlock:
 
     def held_by(self, stream: DeviceStream) -> None:
         """`stream` has been given its last work on this memory."""
-        self.events.append(stream.recorded())
+        self.points.append(Ready(stream))
 
     def __del__(self) -> None:
-        self.pool.returned.append((self.events, self.address, self.size))
+        self.pool.returned.append((self.points, self.address, self.size))
 
 
 class PinnedPool:
@@ -227,13 +220,12 @@ class PinnedPool:
     Asking CUDA for it takes long and halts the device, so what was taken is kept.
     """
 
-    def __init__(self, runtime: Runtime, events: deque[int]) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._events = events
         self._free: dict[int, list[int]] = {}
-        self._held: list[tuple[list[int], int, int]] = []
+        self._held: list[tuple[list[Ready], int, int]] = []
         self._lock = threading.RLock()
-        self.returned: deque[tuple[list[int], int, int]] = deque()
+        self.returned: deque[tuple[list[Ready], int, int]] = deque()
 
     def allocate(self, nbytes: int) -> PinnedBlock:
         """Pinned memory, not initialised, that no stream uses any more. Raises
@@ -259,20 +251,21 @@ class PinnedPool:
         while self.returned:
             self._held.append(self.returned.popleft())
         held, self._held = self._held, []
-        for events, address, size in held:
-            while events and self._runtime.is_past(events[-1]):
-                self._events.append(events.pop())
-            if events:
-                self._held.append((events, address, size))
-            else:
+        for points, address, size in held:
+            if _past(points):
                 self._free.setdefault(size, []).append(address)
+            else:
+                self._held.append((points, address, size))
 
     def release(self) -> None:
-        """Give waiting memory back to the system."""
+        """Give waiting memory back to the system, once the streams that use it are done."""
         with self._lock:
             self._collect()
-            for size, addresses in self._free.items():
-                del size
+            for points, *_ in self._held:
+                for point in points:
+                    point.wait()
+            self._collect()
+            for addresses in self._free.values():
                 for address in addresses:
                     self._runtime.free_pinned(address)
             self._free.clear()

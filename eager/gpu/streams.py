@@ -16,8 +16,22 @@ class Ready:
     __slots__ = ("event", "gpu")
 
     def __init__(self, stream: DeviceStream) -> None:
-        self.gpu = stream.gpu
-        self.event = stream.recorded()
+        self.gpu = gpu = stream.gpu
+        try:
+            self.event = gpu.events.popleft()
+        except IndexError:
+            gpu.runtime.activate()
+            self.event = gpu.runtime.create_event()
+        gpu.runtime.record(self.event, stream.handle)
+
+    @property
+    def past(self) -> bool:
+        """Whether the GPU has come there. Does not wait."""
+        return self.gpu.runtime.is_past(self.event)
+
+    def wait(self) -> None:
+        """Hold the calling thread until the GPU has come there."""
+        self.gpu.runtime.wait(self.event)
 
     def __del__(self) -> None:
         if hasattr(self, "event"):
@@ -34,23 +48,14 @@ class DeviceStream:
         self._lent = handle is not None
         self.handle = gpu.runtime.create_stream(priority) if handle is None else handle
 
-    def recorded(self) -> int:
-        """An event for all that the stream was given so far; give it back to `gpu.events`."""
-        events = self.gpu.events
-        try:
-            event = events.popleft()
-        except IndexError:
-            event = self.gpu.runtime.create_event()
-        self.gpu.runtime.record(event, self.handle)
-        return event
-
-    def follow(self, other: DeviceStream) -> None:
-        """What this stream is given from now on comes after what `other` was given so far."""
-        if other.handle != self.handle:
-            event = other.recorded()
-            self.gpu.runtime.stream_wait(self.handle, event)
+    def follow(self, other: DeviceStream, ready: Ready | None = None) -> None:
+        """What this stream is given from now on comes after a point of `other`, by default after
+        all that it was given so far. Its own device is current afterwards."""
+        if other is not self and other.handle != self.handle:
             # The wait is for the event as it was recorded: it may be recorded anew at once.
-            self.gpu.events.append(event)
+            point = Ready(other) if ready is None else ready
+            self.gpu.runtime.activate()
+            self.gpu.runtime.stream_wait(self.handle, point.event)
 
     def synchronize(self) -> None:
         """Hold the calling thread until the stream has done all it was given."""

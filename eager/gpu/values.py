@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, SupportsInt, TypeVar
 
 import numpy as np
@@ -11,12 +11,14 @@ from ..cuda import gpu_of
 from ..device import CPU, Device, require_device
 from ..dtypes import DType, DTypeLike
 from ..errors import OperatorTypeError
+from ..memory import allocate
 from ..value import Value
 from .array import DeviceArray
 from .streams import DeviceStream
 
 __all__ = [
     "Exported",
+    "allocated",
     "capsule_of",
     "cuda_interface",
     "device_of",
@@ -24,13 +26,13 @@ __all__ = [
     "fill",
     "gpu_array",
     "gpu_named",
-    "joined",
     "moved",
     "on_cpu",
     "put",
     "require_host",
     "same_dtype",
     "spread",
+    "stacked",
 ]
 
 V = TypeVar("V")
@@ -104,12 +106,19 @@ def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
         )  # fmt: skip
 
 
-def joined(arrays: Sequence[Any], like: Any) -> Any:
-    """Arrays of one shape on a GPU as one with a leading axis."""
-    shape = (len(arrays), *(arrays[0].shape if arrays else ()))
-    sizes = [array.size for array in arrays]
-    starts = [sum(sizes[:number]) for number in range(len(sizes))]
-    return spread(arrays, starts, sum(sizes), like).reshape(shape)
+def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
+    """A 1-D array on a device, not initialised. Raises MemoryError."""
+    return (
+        allocate(size, dtype) if device.device_type == "cpu" else gpu_of(device).empty(size, dtype)
+    )
+
+
+def stacked(arrays: Sequence[Any], like: Any) -> Any:
+    """Arrays of one size on the device of `like`, one behind the other in one array."""
+    if isinstance(like, np.ndarray):
+        return np.stack(arrays) if arrays else np.empty(0, like.dtype)
+    size = arrays[0].size if arrays else 0
+    return spread(arrays, range(0, size * len(arrays), max(size, 1)), size * len(arrays), like)
 
 
 def spread(arrays: Sequence[Any], offsets: Sequence[int], size: int, like: Any = None) -> Any:
@@ -158,10 +167,13 @@ def dlpack_device(data: Any) -> tuple[int, int]:
     return (1, 0) if isinstance(data, np.ndarray) else (_CUDA, data.device.device_id)
 
 
-def capsule_of(array: Any, stream: SupportsInt | None) -> Any:
+def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any]) -> Any:
     """A DLPack capsule of an array on a GPU. stream: of whoever takes it, who may use the array on
     it at once: None or 1 for the legacy default stream, 2 for that of the thread, -1 for one that
-    needs no order."""
+    needs no order. options: those of `__dlpack__`. Raises BufferError for another device."""
+    wanted = options.get("dl_device")
+    if wanted is not None and tuple(map(int, wanted)) != dlpack_device(array):
+        raise BufferError(f"this array is on {array.device}: take .cpu() of it first")
     gpu = array.block.stream.gpu
     gpu.runtime.activate()
     if stream is None or int(stream) != -1:
@@ -176,7 +188,7 @@ class Exported:
         self._array = array
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        return capsule_of(self._array, stream)
+        return capsule_of(self._array, stream, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack_device(self._array)

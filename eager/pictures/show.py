@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..batch import Batch
 from ..errors import GradivaError, OperatorTypeError, OperatorValueError, blaming, describe
+from ..integers import integer
 from ..operator import current_interpreter
 from ..tensor import Tensor, to_array
 from ..value import Value
@@ -48,8 +48,8 @@ def show(
     with blaming("show"):
         if getattr(current_interpreter(), "symbolic", False):
             _refuse_symbol()
-        columns = _count("columns", columns, 1, 64)
-        size = _count("size", size, 16, 2048)
+        columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")
+        size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
         tensors, single = _samples(batch)
         count = len(tensors)
         frames = boxes_of(boxes, count, single)
@@ -78,20 +78,6 @@ def _refuse_symbol() -> None:
     raise OperatorTypeError(
         "there are no samples yet while a graph is recorded; show what the pipeline's run() returns"
     )
-
-
-def _count(argument: str, given: Any, least: int, most: int) -> int:
-    try:
-        number = operator.index(given)
-    except TypeError:
-        raise OperatorTypeError(
-            argument=argument, expected="an integer", got=describe(given)
-        ) from None
-    if not least <= number <= most:
-        raise OperatorValueError(
-            argument=argument, expected=f"{least} to {most}", got=describe(number)
-        )
-    return number
 
 
 def _samples(given: Any) -> tuple[list[Tensor], bool]:

@@ -11,16 +11,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.capture.tracer import per_sample as for_each_sample
-from gradiva.eager.dtypes import int32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
 from gradiva.eager.tensor import as_tensor
-from gradiva.ops.random.uniform import uniform
 
 from .augmentations import identity
 from .core import Augmentation, Policy, select
-from .core.bins import SignedBin, per_sample, random_signs
-from .core.checks import another_seed, refuse_unused
+from .core.bins import SignedBin
+from .core.checks import refuse_unused
+from .core.draws import Draws
 from .policies import get_image_net_policy as get_image_net_policy
 from .policies import get_reduced_cifar10_policy as get_reduced_cifar10_policy
 from .policies import get_reduced_image_net_policy as get_reduced_image_net_policy
@@ -142,13 +140,9 @@ def _apply(policy: Policy, data: Any, seed: int | None, kwargs: dict[str, Any]) 
     turns = max((len(row) for row in rows), default=0)
     if not turns:
         return data
-    size = per_sample(data)
-    draw: Any = for_each_sample(uniform)
-    row = draw(values=list(range(len(rows))), dtype=int32, seed=seed, **size)
-    chance = draw(range=(0.0, 1.0), shape=(turns,), seed=another_seed(seed, 1), **size)
-    signs: Any = None
-    if any(one.randomly_negate for one in policy.augmentations.values()):
-        signs = random_signs(another_seed(seed, 2), (turns,), size)
+    draws = Draws(data, seed)
+    row, chance = draws.number(len(rows)), draws.chance((turns,))
+    signs = draws.signs(policy.augmentations.values(), (turns,))
     for turn in range(turns):
         offered, numbers, chances, bins = _turn(rows, turn)
         # Augmentation 0 is the identity: for samples whose chance is missed.

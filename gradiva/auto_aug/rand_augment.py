@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradiva.capture.tracer import per_sample as for_each_sample
-from gradiva.eager.dtypes import int32
-from gradiva.eager.errors import OperatorValueError, user_location
-from gradiva.ops.random.uniform import uniform
-
 from . import augmentations as a
 from .core import Augmentation, select
-from .core.bins import SignedBin, per_sample, random_signs
-from .core.checks import another_seed, at_least, in_range, refuse_unused
+from .core.bins import SignedBin
+from .core.checks import at_least, in_range, offered
+from .core.draws import Draws
 from .policies import enhancements
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
@@ -94,33 +90,19 @@ def apply_rand_augment(
     n = at_least(0, n, _caller, "n")
     bins = at_least(1, num_magnitude_bins, _caller, "num_magnitude_bins")
     m = in_range(m, bins, _caller, "m")
-    augmentations = list(augmentations)
-    if _caller == "auto_aug.apply_rand_augment":
-        refuse_unused(augmentations, kwargs, _caller)
+    own = _caller == "auto_aug.apply_rand_augment"
+    augmentations = offered(augmentations, kwargs, _caller, own, " (or n=0)" if n else None)
     if n == 0:
         return data
-    if not augmentations:
-        raise OperatorValueError(
-            operator=_caller,
-            argument="augmentations",
-            expected="at least one augmentation (or n=0)",
-            got="none",
-            location=user_location(),
-        )
-    size = per_sample(data)
-    draw: Any = for_each_sample(uniform)
-    numbers = draw(
-        values=list(range(len(augmentations))), dtype=int32, shape=(n,), seed=seed, **size
-    )
-    signed = None
-    if any(one.randomly_negate for one in augmentations):
-        signed = SignedBin(m, random_signs(another_seed(seed, 1), (n,), size))
+    draws = Draws(data, seed)
+    numbers = draws.number(len(augmentations), (n,))
+    signs = draws.signs(augmentations, (n,))
     for turn in range(n):
         data = select(
             augmentations,
             numbers.slice[turn],
             data,
-            magnitude_bin=m if signed is None else signed[turn],
+            magnitude_bin=m if signs is None else SignedBin(m, signs.slice[turn]),
             num_magnitude_bins=bins,
             **kwargs,
         )

@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradiva.capture.tracer import per_sample as for_each_sample
-from gradiva.eager.dtypes import int32
-from gradiva.eager.errors import OperatorValueError, user_location
-from gradiva.ops.random.uniform import uniform
-
 from . import augmentations as a
 from .core import Augmentation, select
-from .core.bins import SignedBin, per_sample, random_signs
-from .core.checks import another_seed, at_least, refuse_unused
+from .core.bins import SignedBin
+from .core.checks import at_least, offered
+from .core.draws import Draws
 from .translations import leave_out, shape_arguments, translations, warp_arguments
 
 __all__ = ["apply_trivial_augment", "get_trivial_augment_wide_suite", "trivial_augment_wide"]
@@ -65,23 +61,13 @@ def apply_trivial_augment(
     kwargs: go to the augmentations that take them; OperatorTypeError if none does.
     """
     bins = at_least(1, num_magnitude_bins, _caller, "num_magnitude_bins")
-    augmentations = list(augmentations)
-    if _caller == "auto_aug.apply_trivial_augment":
-        refuse_unused(augmentations, kwargs, _caller)
-    if not augmentations:
-        raise OperatorValueError(
-            operator=_caller,
-            argument="augmentations",
-            expected="at least one augmentation",
-            got="none",
-            location=user_location(),
-        )
-    size = per_sample(data)
-    draw: Any = for_each_sample(uniform)
-    number = draw(values=list(range(len(augmentations))), dtype=int32, seed=seed, **size)
-    bin: Any = draw(values=list(range(bins)), dtype=int32, seed=another_seed(seed, 1), **size)
-    if any(one.randomly_negate for one in augmentations):
-        bin = SignedBin(bin, random_signs(another_seed(seed, 2), None, size))
+    own = _caller == "auto_aug.apply_trivial_augment"
+    augmentations = offered(augmentations, kwargs, _caller, own)
+    draws = Draws(data, seed)
+    number, bin = draws.number(len(augmentations)), draws.number(bins)
+    signs = draws.signs(augmentations)
+    if signs is not None:
+        bin = SignedBin(bin, signs)
     return select(augmentations, number, data, magnitude_bin=bin, num_magnitude_bins=bins, **kwargs)
 
 

@@ -16,7 +16,15 @@ from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.generic.slice import slice as slice_
 from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror
 
-__all__ = ["RENAMED", "absent", "fast_resize_crop_mirror", "later", "old", "ssd_random_crop"]
+__all__ = [
+    "LATER",
+    "RENAMED",
+    "absent",
+    "fast_resize_crop_mirror",
+    "later",
+    "old",
+    "ssd_random_crop",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,21 +77,23 @@ _VIDEO = {
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco", "readers.mxnet",
-    "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.webdataset",
+    "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.tfrecord",
+    "readers.webdataset",
 }  # fmt: skip
-_LATER = {
+LATER = {
     **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),
     **dict.fromkeys(_GPU_ONLY, "a GPU backend"),
     **dict.fromkeys(_READERS, "readers beyond `file`"),
 }
+"""What operators wait for that users know and that are still to be written."""
 
 _warned: set[tuple[str, str, int]] = set()
 
 
 def later(name: str) -> str | None:
     """What an operator waits for that is not there yet, under its old or new name; or None."""
-    return _LATER.get(RENAMED.get(name, name))
+    return LATER.get(RENAMED.get(name, name))
 
 
 def absent(package: str) -> Callable[[str], Any]:

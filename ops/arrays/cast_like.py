@@ -10,6 +10,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import bool_, float16, float32, int8, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.moves import move_launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -40,6 +42,13 @@ def _shapes(call: Call) -> Geometry:
 @cast_like.cpu
 def _cpu(call: Call) -> None:
     run_cast(call)
+
+
+@cast_like.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    lengths = source.geometry.volumes[:, None]
+    return move_launch(source, target, source.geometry.offsets, lengths, np.ones_like(lengths))
 
 
 @cast_like.cases

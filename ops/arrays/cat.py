@@ -10,12 +10,13 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .axes import alike, named_axis, resolve_axis
-from .join import join, same_shapes
+from .join import join, join_launches, same_shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,6 +79,11 @@ def _shapes(call: Call) -> Int64Array:
 @cat.cpu
 def _cpu(call: Call) -> None:
     join(call, _axis(call))
+
+
+@cat.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return join_launches(call, _axis(call))
 
 
 @cat.cases

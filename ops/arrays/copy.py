@@ -8,6 +8,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import bool_, float16, int64
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -41,6 +43,12 @@ def _shapes(call: Call) -> Geometry:
 def _cpu(call: Call) -> None:
     source = call.inputs[0]
     copy_pieces(call, source.data, source.geometry.offsets * source.dtype.itemsize)
+
+
+@copy.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source = call.inputs[0]
+    return sample_launches(source.data, source.geometry.offsets, call)
 
 
 @copy.cases

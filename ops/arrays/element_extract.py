@@ -11,6 +11,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -69,6 +71,15 @@ def _cpu(call: Call) -> None:
     for output, frame in enumerate(call["element_map"]):
         begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
         copy_pieces(call, source.data, begins * source.dtype.itemsize, output)
+
+
+@element_extract.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source, launches = call.inputs[0], []
+    for output, frame in enumerate(call["element_map"]):
+        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        launches += sample_launches(source.data, begins, call, output)
+    return launches
 
 
 @element_extract.cases

@@ -11,11 +11,21 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.moves import move_launch, steps_of
+from gradiva.eager.gpu.pieces import fill_launch
 from gradiva.eager.layouts import check_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
-__all__ = ["broadcast_into", "fill_with", "filled_shapes", "filled_type"]
+__all__ = [
+    "broadcast_into",
+    "broadcast_launch",
+    "fill_with",
+    "filled_shapes",
+    "filled_type",
+    "filling_launch",
+]
 
 
 def filled_type(dtype: DType | None, shape: Any, layout: str | None) -> SampleType:
@@ -64,6 +74,13 @@ def fill_with(call: Call, value: int) -> None:
     call.for_samples(fill)
 
 
+def filling_launch(call: Call, value: int) -> Launch:
+    """The launch that does what `fill_with` does."""
+    target = call.outputs[0]
+    number: np.generic = np.array([value]).astype(target.data.dtype)[0]
+    return fill_launch(target.data, target.geometry.offsets, target.geometry.volumes, number)
+
+
 def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
     """Fill each sample of the output with a sample of `values`, broadcast. data: what stands for
     the slab of `values`, converted. Raises OperatorValueError, with the sample."""
@@ -89,8 +106,17 @@ def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
     call.for_samples(fill)
 
 
-def _check(values: Geometry, wanted: Geometry) -> None:
-    """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped."""
+def broadcast_launch(call: Call, values: Batch) -> Launch:
+    """The launch that does what `broadcast_into` does, and converts the values."""
+    target = call.outputs[0]
+    given, goal = _check(values.geometry, target.geometry)
+    paces = np.where(given == 1, 0, steps_of(given))
+    return move_launch(values, target, values.geometry.offsets, goal, paces)
+
+
+def _check(values: Geometry, wanted: Geometry) -> tuple[Int64Array, Int64Array]:
+    """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped. Returns both
+    with equally many axes."""
     ndim = max(values.ndim, wanted.ndim)
     given, goal = (
         np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
@@ -104,3 +130,4 @@ def _check(values: Geometry, wanted: Geometry) -> None:
             expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
             got=str(values.shape(sample)), sample=sample,
         )  # fmt: skip
+    return given, goal

@@ -10,11 +10,12 @@ from gradiva.eager.arguments import IntsArg, Layout
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, int32
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .filling import broadcast_into, filled_shapes, filled_type
+from .filling import broadcast_into, broadcast_launch, filled_shapes, filled_type
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -51,6 +52,11 @@ full.shapes(filled_shapes)
 @full.cpu
 def _cpu(call: Call) -> None:
     broadcast_into(call, call.inputs[0], call.inputs[0].data)
+
+
+@full.gpu
+def _gpu(call: Call) -> Launch:
+    return broadcast_launch(call, call.inputs[0])
 
 
 @full.cases

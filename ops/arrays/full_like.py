@@ -11,11 +11,12 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .filling import broadcast_into
+from .filling import broadcast_into, broadcast_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,6 +47,11 @@ def _shapes(call: Call) -> Geometry:
 def _cpu(call: Call) -> None:
     values = call.inputs[1]
     broadcast_into(call, values, convert_array(values.data, call.outputs[0].data.dtype))
+
+
+@full_like.gpu
+def _gpu(call: Call) -> Launch:
+    return broadcast_launch(call, call.inputs[1])
 
 
 @full_like.cases

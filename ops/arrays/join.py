@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
 from gradiva.eager.jit import jit
 from gradiva.eager.run import Call
 
-__all__ = ["join", "same_shapes"]
+__all__ = ["join", "join_launches", "same_shapes"]
+
+_KERNEL: Final = CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 
 
 def same_shapes(call: Call, but: int | None = None) -> None:
@@ -85,3 +90,38 @@ def join(call: Call, axis: int) -> None:
             join_kernel(*table, begin, end)
 
     call.for_samples(work)
+
+
+def join_launches(call: Call, axis: int) -> list[Launch]:
+    """The launches that do what `join` does, one for each eight inputs."""
+    target = call.outputs[0]
+    size = target.dtype.itemsize
+    outer = call.inputs[0].geometry.shapes[:, :axis].prod(axis=1)
+    runs = np.stack([batch.geometry.shapes[:, axis:].prod(axis=1) for batch in call.inputs])
+    sources = np.stack([batch.geometry.offsets for batch in call.inputs])
+    starts = runs.cumsum(axis=0) - runs
+    slabs = [batch.data for batch in call.inputs]
+    if (outer <= 1).all():
+        # Each sample of each input moves as it lies.
+        numbers, there = np.arange(len(slabs))[:, None], target.geometry.offsets + starts
+        pieces = numbers, sources * size, there * size, runs * outer * size
+        return piece_launches(slabs, target.data, pieces)
+    pitch, unsigned = runs.sum(axis=0), f"u{size}"
+    result = target.data.view(unsigned)
+    launches = []
+    for first, group in in_eights([slab.view(unsigned) for slab in slabs]):
+        own = runs[first : first + SLABS]
+        ends, begins = (np.zeros((SLABS, call.size), np.int64) for _ in range(2))
+        ends[:] = own.sum(axis=0)
+        ends[: len(own)] = own.cumsum(axis=0)
+        begins[: len(own)] = sources[first : first + SLABS]
+        volumes = outer * ends[-1]
+        long = np.stack([target.geometry.offsets + starts[first], pitch], axis=1)
+        counts = np.stack([ends[-1], volumes], axis=1).astype(np.int32).view(np.int64)
+        short = np.ascontiguousarray(ends.T).astype(np.int32).view(np.int64)
+        table = np.concatenate([long, counts, begins.T, short], axis=1)
+        blocks = blocks_of(volumes)
+        kinds = {"Source": type_name(result.dtype)}
+        arguments = (*group, Out(result), table, blocks)
+        launches.append(Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+    return launches

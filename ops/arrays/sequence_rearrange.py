@@ -11,6 +11,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch, numbered
+from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
@@ -68,15 +70,31 @@ def _shapes(call: Call) -> Int64Array:
     return shapes
 
 
-@sequence_rearrange.cpu
-def _cpu(call: Call) -> None:
-    source, orders = call.inputs[0], call["new_order"]
+def _taken(call: Call) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Elements of a frame of each sample, frames of each result, first elements of the frames."""
+    geometry, orders = call.inputs[0].geometry, call["new_order"]
     counts = np.array([order.size for order in orders], np.int64)
-    geometry = source.geometry
     frames = geometry.volumes // np.maximum(geometry.shapes[:, 0], 1)
     taken = np.concatenate([np.empty(0, np.int64), *orders])
-    starts = np.repeat(geometry.offsets, counts) + taken * np.repeat(frames, counts)
-    copy_pieces(call, source.data, starts * source.data.itemsize, counts=counts)
+    return frames, counts, np.repeat(geometry.offsets, counts) + taken * np.repeat(frames, counts)
+
+
+@sequence_rearrange.cpu
+def _cpu(call: Call) -> None:
+    source = call.inputs[0]
+    _, counts, starts = _taken(call)
+    copy_pieces(call, source.data, starts * source.dtype.itemsize, counts=counts)
+
+
+@sequence_rearrange.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source, target = call.inputs[0], call.outputs[0]
+    frames, counts, starts = _taken(call)
+    owners, numbers = numbered(counts)
+    places = target.geometry.offsets[owners] + numbers * frames[owners]
+    size = source.dtype.itemsize
+    pieces = 0, starts * size, places * size, frames[owners] * size
+    return piece_launches([source.data], target.data, pieces)
 
 
 @sequence_rearrange.cases

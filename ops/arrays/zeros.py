@@ -10,11 +10,12 @@ from gradiva.eager.arguments import DTypeLike, IntsArg, Layout
 from gradiva.eager.case import Case
 from gradiva.eager.dtypes import DType, bool_, float16, int32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import maker
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .filling import fill_with, filled_shapes, filled_type
+from .filling import fill_with, filled_shapes, filled_type, filling_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,6 +51,11 @@ zeros.shapes(filled_shapes)
 @zeros.cpu
 def _cpu(call: Call) -> None:
     fill_with(call, 0)
+
+
+@zeros.gpu
+def _gpu(call: Call) -> Launch:
+    return filling_launch(call, 0)
 
 
 @zeros.cases

@@ -11,11 +11,12 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, bool_, float16, float32
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .filling import fill_with
+from .filling import fill_with, filling_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,6 +46,11 @@ def _shapes(call: Call) -> Geometry:
 @zeros_like.cpu
 def _cpu(call: Call) -> None:
     fill_with(call, 0)
+
+
+@zeros_like.gpu
+def _gpu(call: Call) -> Launch:
+    return filling_launch(call, 0)
 
 
 @zeros_like.cases

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
@@ -78,10 +80,13 @@ def _flip_boxes(
                 target[t + 2] = second
 
 
+def _flips(call: Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return np.stack([call["horizontal"] != 0, call["vertical"] != 0], axis=1)
+
+
 @bb_flip.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    flips = np.stack([call["horizontal"] != 0, call["vertical"] != 0], axis=1)
     call.for_samples(
         _flip_boxes,
         source.data,
@@ -89,9 +94,24 @@ def _cpu(call: Call) -> None:
         target.data,
         target.geometry.offsets,
         target.geometry.volumes,
-        flips,
+        _flips(call),
         call["ltrb"],
     )
+
+
+_KERNEL: Final = CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh"),))
+
+
+@bb_flip.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    volumes = target.geometry.volumes
+    blocks = blocks_of(volumes)
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    corners = np.full((call.size, 1), call["ltrb"])
+    short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
+    table = np.concatenate([places, short.view(np.int64)], axis=1)
+    return Launch(_KERNEL.unit({}), len(blocks), (source.data, Out(target.data), table, blocks))
 
 
 @bb_flip.cases

@@ -62,7 +62,7 @@ def bbox_rotate(
         rotated centre, with its sides exchanged from 45 degrees on; "halfway": sizes are half way
         between these.
     remove_threshold: a box is removed if less than this part of it, from 0 to 1, is left inside;
-        boxes without an area too, unless it is 0.
+        boxes without an area too, unless it is 0; boxes with numbers that are not finite always.
 
     Returns the boxes in the layout they came in, in fractions of the new size or in its pixels, cut
     at the edges; and the labels of those that are left, if given. Raises OperatorTypeError for
@@ -184,6 +184,9 @@ def _cases() -> list[Case]:
     boxes = batch([one, np.zeros((0, 4), np.float32)])
     labels = batch([np.array([3, 4], np.int32), np.zeros(0, np.int32)])
     given: dict[str, Any] = {"input_shape": (40, 80)}
+    inf = float("inf")
+    odd = np.array([[0, 0, inf, 1], [-inf, -inf, inf, inf], one[0], [0, float("nan"), 1, 1]],
+                   np.float32)  # fmt: skip
     left = np.array([[0.125, 0.5, 0.625, 0.75], [0.5, 0, 0.75, 0.5]], np.float32)
     pixels = np.array([[5, 40, 25, 60], [20, 0, 30, 40]], np.float32)
     return [
@@ -197,6 +200,8 @@ def _cases() -> list[Case]:
         Case("halfway, sizes", (boxes,), {"angle": -20, "mode": "halfway", **given,
              "bbox_layout": "xyWH", "size": [(50, 60), (30.5, 70)], "remove_threshold": 0.5},
              oracle=False),
+        Case("not finite", (batch([odd]),), {"angle": 90, **given, "remove_threshold": 0},
+             [left[:1]], oracle=False),
         Case("empty", (samples(dtype=float32, layout="NC"),), {"angle": 3, **given}, []),
         Case("dtype", (samples((2, 4), dtype=float64, layout=""),), {"angle": 3, **given},
              raises=OperatorTypeError, match="dtype"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int32, int64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
+from gradiva.eager.gpu.translate import translation_of
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rng import natural_log
@@ -193,6 +196,40 @@ def _cpu(call: Call) -> None:
         np.array(call["stds"], np.float32),
         call.outputs[0].as_array(),
         call.outputs[1].as_array(),
+    )
+
+
+_HERE: Final = Path(__file__).parent
+_OVERLAP: Final = _HERE / "box_overlap.cuh"
+_FORCED: Final = CudaKernel("box_forced", (_OVERLAP, _HERE / "box_forced.cuh"))
+_KERNEL: Final = CudaKernel(
+    "box_encoder", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_encoder.cuh")
+)
+
+
+@box_encoder.gpu
+def _gpu(call: Call) -> tuple[Launch, Launch]:
+    boxes, labels = call.inputs
+    corners, centres = _anchors(call["anchors"])
+    counts = boxes.geometry.shapes[:, 0]
+    places = boxes.geometry.offsets, labels.geometry.offsets, counts, counts.cumsum() - counts
+    table = np.stack(places, axis=1)
+    forced = Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
+    each = np.stack(numbered(counts), axis=1)
+    size, pair = len(corners), (boxes.data, labels.data)
+    first = boxes.data, Out(forced), table, each, corners, np.int32(size)
+    terms = (call["criteria"], call["scale"], *call["means"], *call["stds"])
+    words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
+    made = tuple(Out(output.data) for output in call.outputs)
+    blocks = blocks_of(np.full(call.size, size, np.int64))
+    tables = table, blocks, corners, centres, np.int64(size), words
+    return (
+        Launch(_FORCED.unit({}), len(each), first),
+        Launch(
+            _KERNEL.unit({}, translation_of(natural_log)),
+            len(blocks),
+            (*pair, *made, forced, *tables),
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value, arithmetic
 
 from .evaluate import evaluate, evaluate_unary
+from .expression import LIBRARY, operation_launch
 from .promotion import result_dtype, result_layout, scalar_dtype
 
 if TYPE_CHECKING:
@@ -200,11 +201,17 @@ def _declare() -> None:
         made = Arithmetic(_binary_type(symbol), name, (2, 2))
         made.shapes(broadcast_shapes)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
+        # Powers of floats are the library's; all else is exact.
+        mark = made.gpu_within(LIBRARY) if name == "pow" else made.gpu
+        mark(lambda call, s=symbol: operation_launch(call, s))
+        made.cases(lambda: _any_cases(2))
         arithmetic[name] = made
     for name, symbol in UNARY.items():
         made = Arithmetic(unary_type(symbol), name, (1, 1))
         made.shapes(same_geometry)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, out: evaluate_unary(s, a, out)))
+        made.gpu(lambda call, s=symbol: operation_launch(call, s))
+        made.cases(lambda: _any_cases(1))
         arithmetic[name] = made
 
 
@@ -214,6 +221,21 @@ def same_geometry(call: Call) -> Geometry:
 
 
 _declare()
+
+
+def _any_cases(operands: int) -> list[Case]:
+    """Calls for any operator of so many operands; tests/test_values.py checks the values."""
+    shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    images = samples(*shapes)
+    signed = samples(*shapes, dtype=int16, low=1, high=6)
+    channel = samples((3,), (3,), (3,), dtype=int32, layout="C", low=1, high=6)
+    calls: dict[str, tuple[Any, ...]] = {
+        "mixed": (images, signed),
+        "number": (signed, np.int32(2)),
+        "channels": (images, channel),
+        "empty": (samples(), samples()),
+    }
+    return [Case(name, given[:operands], oracle=False) for name, given in calls.items()]
 
 
 def _cases() -> list[Case]:

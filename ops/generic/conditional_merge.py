@@ -13,6 +13,8 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.value import SampleType
@@ -20,7 +22,7 @@ from gradiva.eager.value import SampleType
 from .conditional_rules import require_scalar
 from .conditional_split import Mask
 
-__all__ = ["merge", "merge_batches"]
+__all__ = ["merge", "merge_batches", "merge_launches"]
 
 
 def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> SampleType:
@@ -100,6 +102,16 @@ def merge_batches(
 
     run(copy, result)
     return result
+
+
+def merge_launches(true: Batch, false: Batch, mask: Mask, result: Batch) -> list[Launch]:
+    """The launches that copy the samples of both into `result`, where `merge_batches` would. The
+    mask is in host memory."""
+    starts = np.empty(len(mask), np.int64)
+    starts[mask], starts[~mask] = true.geometry.offsets, false.geometry.offsets
+    size = result.dtype.itemsize
+    places = result.geometry.offsets * size, result.geometry.volumes * size
+    return piece_launches([true.data, false.data], result.data, (~mask, starts * size, *places))
 
 
 def _provenance(true: Batch, false: Batch, mask: Mask) -> Provenance | None:

@@ -12,11 +12,13 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import bool_, float32, int32
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .conditional_rules import require_scalar
+from .expression import Term, expression_launch, operand
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,6 +47,13 @@ def _shapes(call: Call) -> Geometry:
 @not_.cpu
 def _cpu(call: Call) -> None:
     np.equal(call.inputs[0].as_array(), 0, out=call.outputs[0].data)
+
+
+@not_.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    given = operand(0, source.data.dtype)
+    return expression_launch((source,), target, Term(f"is_zero({given.text})", target.data.dtype))
 
 
 @not_.cases

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
@@ -89,9 +91,8 @@ def flip_points(
                 dst[dst_offsets[i] + at] = twice[i, k] - value if flips[i, k] else value
 
 
-@coord_flip.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
+def _plan(call: Call) -> tuple[Any, Any]:
+    """What `flip_points` takes: flips and twice."""
     letters = call["layout"] or "xyz"
     flips = np.zeros((call.size, 3), np.bool_)
     twice = np.zeros((call.size, 3), np.float32)
@@ -99,10 +100,32 @@ def _cpu(call: Call) -> None:
         flips[:, place] = call[f"flip_{letter}"] != 0
         with np.errstate(over="ignore"):
             twice[:, place] = np.float32(2) * call[f"center_{letter}"]
+    return flips, twice
+
+
+@coord_flip.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         flip_points, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
-        source.geometry.shapes, flips, twice,
+        source.geometry.shapes, *_plan(call),
     )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))
+
+
+@coord_flip.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    flips, twice = _plan(call)
+    volumes = target.geometry.volumes
+    blocks = blocks_of(volumes)
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    counts = np.stack([source.geometry.shapes[:, 1], volumes], axis=1).astype(np.int32)
+    short = [counts, flips.astype(np.int32), twice.view(np.int32)]
+    table = np.concatenate([places.view(np.int32), *short], axis=1)
+    return Launch(_KERNEL.unit({}), len(blocks), (source.data, Out(target.data), table, blocks))
 
 
 @coord_flip.cases

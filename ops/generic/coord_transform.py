@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,9 +13,10 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype
+from gradiva.eager.rules import own_or_float32, require_dtype
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
@@ -55,17 +57,14 @@ def coord_transform(
     fit together.
     """
     require_dtype(input, _DTYPES)
-    if input.dtype is not None and dtype not in (float32, input.dtype):
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
+    result = own_or_float32(input, dtype)
     if input.ndim is not None and input.ndim < 2:
         raise OperatorTypeError(
             "vectors lie along the last axis of two or more", got=f"{input.ndim}-D samples"
         )
     if MT is not None and (M is not None or T is not None):
         raise OperatorValueError("`MT` excludes `M` and `T`")
-    return input.with_(dtype=dtype)
+    return result
 
 
 def _matrix(rows: F32, name: str, columns: int) -> F32:
@@ -165,6 +164,21 @@ def _cpu(call: Call) -> None:
         transform_points, source.data, source.geometry.offsets, target.data,
         target.geometry.offsets, counts, call.notes["matrices"],
     )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("coord_transform", (Path(__file__).with_name("coord_transform.cuh"),))
+
+
+@coord_transform.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    matrices, volumes = call.notes["matrices"], target.geometry.volumes
+    table = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
+    blocks = blocks_of(volumes)
+    sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
+    kinds = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    arguments = source.data, Out(target.data), table, blocks, matrices, *sizes
+    return Launch(_KERNEL.unit(kinds), len(blocks), arguments)
 
 
 @coord_transform.cases

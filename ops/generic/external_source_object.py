@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -62,6 +63,7 @@ class ExternalSource:
         """Items (or what taking them raised) that come before those of the feed."""
         self._loop: Callable[[], Any] = _nobody
         self._learnt: dict[str, Any] = {}
+        self._turn = threading.RLock()
 
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
@@ -76,7 +78,7 @@ class ExternalSource:
         except StopIteration:
             leave_step(self._token)
             raise
-        enter_step(self._token, positions)
+        enter_step(self._token, positions, self)
         return values[0] if self._count == 1 else tuple(values)
 
     def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
@@ -199,6 +201,7 @@ class _Ahead:
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
         self.pool = pool_of(ctx)
         self.memory = source._learnt
+        self.turn = source._turn
         self._source = source
         self._batch_size = batch_size
         self._taken: deque[tuple[Any, _Mark]] = deque(maxlen=8)

@@ -38,6 +38,7 @@ from .arithmetic import (
 )
 from .evaluate import clamp as clamp_arrays
 from .evaluate import evaluate, evaluate_unary
+from .expression import EXACT, LIBRARY, operation_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -106,6 +107,9 @@ def _declare() -> dict[str, Function]:
     three.shapes(broadcast_shapes)
     three.cpu(lambda call: compute(call, clamp_arrays))
     three.cases(lambda: _cases(3))
+    for name, operator in made.items():
+        mark = operator.gpu if name in EXACT else operator.gpu_within(LIBRARY)
+        mark(lambda call, s=name: operation_launch(call, s))
     return made
 
 

@@ -15,6 +15,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int64, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.subscripts import GIVEN, expand, newaxis, out_of_range, parse, result_type
@@ -183,6 +185,17 @@ def _cpu(call: Call) -> None:
             target.array(sample)[...] = source.array(sample)[index_of(sample)]
 
     call.for_samples(copy)
+
+
+@subscript.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    starts, counts, steps = (call.notes[name] for name in ("starts", "counts", "steps"))
+    paces = steps_of(source.geometry.shapes)
+    first = source.geometry.offsets + (starts * paces).sum(axis=1)
+    # Steps may be as large as numbers can be, on axes of which one element is left.
+    paces = paces * np.where(counts > 1, steps, 0)
+    return move_launch(source, target, first, counts, paces)
 
 
 @subscript.cases

@@ -12,6 +12,8 @@ from gradiva.eager.arguments import Ints, Layout
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, float32, int32
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.moves import steps_of, transpose_launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
@@ -219,9 +221,18 @@ def _cpu(call: Call) -> None:
         call.for_samples(transpose_kernel, *data, *tables)
 
 
+@transpose.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes = source.geometry.shapes
+    perm = list(resolve_perm(source.ndim, call["perm"]))
+    return transpose_launch(source, target, shapes[:, perm], steps_of(shapes)[:, perm])
+
+
 @transpose.cases
 def _cases() -> list[Case]:
     images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    larger = samples((33, 50, 3), (40, 31, 3))
     planes = samples((3, 4, 5), (3, 2, 2), dtype=float16, layout="CHW")
     deep = samples((2, 3, 2, 1, 2, 3, 2), dtype=int32, layout="")
     vectors = samples((5,), (3,), dtype=float32, layout="")
@@ -232,6 +243,8 @@ def _cases() -> list[Case]:
 
     return [
         Case("to CHW", (images,), {"perm": [2, 0, 1]}, permuted(images, [2, 0, 1])),
+        Case("larger, to CHW", (larger,), {"perm": [2, 0, 1]}, permuted(larger, [2, 0, 1])),
+        Case("larger, reversed", (larger,), expect=permuted(larger, None)),
         Case("reversed", (images,), expect=permuted(images, None)),
         Case("to HWC", (planes,), {"perm": [1, 2, 0]}, permuted(planes, [1, 2, 0])),
         Case(

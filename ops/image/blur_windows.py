@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.dtypes import DTypeLike, bool_, dtypes, float32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.dtypes import DTypeLike, bool_, dtypes
+from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Int64Array
-from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.rules import own_or_float32, require_dtype, require_layout, require_ndim
 from gradiva.eager.value import SampleType
 
 __all__ = ["blurred_type", "extents_of", "per_axis"]
@@ -28,13 +28,7 @@ def blurred_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
         require_ndim(input, (1, 2, 3))
     else:
         require_layout(input, _LAYOUTS)
-    if dtype is None:
-        return input
-    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
-    return input.with_(dtype=dtype)
+    return own_or_float32(input, dtype)
 
 
 def extents_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:

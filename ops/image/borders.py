@@ -9,11 +9,16 @@ import numpy.typing as npt
 
 from gradiva.eager.geometry import Int64Array
 
-__all__ = ["BORDERS", "pad"]
+__all__ = ["BORDERS", "border_text", "pad"]
 
 Array = npt.NDArray[Any]
 
 BORDERS: Final = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
+
+
+def border_text(border: str) -> str:
+    """C++: which border borders.cuh is compiled for."""
+    return f"constexpr int BORDER = {BORDERS.index(border)};\n"
 
 
 def pad(image: Array, before: list[int], after: list[int], border: str, fill: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -10,11 +11,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
+
+from .lab_tables import lab_tables
 
 if TYPE_CHECKING:
     import cv2
@@ -105,6 +109,55 @@ def _cpu(call: Call) -> None:
                 out[..., c] = worker.apply(np.ascontiguousarray(image[..., c]))
 
     call.each_sample(equalise, source.geometry.volumes.tolist())
+
+
+_HERE: Final = Path(__file__).parent
+_TABLES: Final = CudaKernel(
+    "clahe_tables", tuple(_HERE / f"{name}.cuh" for name in ("histogram", "lab", "clahe_tables"))
+)
+_KERNEL: Final = CudaKernel("clahe", (_HERE / "lab.cuh", _HERE / "clahe.cuh"))
+
+
+@clahe.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, volumes = source.geometry.shapes, source.geometry.volumes
+    tiles = np.array([call["tiles_y"], call["tiles_x"]])
+    sizes = shapes[:, :2]
+    channels = shapes[:, 2] if shapes.shape[1] == 3 else np.ones(call.size, np.int64)
+    luma = (channels == 3) & bool(call["luma_only"])
+    # An image that the tiles do not divide is made larger along both axes.
+    rest = sizes % tiles
+    extents = (sizes + np.where(rest.any(axis=1, keepdims=True), tiles - rest, 0)) // tiles
+    area = extents.prod(axis=1)
+    limits = np.zeros(call.size, np.int64)
+    if np.float32(call["clip_limit"]) > 0:
+        found = float(np.float32(call["clip_limit"])) * area / 256
+        # OpenCV's conversion to an integer: what is too large for one is less than 1.
+        limits = np.maximum(np.where(found < 2**31, found, 1).astype(np.int64), 1)
+    counts = np.where(volumes > 0, np.where(luma, 1, channels), 0)
+    before = counts.cumsum() - counts
+    owner = np.repeat(np.arange(call.size), counts)
+    first = source.geometry.offsets[owner] + np.arange(len(owner)) - before[owner]
+    rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
+    planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
+    rows = [source.geometry.offsets, target.geometry.offsets, volumes, sizes[:, 1], channels,
+            before, luma, extents[:, 0], extents[:, 1]]  # fmt: skip
+    images = np.stack(rows, axis=1).astype(np.int64)
+    blocks = blocks_of(volumes // np.maximum(channels, 1))
+    count = len(planes) * int(tiles.prod())
+    tables = Scratch(count * 256, np.dtype(np.uint8))
+    down, across = np.int64(tiles[0]), np.int64(tiles[1])
+    colours, values, results = lab_tables(), source.data, Out(target.data)
+    return [
+        Launch(
+            _TABLES.unit({}), count, (values, Out(tables), planes, colours, down, across)
+        ),
+        Launch(
+            _KERNEL.unit({}), len(blocks),
+            (values, results, tables, images, blocks, colours, down, across),
+        ),
+    ]  # fmt: skip
 
 
 @clahe.cases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout
@@ -131,6 +133,42 @@ def _cpu(call: Call) -> None:
                 image[...] = made.reshape(image.shape)
 
     call.each_sample(interpolate, source.geometry.volumes.tolist())
+
+
+_WAYS: Final = {
+    "bilinear_ocv": "Bilinear",
+    "edgeaware_ocv": "EdgeAware",
+    "vng_ocv": "Gradients",
+    "gray_ocv": "Gray",
+}
+_HERE: Final = Path(__file__).parent
+_FILES: Final = tuple(
+    _HERE / f"{name}.cuh" for name in ("debayer_ways", "debayer_gradients", "debayer")
+)
+_KERNEL: Final = CudaKernel("debayer", _FILES)
+_GRADIENTS: Final = CudaKernel("debayer", _FILES, registers=128)
+"""It looks at 49 pixels, for eight directions."""
+
+
+@debayer.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    for sample, place in enumerate(call["blue_position"].tolist()):
+        _tile(place, sample)
+    down, across = np.asarray(call["blue_position"]).T
+    shapes = target.geometry.shapes
+    pixels = source.geometry.volumes
+    rows = [source.geometry.offsets, target.geometry.offsets, pixels, shapes[:, -3], shapes[:, -2],
+            down != across, down == 1]  # fmt: skip
+    samples = np.stack(rows, axis=1).astype(np.int64)
+    blocks = blocks_of(pixels)
+    types = {
+        "Source": type_name(source.data.dtype),
+        "Way": f"struct {_WAYS[call['algorithm']]}",
+    }
+    arguments = source.data, Out(target.data), samples, blocks
+    kernel = _GRADIENTS if call["algorithm"] == "vng_ocv" else _KERNEL
+    return Launch(kernel.unit(types), len(blocks), arguments)
 
 
 @debayer.cases

@@ -11,11 +11,13 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int32, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .morphology import grow, grown_type
+from .morphology_gpu import grow_launches
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -64,6 +66,11 @@ def _shapes(call: Call) -> Geometry:
 @dilate.cpu
 def _cpu(call: Call) -> None:
     grow(call, "dilate")
+
+
+@dilate.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return grow_launches(call, highest=True)
 
 
 def _expected(image: Any, width: int, height: int, x: int, y: int) -> Any:

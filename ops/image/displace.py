@@ -17,7 +17,7 @@ from .crop_window import fill_array
 from .warp import require_simple
 from .warp_rows import linear_row, nearest_row
 
-__all__ = ["PIXELS", "displace", "displaced_type", "longest_row", "take_row"]
+__all__ = ["PIXELS", "displace", "displaced_type", "longest_row", "outside_of", "take_row"]
 
 PIXELS: Final = (uint8, int8, uint16, int16, int32, float32)
 
@@ -65,19 +65,22 @@ def copy_unmasked(
                 dst[d + k] = src[s + k]
 
 
+def outside_of(call: Call) -> tuple[Any, np.float32]:
+    """The fill value as a pixel, and for mixing. It is cast as C does, as in the reference: its
+    fraction is lost, and it wraps."""
+    kind, value = call.outputs[0].dtype.numpy, call["fill_value"]
+    wide = kind.kind == "f" or bool(np.isfinite(value))
+    fill = fill_array(value if wide else 0.0, kind)[0]
+    return fill, np.float32(fill)
+
+
 def displace(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     """Run kernel(src, src_offsets, dst, dst_offsets, shapes, masks, linear, fill, soft_fill,
-    *parameters, begin, end) over the samples whose mask is not 0, and copy the others.
-
-    The fill value is cast as C does, as in the reference: its fraction is lost, and it wraps.
-    """
+    *parameters, begin, end) over the samples whose mask is not 0, and copy the others."""
     source, target = call.inputs[0], call.outputs[0]
     masks = np.asarray(call["mask"]) != 0
     places = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
     shapes = source.geometry.shapes
-    value = call["fill_value"]
-    wide = target.data.dtype.kind == "f" or bool(np.isfinite(value))
-    fill = fill_array(value if wide else 0.0, target.data.dtype)[0]
     linear = call["interp_type"] == InterpType.INTERP_LINEAR
     call.for_samples(copy_unmasked, *places, shapes, masks)
-    call.for_samples(kernel, *places, shapes, masks, linear, fill, np.float32(fill), *parameters)
+    call.for_samples(kernel, *places, shapes, masks, linear, *outside_of(call), *parameters)

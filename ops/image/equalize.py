@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of
 from gradiva.eager.jit import jit
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
@@ -123,19 +125,76 @@ def _equalize_samples(
                         target[k + c] = tables[c, source[k + c]]
 
 
-@equalize.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    shapes, layout = source.geometry.shapes, target.layout
+def _extents(call: Call) -> Int64Array:
+    """(N, 3): frames, pixels of each, channels of each; interleaved."""
+    shapes, layout = call.inputs[0].geometry.shapes, call.outputs[0].layout
     extents = np.ones((call.size, 3), np.int64)
     height = layout.index("H")
     extents[:, 0] = shapes[:, :height].prod(axis=1)
     extents[:, 1] = shapes[:, height] * shapes[:, height + 1]
     extents[:, 2] = shapes[:, height + 2 :].prod(axis=1)
+    return extents
+
+
+@equalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         _equalize_samples, source.data, source.geometry.offsets, target.data,
-        target.geometry.offsets, extents,
+        target.geometry.offsets, _extents(call),
     )  # fmt: skip
+
+
+_HERE: Final = Path(__file__).parent
+_COUNTS: Final = CudaKernel(
+    "equalize_counts", (_HERE / "histogram.cuh", _HERE / "equalize_counts.cuh")
+)
+_TABLES: Final = CudaKernel(
+    "equalize_tables", (_HERE / "histogram.cuh", _HERE / "equalize_tables.cuh")
+)
+_KERNEL: Final = CudaKernel("equalize", (_HERE / "equalize.cuh",))
+_PIECE: Final = 1 << 14
+"""Pixels that one block counts."""
+
+
+@equalize.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source, target = call.inputs[0], call.outputs[0]
+    volumes = source.geometry.volumes
+    blocks = blocks_of(volumes)
+    if not len(blocks):
+        return []
+    frames, pixels, channels = _extents(call).T
+    # A plane is one channel of one frame, a piece a part of it.
+    counts = np.where(volumes > 0, frames * channels, 0)
+    owners, numbers = _spread(counts)
+    frame, channel = np.divmod(numbers, np.maximum(channels[owners], 1))
+    first = source.geometry.offsets[owners] + frame * (pixels * channels)[owners] + channel
+    pieces = -(-pixels // _PIECE)[owners]
+    planes = np.stack([pixels[owners], pieces.cumsum() - pieces, pieces], axis=1)
+    plane, part = _spread(pieces)
+    step, begin = channels[owners][plane], part * _PIECE
+    table = np.stack(
+        [first[plane] + begin * step, np.minimum(planes[plane, 0] - begin, _PIECE), step], axis=1
+    )
+    samples = np.stack(
+        [source.geometry.offsets, target.geometry.offsets, volumes, pixels * channels, channels,
+         counts.cumsum() - counts], axis=1,
+    )  # fmt: skip
+    counted = Scratch(len(table) * 256, np.dtype(np.uint32))
+    tables = Scratch(len(planes) * 256, np.dtype(np.uint8))
+    values, results = source.data, Out(target.data)
+    return [
+        Launch(_COUNTS.unit({}), len(table), (values, Out(counted), table)),
+        Launch(_TABLES.unit({}), len(planes), (counted, Out(tables), planes)),
+        Launch(_KERNEL.unit({}), len(blocks), (values, results, tables, samples, blocks)),
+    ]
+
+
+def _spread(counts: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """For things that each owner has `counts` of: the owner, and the number among its own."""
+    owners = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    return owners, np.arange(len(owners), dtype=np.int64) - (counts.cumsum() - counts)[owners]
 
 
 @equalize.cases

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, float32
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
@@ -186,8 +188,8 @@ def erase_kernel(
                                 row[:] = fill[i, place[channel]]
 
 
-@erase.cpu
-def _cpu(call: Call) -> None:
+def _plan(call: Call) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
+    """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.geometry.ndim
     if ndim > _AXES:
@@ -205,22 +207,46 @@ def _cpu(call: Call) -> None:
             raise OperatorValueError(
                 argument="fill_value", expected=f"1 value{many}", got=str(values.shape[1])
             )
-    dtype = target.dtype.numpy
-    unsigned = f"u{dtype.itemsize}"
-    single = np.dtype(np.float32)
+    dtype, single = target.dtype.numpy, np.dtype(np.float32)
     fill = fill_array(values, single if target.dtype is float16 else dtype)
-    fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(unsigned)
+    fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
     starts, table = call.notes["regions"]
     shapes = np.ones((call.size, _AXES), np.int64)
     shapes[:, _AXES - ndim :] = target.geometry.shapes
     regions = np.zeros((len(table), 2, _AXES), np.int64)
     regions[:, 1] = 1
     regions[:, :, _AXES - ndim :] = table
+    return shapes, starts, regions, fill, _AXES - ndim + channel
+
+
+@erase.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{target.dtype.itemsize}"
     call.for_samples(
         erase_kernel, source.data.view(unsigned), source.geometry.offsets,
-        target.data.view(unsigned), target.geometry.offsets, shapes, starts, regions, fill,
-        _AXES - ndim + channel,
+        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
     )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
+
+
+@erase.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, starts, regions, fill, channel = _plan(call)
+    volumes = target.geometry.volumes[:, None]
+    blocks = blocks_of(volumes[:, 0])
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)
+    short = [shapes, volumes, starts[:-1, None], starts[1:, None]]
+    narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
+    data, result = source.data.view(fill.dtype), Out(target.data.view(fill.dtype))
+    table, corners = np.concatenate([places, narrow], axis=1), regions.astype(np.int32)
+    numbers = np.int64(fill.shape[1]), np.int64(channel)
+    unit = _KERNEL.unit({"Target": type_name(fill.dtype)})
+    return Launch(unit, len(blocks), (data, result, table, blocks, corners, fill, *numbers))
 
 
 @erase.cases

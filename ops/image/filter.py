@@ -14,13 +14,15 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, require_ndim
+from gradiva.eager.rules import own_or_float32, require_dtype, require_layout, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
+from .filter_gpu import filter_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -86,13 +88,7 @@ def filter(
     for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
         if given not in known:
             raise OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
-    if dtype is None:
-        return input
-    if dtype is not float32 and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
-            argument="dtype", expected=f"float32 or {input.dtype}, as the input", got=str(dtype)
-        )
-    return input.with_(dtype=dtype)
+    return own_or_float32(input, dtype)
 
 
 def _axes(layout: str, ndim: int) -> int:
@@ -186,6 +182,15 @@ def _cpu(call: Call) -> None:
                 correlate_inside(padded, window, out)
 
     call.each_sample(correlate, source.geometry.volumes.tolist())
+
+
+# OpenCV adds the same products in other orders, by fused steps or by Fourier transforms, as the
+# machine has it. For values of some hundreds that is below this tolerance; where terms cancel out,
+# results of larger ones may differ by more, in units of the last place of the terms.
+@filter.gpu_within(1e-4)
+def _gpu(call: Call) -> Launch:
+    anchors = _anchors(call, call.inputs[1].geometry.ndim)
+    return filter_launch(call, _first(call.inputs[0].layout), anchors)
 
 
 def _filters(*arrays: Any) -> Batch:

@@ -11,12 +11,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32, windows
@@ -131,11 +133,16 @@ def _blur_samples(
                     convert_line(out[:row], dst[there : there + row])
 
 
+def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array]:
+    """Extents, and what `windows` returns."""
+    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
+    return extents, *windows(call["sigma"], call["window_size"], axes, call.size)
+
+
 @gaussian_blur.cpu
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    extents, count = extents_of(source.layout, source.geometry.shapes)
-    weights, halves = windows(call["sigma"], call["window_size"], count, call.size)
+    extents, weights, halves = _windows(call)
     data, result = source.data, target.data
     # Numba has no float16 on the CPU: such samples pass through float32.
     if source.dtype is float16:
@@ -148,6 +155,12 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
+
+
+@gaussian_blur.gpu
+def _gpu(call: Call) -> list[Launch]:
+    _, weights, halves = _windows(call)
+    return blur_launches(call, [Windows(weights, halves)])
 
 
 def _expected(image: np.ndarray[Any, Any], window: F32, axes: tuple[int, ...]) -> Any:

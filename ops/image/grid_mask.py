@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from gradiva.eager.arguments import FloatArg, IntArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float16, float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import refuse_samples, require_layout, with_layout
@@ -106,9 +108,8 @@ def _mask_samples(
                             target[k] = zero if masked[x] else source[k]
 
 
-@grid_mask.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
+def _plan(call: Call) -> tuple[Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
+    """What `_mask_samples` takes: extents and terms."""
     tile = call["tile"]
     refuse_samples(tile < 1, "tile", "1 or more", tile)
     for name in ("ratio", "angle", "shift_x", "shift_y"):
@@ -119,19 +120,45 @@ def _cpu(call: Call) -> None:
     for column, values in enumerate((cosines, sines, call["shift_x"], call["shift_y"])):
         terms[:, column] = values / period
     terms[:, 4] = call["ratio"]
-    layout, shapes = target.layout, source.geometry.shapes
+    layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
     height = layout.index("H")
     extents = np.ones((call.size, 4), np.int64)
     extents[:, 0] = shapes[:, :height].prod(axis=1)
     extents[:, 1:3] = shapes[:, height : height + 2]
     if layout[-1] == "C":
         extents[:, 3] = shapes[:, -1]
+    return extents, terms
+
+
+@grid_mask.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
     # Bytes move whatever they mean, and zero is zero bytes.
     unsigned = f"u{source.dtype.itemsize}"
     call.for_samples(
         _mask_samples, source.data.view(unsigned), source.geometry.offsets,
-        target.data.view(unsigned), target.geometry.offsets, extents, terms,
+        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
     )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
+
+
+@grid_mask.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    extents, terms = _plan(call)
+    volumes = target.geometry.volumes
+    blocks = blocks_of(volumes)
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    counts = np.concatenate([extents[:, 1:], volumes[:, None]], axis=1).astype(np.int32)
+    # A row is a multiple of 8 bytes.
+    numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)
+    table = np.concatenate([places.view(np.int32), counts, numbers], axis=1)
+    unsigned = f"u{source.dtype.itemsize}"
+    data, result = source.data.view(unsigned), target.data.view(unsigned)
+    unit = _KERNEL.unit({"Target": type_name(data.dtype)})
+    return Launch(unit, len(blocks), (data, Out(result), table, blocks))
 
 
 def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:

@@ -11,6 +11,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rng import philox
@@ -18,6 +19,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .displace import displace, displaced_type, longest_row, take_row
+from .displace_gpu import displace_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -115,6 +117,15 @@ def _cpu(call: Call) -> None:
         call, jitter_samples, np.float32(call["nDegree"]), call.positions,
         np.uint64(call.key.seed), np.uint32(call.key.number),
     )  # fmt: skip
+
+
+@jitter.gpu
+def _gpu(call: Call) -> Launch:
+    assert call.key is not None
+    assert call.positions is not None
+    terms = np.zeros(1, [("seed", "u8"), ("number", "u4"), ("degree", "f4")])
+    terms[0] = call.key.seed, call.key.number, call["nDegree"]
+    return displace_launch(call, "jitter", terms.view(np.int64), call.positions)
 
 
 @jitter.cases

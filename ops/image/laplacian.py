@@ -11,14 +11,17 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
+from .gaussian_windows import F32
 from .laplacian_windows import laplacian_windows
 
 if TYPE_CHECKING:
@@ -145,14 +148,19 @@ def _derive_samples(
             convert_line(sums[:size], dst[to : to + size])
 
 
-@laplacian.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    extents, axes = extents_of(source.layout, source.geometry.shapes)
-    weights, halves, factors = laplacian_windows(
+def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array, F32]:
+    """Extents, and what `laplacian_windows` returns."""
+    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
+    return extents, *laplacian_windows(
         call["window_size"], call["smoothing_size"], call["scale"], call["normalized_kernel"],
         axes, call.size,
     )  # fmt: skip
+
+
+@laplacian.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    extents, weights, halves, factors = _windows(call)
     data, result = source.data, target.data
     # Numba has no float16 on the CPU: such samples pass through float32.
     if source.dtype is float16:
@@ -165,6 +173,18 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
+
+
+@laplacian.gpu
+def _gpu(call: Call) -> list[Launch]:
+    _, weights, halves, factors = _windows(call)
+    return blur_launches(
+        call,
+        [
+            Windows(weights[:, axis], halves[:, axis], np.ascontiguousarray(factors[:, axis]))
+            for axis in range(weights.shape[1])
+        ],
+    )
 
 
 def _expected(image: np.ndarray[Any, Any], axes: tuple[int, ...]) -> Any:

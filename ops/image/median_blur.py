@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,6 +13,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import (
+    CudaKernel,
+    Launch,
+    Out,
+    blocks_of,
+    refuse_large,
+    type_name,
+)
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -32,7 +41,6 @@ else:
 __all__ = ["median_blur"]
 
 Array = npt.NDArray[Any]
-
 
 _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
@@ -67,9 +75,8 @@ def _shapes(call: Call) -> Geometry:
     return call.inputs[0].geometry
 
 
-@median_blur.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
+def _sizes(call: Call) -> npt.NDArray[np.int64]:
+    """(N, 2): the width and height of the windows. Raises OperatorValueError."""
     sizes = pairs(call, "window_size")
     bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
     if bad.any():
@@ -90,6 +97,13 @@ def _cpu(call: Call) -> None:
             got=str(sizes[sample].tolist()),
             sample=sample,
         )
+    return sizes
+
+
+@median_blur.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    sizes = _sizes(call)
 
     def run(sample: int) -> None:
         image, result = source.array(sample), target.array(sample)
@@ -101,6 +115,30 @@ def _cpu(call: Call) -> None:
             _median(plane, width, height, out)
 
     call.each_sample(run, source.geometry.volumes.tolist())
+
+
+_KERNEL = CudaKernel("median_blur", (None, Path(__file__).with_name("median_blur.cuh")))
+_SIDES: Final = (3, 5)
+"""Windows whose pixels fit into registers."""
+
+
+@median_blur.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    sizes = _sizes(call)
+    refuse_large(source.geometry.volumes)
+    first = target.layout.index("H")
+    shapes = source.geometry.shapes
+    wide = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    narrow = np.empty((call.size, 6), np.int64)
+    narrow[:, :2] = shapes[:, first : first + 2]
+    narrow[:, 2] = shapes[:, first + 2 :].prod(axis=1)
+    narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.geometry.volumes
+    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    side = next((side for side in _SIDES if (sizes == side).all()), 0)
+    unit = _KERNEL.unit({"Source": type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n")
+    blocks = blocks_of(target.geometry.volumes)
+    return Launch(unit, len(blocks), (source.data, Out(target.data), table, blocks))
 
 
 def _median(image: Array, width: int, height: int, out: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,24 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["ASSUMED", "LAYOUTS", "grow", "grown_type", "pairs", "planes_of"]
+__all__ = [
+    "ASSUMED",
+    "BORDER_NAMES",
+    "LAYOUTS",
+    "grow",
+    "grown_type",
+    "masks_of",
+    "pairs",
+    "planes_of",
+]
 
 Array = npt.NDArray[Any]
+Int64s = npt.NDArray[np.int64]
 
 LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
 
-_BORDERS: Final = {
+BORDER_NAMES: Final = {
     "constant": "constant",
     "replicate": "clamp",
     "clamp": "clamp",
@@ -46,9 +56,9 @@ _FEW: Final = 4
 def grown_type(input: SampleType, border_mode: str, iterations: int) -> SampleType:
     """The type rule of both."""
     require_dtype(input, (uint8, uint16, int16, float32))
-    if border_mode not in _BORDERS:
+    if border_mode not in BORDER_NAMES:
         raise OperatorValueError(
-            argument="border_mode", expected=" or ".join(_BORDERS), got=repr(border_mode)
+            argument="border_mode", expected=" or ".join(BORDER_NAMES), got=repr(border_mode)
         )
     if iterations < 0:
         raise OperatorValueError(argument="iterations", expected="0 or more", got=str(iterations))
@@ -60,11 +70,17 @@ def planes_of(layout: str, image: Array) -> Array:
     return image.reshape((-1, *image.shape[layout.index("H") :]))
 
 
-def grow(call: Call, name: str) -> None:
-    """The kernel of both; `name`: of OpenCV's function."""
-    source, target = call.inputs[0], call.outputs[0]
-    layout, iterations = target.layout, call["iterations"]
-    border = _BORDERS[call["border_mode"]]
+class Masks(NamedTuple):
+    """The rectangles of a call, (N, 2) each: how many pixels before and after the one that stands
+    at the anchor, across and down; and the value beyond a constant border."""
+
+    before: Int64s
+    after: Int64s
+    outside: Any
+
+
+def masks_of(call: Call, highest: bool) -> Masks:
+    """Raises OperatorValueError."""
     masks, anchors = pairs(call, "mask_size"), pairs(call, "anchor")
     for argument, bad, expected, got in (
         ("mask_size", masks < 1, "1 or more", masks),
@@ -76,32 +92,40 @@ def grow(call: Call, name: str) -> None:
                 argument=argument, expected=expected, got=str(got[sample].tolist()), sample=sample
             )
     # The maximum of no pixels is the lowest value: it never wins.
-    kind = source.data.dtype
+    kind = call.inputs[0].dtype.numpy
     limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
-    outside = limits.min if name == "dilate" else limits.max
+    before = np.where(anchors < 0, masks // 2, anchors)
+    # Twice the extent on a side is every pixel, whatever the border: more changes nothing.
+    first = (call.types[0].layout or "").index("H")
+    most = 2 * call.inputs[0].geometry.shapes[:, [first + 1, first]]
+    outside = kind.type(limits.min if highest else limits.max)
+    return Masks(np.minimum(before, most), np.minimum(masks - 1 - before, most), outside)
+
+
+def grow(call: Call, name: str) -> None:
+    """The kernel of both; `name`: of OpenCV's function."""
+    source, target = call.inputs[0], call.outputs[0]
+    layout, iterations = target.layout, call["iterations"]
+    border = BORDER_NAMES[call["border_mode"]]
+    before, after, outside = masks_of(call, name == "dilate")
+    floats = source.data.dtype.kind == "f"
 
     def run(sample: int) -> None:
         image, result = source.array(sample), target.array(sample)
         if image.size == 0:
             return
-        (width, height), (x, y) = masks[sample].tolist(), anchors[sample].tolist()
-        x, y = (width // 2 if x < 0 else x), (height // 2 if y < 0 else y)
-        # Twice the extent on a side is every pixel, whatever the border: more changes nothing.
-        down, across = (2 * extent for extent in planes_of(layout, image).shape[1:3])
-        width = min(x, across) + min(width - 1 - x, across) + 1
-        height = min(y, down) + min(height - 1 - y, down) + 1
-        x, y = min(x, across), min(y, down)
-        mask = np.ones((height, width), np.uint8)
+        low, high = before[sample, ::-1].tolist(), after[sample, ::-1].tolist()
+        mask = np.ones([one + other + 1 for one, other in zip(low, high, strict=True)], np.uint8)
         planes = zip(planes_of(layout, image), planes_of(layout, result), strict=True)
         for plane, out in planes:
             flat = plane
             for _ in range(iterations):
-                padded = pad(flat, [y, x], [height - 1 - y, width - 1 - x], border, outside)
+                padded = pad(flat, low, high, border, outside)
                 grown = getattr(cv2, name)(
                     padded, mask, anchor=(0, 0), borderType=cv2.BORDER_REPLICATE
                 )
-                before, flat = flat, grown[: plane.shape[0], : plane.shape[1]].reshape(plane.shape)
-                if iterations > _FEW and np.array_equal(before, flat, equal_nan=kind.kind == "f"):
+                then, flat = flat, grown[: plane.shape[0], : plane.shape[1]].reshape(plane.shape)
+                if iterations > _FEW and np.array_equal(then, flat, equal_nan=floats):
                     break  # nothing changes any more
             out[...] = flat
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from gradiva.eager.convert import convert_array, convert_sat
 from gradiva.eager.dtypes import float16, float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.gpu.moves import steps_of
+from gradiva.eager.gpu.pieces import SLABS, in_eights
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_layout, with_layout
@@ -141,14 +145,6 @@ def paste_kernel(
                                 target[k] = convert_sat(source[k], dst)
 
 
-def _steps(shapes: Int64Array) -> Int64Array:
-    """Elements from one index to the next on each axis."""
-    ones = np.ones((len(shapes), 1), np.int64)
-    after = np.hstack([shapes[:, 1:], ones])
-    steps: Int64Array = np.cumprod(after[:, ::-1], axis=1)[:, ::-1]
-    return steps
-
-
 @multi_paste.cpu
 def _cpu(call: Call) -> None:
     target = call.outputs[0]
@@ -158,7 +154,7 @@ def _cpu(call: Call) -> None:
     shapes = target.geometry.shapes
     extents = shapes[owner]
     extents[:, cut] = regions.shape
-    there = _steps(shapes)[owner]
+    there = steps_of(shapes)[owner]
     place = (there[:, cut] * regions.place).sum(axis=1)
     single = np.dtype(np.float32)
     halves = target.dtype is float16 and call.inputs[0].dtype is not float16
@@ -166,7 +162,7 @@ def _cpu(call: Call) -> None:
     for number, given in enumerate(call.inputs):
         own = regions.inputs == number
         geometry = given.geometry
-        here = _steps(geometry.shapes)[regions.sources]
+        here = steps_of(geometry.shapes)[regions.sources]
         at = geometry.offsets[regions.sources] + (here[:, cut] * regions.low).sum(axis=1)
         data, into = given.data, result
         if given.dtype is target.dtype:
@@ -197,6 +193,51 @@ def _rows(
     first = _AXES - extents.shape[1]
     wide[:, first:], steps[0][:, first:], steps[1][:, first:] = extents, here, there
     return wide, at, steps[0], place, steps[1]
+
+
+_FILES: Final = ("slabs.cuh", "coordinates.cuh", Path(__file__).with_name("multi_paste.cuh"))
+_KERNEL: Final = CudaKernel("multi_paste", _FILES)
+
+
+@multi_paste.gpu
+def _gpu(call: Call) -> list[Launch]:
+    target, regions = call.outputs[0], call.notes["regions"]
+    shapes, volumes = target.geometry.shapes, target.geometry.volumes
+    cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
+    first = _AXES - shapes.shape[1]
+    owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
+    lows, extents = (np.zeros((len(owner), _AXES), np.int64) for _ in range(2))
+    extents[:, :first], extents[:, first:] = 1, shapes[owner]
+    placed = [first + axis for axis in cut]
+    lows[:, placed], extents[:, placed] = regions.place, regions.shape
+    wide = np.ones((call.size, _AXES), np.int64)
+    wide[:, first:] = shapes
+    paces = np.stack([steps_of(given.geometry.shapes) for given in call.inputs])
+    offsets = np.stack([given.geometry.offsets for given in call.inputs])
+    steps = np.zeros((len(owner), _AXES), np.int64)
+    steps[:, first:] = paces[regions.inputs, regions.sources]
+    at = offsets[regions.inputs, regions.sources] + (steps[:, placed] * regions.low).sum(axis=1)
+    corners = np.concatenate([lows, extents], axis=1).astype(np.int32).view(np.int64)
+    slabs, result = [given.data for given in call.inputs], target.data
+    if call.inputs[0].dtype is target.dtype:
+        # Bytes move whatever they mean.
+        unsigned = f"u{target.dtype.itemsize}"
+        slabs, result = [slab.view(unsigned) for slab in slabs], result.view(unsigned)
+    kinds = {"Source": type_name(slabs[0].dtype), "Target": type_name(result.dtype)}
+    blocks, launches = blocks_of(volumes), []
+    # Later inputs lie over earlier ones, as their launches follow.
+    for number, group in in_eights(slabs):
+        mine = (regions.inputs >= number) & (regions.inputs < number + SLABS)
+        counts = np.bincount(owner[mine], minlength=call.size)
+        ends = counts.cumsum()
+        short = [wide, volumes[:, None], (ends - counts)[:, None], ends[:, None]]
+        narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
+        canvases = np.concatenate([target.geometry.offsets[:, None], narrow], axis=1)
+        places = np.stack([regions.inputs - number, at], axis=1)
+        table = np.concatenate([places, steps, corners], axis=1)[mine]
+        arguments = (*group, Out(result), canvases, blocks, table, np.int64(number == 0))
+        launches.append(Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+    return launches
 
 
 @multi_paste.cases

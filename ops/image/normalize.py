@@ -12,11 +12,13 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import float16, float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 from gradiva.ops.reductions.axes import exclusive, groups, reduced_type
 
+from .normalize_launches import normalize_launches
 from .normalize_rows import normalize_samples
 from .normalize_statistics import (
     Numbers,
@@ -124,6 +126,11 @@ def _cpu(call: Call) -> None:
     )  # fmt: skip
     if out is not target.data:
         target.data[:] = convert_array(out, target.data.dtype)
+
+
+@normalize.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return normalize_launches(call)
 
 
 @normalize.cases

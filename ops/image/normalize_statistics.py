@@ -15,7 +15,15 @@ from gradiva.ops.reductions.kernel import MEAN, PLAIN
 from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
 from gradiva.ops.reductions.reduce import reduce_batch
 
-__all__ = ["Numbers", "given", "measured_mean", "measured_variance", "normalized_axes"]
+__all__ = [
+    "Numbers",
+    "counts_of",
+    "given",
+    "measured_mean",
+    "measured_variance",
+    "normalized_axes",
+    "places_of",
+]
 
 
 class Numbers(NamedTuple):
@@ -89,26 +97,11 @@ def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     return Numbers(numbers, steps, wanted.prod(axis=1))
 
 
-def _places(call: Call, taken: tuple[int, ...]) -> Geometry:
-    """Where the statistics of each sample go."""
-    return Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
-
-
-def _spread(places: Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
-    steps = np.ones((len(places), 2), np.int64)
-    steps[:, 0] = 0 if shared else places.offsets
-    return Numbers(values, steps, places.volumes)
-
-
-def _counts(call: Call, places: Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """How many values stand behind each number of a sample."""
-    return call.inputs[0].geometry.volumes / np.maximum(places.volumes, 1)
-
-
-def _shared_places(call: Call, taken: tuple[int, ...]) -> Geometry:
-    """The same for statistics of the whole batch: samples must agree in the other axes."""
-    places = _places(call, taken)
-    if not places.uniform:
+def places_of(call: Call, taken: tuple[int, ...]) -> Geometry:
+    """Where the statistics of each sample go; for those of the whole batch, samples must agree in
+    the other axes. Raises OperatorValueError."""
+    places = Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
+    if call["batch"] and not places.uniform:
         sample = int(np.flatnonzero((places.shapes != places.shapes[0]).any(axis=1))[0])
         raise OperatorValueError(
             "with `batch`, samples may differ along the axes that are reduced only",
@@ -119,32 +112,45 @@ def _shared_places(call: Call, taken: tuple[int, ...]) -> Geometry:
     return places
 
 
+def _in_order(call: Call, sums: np.ndarray[Any, Any]) -> Any:
+    """The sums of all samples added up, in their order: NumPy's own order of sums is no promise."""
+    return np.add.accumulate(sums.reshape(call.size, -1), axis=0)[-1]
+
+
+def _spread(places: Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
+    steps = np.ones((len(places), 2), np.int64)
+    steps[:, 0] = 0 if shared else places.offsets
+    return Numbers(values, steps, places.volumes)
+
+
+def counts_of(call: Call, places: Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """How many values stand behind each number of a sample."""
+    return call.inputs[0].geometry.volumes / np.maximum(places.volumes, 1)
+
+
 def measured_mean(call: Call, taken: tuple[int, ...]) -> Numbers:
     """The mean of each sample, or of the batch."""
-    source = call.inputs[0]
+    source, places = call.inputs[0], places_of(call, taken)
     if not call["batch"]:
-        places = _places(call, taken)
         means = np.zeros(places.size)
         reduce_batch(call, source, SUM, MEAN, taken, means, places)
         return _spread(places, means, False)
-    places = _shared_places(call, taken)
     sums = np.zeros(places.size)
     reduce_batch(call, source, SUM, PLAIN, taken, sums, places)
     with np.errstate(all="ignore"):
-        mean = sums.reshape(call.size, -1).sum(axis=0) / _counts(call, places).sum()
+        mean = _in_order(call, sums) / counts_of(call, places).sum()
     return _spread(places, mean, True)
 
 
 def measured_variance(call: Call, taken: tuple[int, ...], mean: Numbers, ddof: int) -> Numbers:
     """The mean square of the distances from `mean`; 0 where no values are left to divide by."""
-    shared = bool(call["batch"])
-    places = _shared_places(call, taken) if shared else _places(call, taken)
+    shared, places = bool(call["batch"]), places_of(call, taken)
     centers = (mean.values, mean.steps[:, 0].copy(), mean.counts)
     sums = np.zeros(places.size)
     reduce_batch(call, call.inputs[0], DEVIATIONS, PLAIN, taken, sums, places, centers)
-    counts = _counts(call, places)
+    counts = counts_of(call, places)
     if shared:
-        total = sums.reshape(call.size, -1).sum(axis=0)
+        total = _in_order(call, sums)
         left = counts.sum() - ddof
         return _spread(places, total / left if left > 0 else np.zeros_like(total), True)
     for sample, count in enumerate(counts.tolist()):

@@ -17,7 +17,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .resize import DTYPES, check_dtype, filters_of, resize, run_plan
+from .resize import DTYPES, check_dtype, filters_of, launch_plan, resize, run_plan
 from .resize_compat import check_compat, note_compat
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def _shapes(call: Call) -> Int64Array:
 
 
 random_resized_crop.cpu(run_plan)
+random_resized_crop.gpu(launch_plan)
 random_resized_crop.stage = resize.stage
 
 

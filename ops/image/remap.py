@@ -12,6 +12,7 @@ from gradiva.eager.batch import Batch, batch
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -20,6 +21,7 @@ from gradiva.eager.value import SampleType, Value
 
 from .displace import PIXELS, take_row
 from .warp import require_simple
+from .warp_gpu import TAPS, interpolation_text, pixel_types
 from .warp_perspective import require_origin
 
 if TYPE_CHECKING:
@@ -134,19 +136,53 @@ def remap_samples(
                          np.float32(0.0), dst, to)  # fmt: skip
 
 
+def _framed(call: Call) -> NDArray[np.int64]:
+    """(N, 4): the shapes of the inputs with frames."""
+    shapes = call.inputs[0].geometry.shapes
+    if shapes.shape[1] == 4:
+        return shapes
+    return np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
+
+
+def _shift(call: Call) -> np.float32:
+    return np.float32(0.5 if call["pixel_origin"] == "center" else 0.0)
+
+
 @remap.cpu
 def _cpu(call: Call) -> None:
     source, mapx, mapy = call.inputs
     target = call.outputs[0]
-    shapes = source.geometry.shapes
-    if source.geometry.ndim == 3:
-        shapes = np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
-    shift = np.float32(0.5 if call["pixel_origin"] == "center" else 0.0)
     call.for_samples(
         remap_samples, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
-        shapes, np.ascontiguousarray(target.geometry.shapes[:, -3:-1]), mapx.data,
-        mapx.geometry.offsets, mapy.data, mapy.geometry.offsets, call.notes["steps"], shift,
+        _framed(call), np.ascontiguousarray(target.geometry.shapes[:, -3:-1]), mapx.data,
+        mapx.geometry.offsets, mapy.data, mapy.geometry.offsets, call.notes["steps"], _shift(call),
         call["interp"] == InterpType.INTERP_LINEAR, target.data.dtype.type(0),
+    )  # fmt: skip
+
+
+_KERNEL = CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
+
+
+@remap.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    refuse_large(source.geometry.volumes)
+    refuse_large(target.geometry.volumes)
+    shapes = _framed(call)
+    areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
+    batches = (source, target, *call.inputs[1:])
+    wide = np.stack(
+        [*(one.geometry.offsets for one in batches), *(call.notes["steps"] * areas)], axis=1
+    )
+    pixels = np.where(target.geometry.volumes, shapes[:, 0] * areas, 0)
+    narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
+    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    blocks = blocks_of(pixels)
+    text = interpolation_text(call["interp"] == InterpType.INTERP_LINEAR)
+    maps = [one.data for one in call.inputs[1:]]
+    return Launch(
+        _KERNEL.unit(pixel_types(source, target), text), len(blocks),
+        (source.data, Out(target.data), *maps, table, blocks, _shift(call)),
     )  # fmt: skip
 
 

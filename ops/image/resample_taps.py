@@ -48,7 +48,7 @@ _ROOT8 = np.float32(np.sqrt(8.0))
 @jit
 def _spread(m: int, lo: float, hi: float, antialias: int) -> float:
     """How much the filter of an axis is stretched, as float32 numbers."""
-    scale = abs(np.float32(hi) - np.float32(lo)) / np.float32(m)
+    scale = abs(np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     return max(np.float64(scale), 1.0) if antialias else 1.0
 
 
@@ -173,7 +173,7 @@ def fill_axis(
     the first input that its first pass keeps. The last bit depends on it.
     """
     taps = axis_taps(n, m, lo, hi, filt, antialias)
-    scale = (np.float32(hi) - np.float32(lo)) / np.float32(m)
+    scale = (np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     if filt == 0:
         _nearest(n, lo, hi, scale, stepped, origin, first, last, starts)
         weights[: last - first] = np.float32(1.0)

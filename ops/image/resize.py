@@ -11,12 +11,15 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import InterpType, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.gather import table_launch
+from gradiva.eager.gpu.launch import Launch, NoGpuKernelError
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Rows
 from gradiva.eager.value import SampleType
 
+from .resample_gpu import resample_call, resample_launches
 from .resample_run import Tables, bind_resample, resample_samples, rounding, run_resample
 from .resize_arguments import filters_of, per_axis, sizes_of
 from .resize_compat import check_compat, compat_sizes, note_compat, run_compat
@@ -32,6 +35,7 @@ __all__ = [
     "LAYOUTS",
     "check_dtype",
     "filters_of",
+    "launch_plan",
     "per_axis",
     "resample_tables",
     "resize",
@@ -178,7 +182,9 @@ def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
     return Tables(source.offsets, sizes, window, roi, filters)
 
 
-resize.stage = Rows(resample_tables, run_resample, bind_resample, rounding, alone=("compat",))
+resize.stage = Rows(
+    resample_tables, run_resample, bind_resample, rounding, ("compat",), resample_launches
+)
 
 
 @resize.cpu
@@ -193,6 +199,22 @@ def run_plan(call: Call) -> None:
         resample_samples(call, resample_tables(call, source, layout))
     if len(call.outputs) > 1:
         call.outputs[1].as_array()[:] = call.notes["plan"][0]
+
+
+@resize.gpu
+def launch_plan(call: Call) -> list[Launch]:
+    """The GPU kernel: as `run_plan`."""
+    if "compat" in call.notes:
+        raise NoGpuKernelError(
+            argument="compat", expected="None: other libraries' results are made on the CPU",
+            got=repr(call["compat"]),
+        )  # fmt: skip
+    launches = resample_call(
+        call, resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
+    )
+    if len(call.outputs) > 1:
+        launches.append(table_launch(call.notes["plan"][0], call.outputs[1]))
+    return launches
 
 
 @resize.cases

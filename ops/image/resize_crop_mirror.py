@@ -11,13 +11,15 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import InterpType, float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .crop_window import crop_window
-from .resample_run import resample_samples
+from .resample_gpu import resample_call
+from .resample_run import Tables, resample_samples
 from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, filters_of, resample_tables, sizes_of
 
 if TYPE_CHECKING:
@@ -132,21 +134,31 @@ def _shapes(call: Call) -> Int64Array:
     return shapes
 
 
-@resize_crop_mirror.cpu
-def _cpu(call: Call) -> None:
+def _tables(call: Call) -> Tables:
     tables = resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
     anchors, windows = call.notes["window"]
     first = 6 - 2 * anchors.shape[1]
     tables.window[:, first::2] = anchors
     tables.window[:, first + 1 :: 2] = anchors + windows
+    return tables
+
+
+@resize_crop_mirror.cpu
+def _cpu(call: Call) -> None:
     mirror = call["mirror"]
-    resample_samples(call, tables, (mirror & 1) != 0, (mirror & 2) != 0)
+    resample_samples(call, _tables(call), (mirror & 1) != 0, (mirror & 2) != 0)
     target = call.outputs[0]
     depth = target.layout.find("D")
     if depth >= 0:
         for sample in np.flatnonzero(mirror & 4).tolist():
             volume = target.array(sample)
             volume[:] = np.flip(volume, depth).copy()
+
+
+@resize_crop_mirror.gpu
+def _gpu(call: Call) -> list[Launch]:
+    flips = np.stack([(call["mirror"] & bit) != 0 for bit in (4, 2, 1)], axis=1)
+    return resample_call(call, _tables(call), flips.astype(np.int64))
 
 
 @resize_crop_mirror.cases

@@ -11,6 +11,7 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import refuse_samples
 from gradiva.eager.run import Call
@@ -18,6 +19,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.transforms.affine import turned
 
 from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
+from .warp_gpu import affine_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -109,8 +111,8 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     return out_shapes(call, sizes)
 
 
-@rotate.cpu
-def _cpu(call: Call) -> None:
+def _maps(call: Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The matrix of each sample, and where it is: see `run_affine`."""
     extents = extents_of(call)
     axes = extents.shape[1]
     axis = _axis(call, axes)
@@ -126,7 +128,17 @@ def _cpu(call: Call) -> None:
     matrices = np.concatenate([linear, (middle - moved)[:, :, None]], axis=2)
     places = np.zeros((call.size, 2), np.int64)
     places[:, 0] = np.arange(call.size)
-    run_affine(call, np.ascontiguousarray(matrices), places)
+    return np.ascontiguousarray(matrices), places
+
+
+@rotate.cpu
+def _cpu(call: Call) -> None:
+    run_affine(call, *_maps(call))
+
+
+@rotate.gpu
+def _gpu(call: Call) -> Launch:
+    return affine_launch(call, *_maps(call))
 
 
 @rotate.cases

@@ -11,12 +11,14 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .displace import displace, displaced_type, longest_row, take_row
+from .displace_gpu import displace_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -87,6 +89,11 @@ def sphere_samples(
 @sphere.cpu
 def _cpu(call: Call) -> None:
     displace(call, sphere_samples)
+
+
+@sphere.gpu
+def _gpu(call: Call) -> Launch:
+    return displace_launch(call, "sphere", np.zeros(1, np.uint8))
 
 
 @sphere.cases

@@ -11,11 +11,13 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import InterpType, float32, float64, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
+from .resample_gpu import resample_call
 from .resample_run import Tables, resample_samples
 from .resize import DTYPES, check_dtype, filters_of, per_axis
 from .resize_shapes import resize_geometry
@@ -191,6 +193,11 @@ def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Ta
 @tensor_resize.cpu
 def _cpu(call: Call) -> None:
     resample_samples(call, call.notes["plan"])
+
+
+@tensor_resize.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return resample_call(call, call.notes["plan"])
 
 
 @tensor_resize.cases

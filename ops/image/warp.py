@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from .warp_affine_kernel import warp_planes, warp_volumes
 __all__ = [
     "LAYOUTS",
     "extents_of",
+    "filling_of",
+    "framed",
+    "input_matrices",
     "inverse",
     "out_shapes",
     "out_sizes",
@@ -141,9 +144,10 @@ def out_shapes(call: Call, sizes: Int64s) -> Int64s:
     return shapes
 
 
-def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32, Int64s]:
-    """The matrices of a call, (M, rows, columns), and, (N, 2), the first one of each sample and
-    whether each frame has its own. From the second input, or from `matrix`."""
+def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:
+    """The matrices of a call, (M, rows, columns), from `matrix`; None if the second input has them,
+    whose values shape rules do not read. And, (N, 2), the first one of each sample, and whether
+    each frame has its own."""
     size = rows * columns
     given = call["matrix"]
     given = None if given is None or (given[0:1].size == 0 and call.size) else given
@@ -180,10 +184,15 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32, Int64s]:
             got=str(second.geometry.shape(sample)),
             sample=sample,
         )
-    parts = [second.array(i).reshape(-1, rows, columns) for i in range(call.size)]
+    return None, places
+
+
+def input_matrices(call: Call, rows: int, columns: int) -> F32:
+    """The matrices of the second input, (M, rows, columns)."""
+    parts = [call.inputs[1].array(i).reshape(-1, rows, columns) for i in range(call.size)]
     if not parts:
-        return np.zeros((0, rows, columns), np.float32), places
-    return np.ascontiguousarray(np.concatenate(parts)), places
+        return np.zeros((0, rows, columns), np.float32)
+    return np.ascontiguousarray(np.concatenate(parts))
 
 
 def require_matrices(type: Any) -> None:
@@ -217,25 +226,40 @@ def inverse(matrices: F32) -> F32:
         return np.ascontiguousarray(result[:, :axes].astype(np.float32))
 
 
-def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
-    """Fill the output: each pixel from where its sample's matrix takes it to."""
-    source, target = call.inputs[0], call.outputs[0]
-    layout = target.layout
-    shapes = source.geometry.shapes
-    if not layout.startswith("F"):
-        shapes = np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
-    first = _first_axis(layout)
-    sizes = np.ascontiguousarray(target.geometry.shapes[:, first:-1])
+class Filling(NamedTuple):
+    """What there is outside of the input, if `filled`: for nearest neighbour and for linear."""
+
+    filled: bool
+    hard: Any
+    soft: np.float32
+
+
+def filling_of(call: Call) -> Filling:
     value = call["fill_value"]
     with np.errstate(over="ignore"):
         single = np.array([0.0 if value is None else value]).astype(np.float32)
-    fill = convert_array(single, target.data.dtype)[0]
+    hard = convert_array(single, call.outputs[0].dtype.numpy)
     # Both conversions, in this order, as in the reference.
-    both = convert_array(convert_array(single, target.data.dtype), source.data.dtype)
-    soft_fill = both.astype(np.float32)[0]
+    both = convert_array(hard, call.inputs[0].dtype.numpy)
+    return Filling(value is not None, hard[0], both.astype(np.float32)[0])
+
+
+def framed(call: Call) -> tuple[Int64s, Int64s]:
+    """The shapes of the inputs with frames first, and the spatial extents of the outputs."""
+    layout, shapes = call.outputs[0].layout, call.inputs[0].geometry.shapes
+    if not layout.startswith("F"):
+        shapes = np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
+    sizes = call.outputs[0].geometry.shapes[:, _first_axis(layout) : -1]
+    return np.ascontiguousarray(shapes), np.ascontiguousarray(sizes)
+
+
+def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
+    """Fill the output: each pixel from where its sample's matrix takes it to."""
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, sizes = framed(call)
+    filling = filling_of(call)
     call.for_samples(
-        warp_volumes if "D" in layout else warp_planes, source.data, source.geometry.offsets,
-        target.data, target.geometry.offsets, np.ascontiguousarray(shapes), sizes, matrices,
-        places, call["interp_type"] == InterpType.INTERP_LINEAR, value is not None, fill,
-        soft_fill,
+        warp_volumes if "D" in target.layout else warp_planes, source.data,
+        source.geometry.offsets, target.data, target.geometry.offsets, shapes, sizes, matrices,
+        places, call["interp_type"] == InterpType.INTERP_LINEAR, *filling,
     )  # fmt: skip

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from gradiva.eager.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64, int16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 
 from .warp import (
     extents_of,
+    input_matrices,
     inverse,
     out_shapes,
     out_sizes,
@@ -26,6 +28,7 @@ from .warp import (
     warp_matrices,
     warp_type,
 )
+from .warp_gpu import affine_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,7 +82,9 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     extents = extents_of(call)
     axes = extents.shape[1]
     matrices, call.notes["places"] = warp_matrices(call, axes, axes + 1)
-    call.notes["matrices"] = matrices if call["inverse_map"] else inverse(matrices)
+    if matrices is not None and not call["inverse_map"]:
+        matrices = inverse(matrices)
+    call.notes["matrices"] = matrices
     given = out_sizes(call, extents, cut=True)
     sizes = extents if given is None else given
     require_pixels(call, sizes, call["fill_value"] is not None)
@@ -88,7 +93,19 @@ def _shapes(call: Call) -> NDArray[np.int64]:
 
 @warp_affine.cpu
 def _cpu(call: Call) -> None:
-    run_affine(call, call.notes["matrices"], call.notes["places"])
+    matrices = call.notes["matrices"]
+    if matrices is None:
+        axes = extents_of(call).shape[1]
+        matrices = input_matrices(call, axes, axes + 1)
+        matrices = matrices if call["inverse_map"] else inverse(matrices)
+    run_affine(call, matrices, call.notes["places"])
+
+
+@warp_affine.gpu
+def _gpu(call: Call) -> Launch:
+    if call.notes["matrices"] is None and not call["inverse_map"]:
+        raise OperatorRuntimeError("the matrices of an input are not inverted on the GPU")
+    return affine_launch(call, call.notes["matrices"], call.notes["places"])
 
 
 @warp_affine.cases

@@ -11,6 +11,7 @@ from gradiva.eager.arguments import Floats, FloatsArg, InterpType, MatrixArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64, int16, uint8, uint16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -18,7 +19,8 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType, Value
 from gradiva.ops.transforms.affine import matrix_product
 
-from .warp import out_sizes, require_matrices, warp_matrices
+from .perspective_gpu import perspective_launches
+from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -98,6 +100,17 @@ def warp_perspective(
     return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
 
 
+def _centered(call: Call, matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Matrices for places that count from centres of pixels. Raises OperatorValueError."""
+    if not np.isfinite(matrices).all():
+        raise OperatorValueError("the matrix holds a number that is not finite")
+    if call["pixel_origin"] == "corner":
+        matrices = matrix_product(_TO_CORNERS, matrix_product(matrices, _TO_CENTERS))
+    if not call["inverse_map"] and (np.linalg.det(matrices.astype(np.float64)) == 0).any():
+        raise OperatorValueError("the matrix has no inverse, which `inverse_map=False` asks for")
+    return matrices
+
+
 @warp_perspective.shapes
 def _shapes(call: Call) -> NDArray[np.int64]:
     layout = call.types[0].layout or ""
@@ -107,14 +120,9 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     empty = (extents == 0).any(axis=1)
     if empty.any():
         raise OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
-    matrices, places = warp_matrices(call, 3, 3)
-    if not np.isfinite(matrices).all():
-        raise OperatorValueError("the matrix holds a number that is not finite")
-    if call["pixel_origin"] == "corner":
-        matrices = matrix_product(_TO_CORNERS, matrix_product(matrices, _TO_CENTERS))
-    if not call["inverse_map"] and (np.linalg.det(matrices.astype(np.float64)) == 0).any():
-        raise OperatorValueError("the matrix has no inverse, which `inverse_map=False` asks for")
-    call.notes["matrices"], call.notes["places"] = matrices, places
+    given, call.notes["places"] = warp_matrices(call, 3, 3)
+    call.notes["given"] = given
+    call.notes["matrices"] = None if given is None else _centered(call, given)
     sizes = out_sizes(call, extents, repeat=True)
     if sizes is not None:
         shapes[:, height : height + 2] = sizes
@@ -160,6 +168,8 @@ def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
     matrices, places = call.notes["matrices"], call.notes["places"]
+    if matrices is None:
+        matrices = _centered(call, input_matrices(call, 3, 3))
     fill, mode = _fill(call), call["border_mode"]
     flags = int(getattr(cv2, _FILTERS[call["interp_type"]]))
     if call["inverse_map"]:
@@ -195,6 +205,19 @@ def _cpu(call: Call) -> None:
                         where[...] = made.reshape(where.shape)
 
     call.each_sample(warp, target.geometry.volumes.tolist())
+
+
+# The places are those of OpenCV 5 with fused steps, which it takes in vectors only, and where the
+# machine has them. In the last columns of a row, and on other machines, a value may differ by what
+# changes within that of its place; of two pixels that are equally far the other may be the nearest.
+@warp_perspective.gpu_within(1e-3)
+def _gpu(call: Call) -> list[Launch]:
+    fill = _fill(call)
+    kind = call.inputs[0].dtype.numpy
+    if kind.kind != "f":
+        limits = np.iinfo(kind)
+        fill = np.clip(np.rint(fill), limits.min, limits.max)
+    return perspective_launches(call, call.notes["given"], call.notes["places"], fill.astype(kind))
 
 
 @warp_perspective.cases

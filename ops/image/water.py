@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradiva.eager.arguments import IntArg, InterpType
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .displace import displace, displaced_type, longest_row, take_row
+from .displace_gpu import displace_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,25 +75,30 @@ def _wave(amplitude: Any, sine: Any) -> Any:
 
 
 @jit
-def water_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
-    fill: Any, soft_fill: Any, waves: Any, begin: int, end: int,
-) -> None:  # fmt: skip
-    """waves: float32, amplitude, frequency and phase of x, then of y. Sines are float64, rounded
-    to float32."""
-    longest = longest_row(shapes, masks, begin, end)
-    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
-    rises = np.empty(longest, np.float32)
-    for k in range(longest):
+def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
+    """How far rows are moved along x, and columns along y. waves: float32, amplitude, frequency and
+    phase of x, then of y. Sines are float64, rounded to float32."""
+    for k in range(shifts.size):
+        turn = np.float64(waves[1] * np.float32(k) + waves[2])
+        shifts[k] = _wave(waves[0], np.sin(turn))
+    for k in range(rises.size):
         turn = np.float64(waves[4] * np.float32(k) + waves[5])
         rises[k] = _wave(waves[3], np.cos(turn))
+
+
+@jit
+def water_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
+    fill: Any, soft_fill: Any, shifts: Any, rises: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    longest = longest_row(shapes, masks, begin, end)
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
         if not masks[i]:
             continue
         height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
         for y in range(height):
-            turn = np.float64(waves[1] * np.float32(y) + waves[2])
-            shift = _wave(waves[0], np.sin(turn))
+            shift = shifts[y]
             for x in range(width):
                 xs[x] = np.float32(x) + shift
                 ys[x] = np.float32(y) + rises[x]
@@ -99,12 +107,27 @@ def water_samples(
                      soft_fill, dst, to)  # fmt: skip
 
 
-@water.cpu
-def _cpu(call: Call) -> None:
+def _shifts(call: Call) -> list[NDArray[np.float32]]:
+    """Of rows, and of columns, for the largest sample."""
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
     with np.errstate(over="ignore"):
         terms = np.array([call[name] for name in names], np.float32)
-    displace(call, water_samples, terms)
+    sizes = call.inputs[0].geometry.shapes[:, :2].max(axis=0, initial=0).tolist()
+    shifts, rises = (np.empty(size, np.float32) for size in sizes)
+    wave_shifts(terms, shifts, rises)
+    return [shifts, rises]
+
+
+@water.cpu
+def _cpu(call: Call) -> None:
+    displace(call, water_samples, *_shifts(call))
+
+
+@water.gpu
+def _gpu(call: Call) -> Launch:
+    # Sines are the host's: they differ between libraries in the last place, which pixels show.
+    shifts, rises = _shifts(call)
+    return displace_launch(call, "water", np.concatenate([shifts, rises]), len(shifts))
 
 
 @water.cases

@@ -17,7 +17,16 @@ from .axes import groups, reduced_shapes, resolve_axes
 from .kernel import PLAIN, reduce_samples
 from .lanes import DEVIATIONS, MAXIMUM, MINIMUM, SQUARES, SUM
 
-__all__ = ["axes_of", "call_reduction", "mean_dtype", "reduce_batch", "shapes_of", "sum_dtype"]
+__all__ = [
+    "axes_of",
+    "call_reduction",
+    "fitting_means",
+    "mean_dtype",
+    "planned_sums",
+    "reduce_batch",
+    "shapes_of",
+    "sum_dtype",
+]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Centers = tuple[Floats, Int64Array, Int64Array]
@@ -63,6 +72,17 @@ def _starts(kind: int, source: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
     return np.zeros(2, wide), np.dtype(f"{source.kind}4") if narrow else wide
 
 
+def planned_sums(kind: int, ending: int, dtype: np.dtype[Any]) -> tuple[int, Any, np.dtype[Any]]:
+    """The kind that serves values of a dtype (not bool or float16), and its `_starts`."""
+    wide = dtype.itemsize > (2 if kind == SUM else 1) or dtype.kind == "f"
+    if kind == SQUARES and wide:
+        # Squares are deviations from nothing; integers of 16 bits and more would not fit.
+        kind = DEVIATIONS
+    if kind == SUM and wide and ending != PLAIN:
+        return kind, np.zeros(2), np.dtype(np.float64)
+    return kind, *_starts(kind, dtype)
+
+
 def reduce_batch(
     call: Call,
     source: Batch,
@@ -83,16 +103,10 @@ def reduce_batch(
         data = data.view(np.uint8)
     data = convert_array(data, np.dtype(np.float32)) if source.dtype is float16 else data
     count = len(source)
-    wide = data.dtype.itemsize > (2 if kind == SUM else 1) or data.dtype.kind == "f"
-    if kind == SQUARES and wide:
-        # Squares are deviations from nothing; integers of 16 bits and more would not fit.
-        kind, centers = DEVIATIONS, None
+    kind, start, lanes = planned_sums(kind, ending, data.dtype)
     if centers is None:
         nowhere = np.zeros(count, np.int64)
         centers = (np.zeros(1), nowhere, np.ones(count, np.int64))
-    start, lanes = _starts(kind, data.dtype)
-    if kind == SUM and wide and ending != PLAIN:
-        start, lanes = np.zeros(2), np.dtype(np.float64)
     # One compiled kernel for each input dtype: results of other dtypes are converted afterwards.
     natural = start.dtype if ending == PLAIN else np.dtype(np.float64)
     out = result.view(np.uint8) if kind in (MINIMUM, MAXIMUM) and result.dtype == bool else result
@@ -120,6 +134,13 @@ def call_reduction(call: Call, kind: int, ending: int) -> None:
 
 def given_means(call: Call) -> Centers:
     """The means of the second input: one for all, or one for each result."""
+    offsets, volumes = fitting_means(call)
+    with np.errstate(invalid="ignore"):  # between samples lies what was there
+        return call.inputs[1].data.astype(np.float64), offsets, volumes
+
+
+def fitting_means(call: Call) -> tuple[Int64Array, Int64Array]:
+    """Where the means of each sample begin, and how many there are. Raises OperatorValueError."""
     source, means = call.inputs[0], call.inputs[1]
     shapes, volumes = means.geometry.shapes, means.geometry.volumes
     taken = axes_of(call)
@@ -137,6 +158,4 @@ def given_means(call: Call) -> Centers:
             got=str(means.geometry.shape(sample)),
             sample=sample,
         )
-    with np.errstate(invalid="ignore"):  # between samples lies what was there
-        numbers = means.data.astype(np.float64)
-    return numbers, means.geometry.offsets, volumes
+    return means.geometry.offsets, volumes

@@ -10,6 +10,7 @@ from gradiva.eager.arguments import Ints, Layout
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -17,6 +18,7 @@ from gradiva.eager.value import SampleType
 from .axes import reduced_type
 from .kernel import MEAN
 from .lanes import DEVIATIONS
+from .launches import call_launches
 from .reduce import call_reduction, mean_dtype, shapes_of
 
 if TYPE_CHECKING:
@@ -68,6 +70,11 @@ def _shapes(call: Call) -> np.ndarray[Any, np.dtype[np.int64]]:
 @variance.cpu
 def _cpu(call: Call) -> None:
     call_reduction(call, DEVIATIONS, MEAN)
+
+
+@variance.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return call_launches(call, DEVIATIONS, MEAN)
 
 
 @variance.cases

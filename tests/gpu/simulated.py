@@ -8,6 +8,7 @@ accesses before it (see `nvjpeg_clock`): one that nothing orders behind them is 
 from __future__ import annotations
 
 import bisect
+import copy
 import ctypes
 import hashlib
 import os
@@ -357,7 +358,11 @@ def simulated(
 ) -> Iterator[SimulatedRuntime]:
     """Let there be `count` GPUs in this block; the first one is returned. At the end nothing may
     have been touched out of order, and all memory must come back."""
-    runtimes = [SimulatedRuntime(number, capacity, prompt) for number in range(count)]
+    runtimes = [SimulatedRuntime(0, capacity, prompt)]
+    for number in range(1, count):
+        # One machine: all know the memory, streams and events of the others.
+        runtimes.append(copy.copy(runtimes[0]))
+        runtimes[-1].number = number
 
     def make(number: int) -> Any:
         if number >= count:

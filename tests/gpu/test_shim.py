@@ -30,10 +30,23 @@ def test_what_has_a_gpu_kernel() -> None:
     assert not [name for name in listed if f"`{name}`" not in page]
 
 
+LEFT_TO_THE_CPU = [
+    "random_resized_crop, of torchvision",
+    "random_resized_crop, window of all, of Pillow",
+    "resize, of OpenCV",
+    "resize, of Pillow",
+    "resize, of torchvision",
+]
+
+
 def test_cases(tmp_path: Path) -> None:
-    """Every case of every operator that has a GPU kernel."""
-    found = [one for name in with_gpu_kernels() for one in planned(operators[name])]
+    """Every case of every operator that has a GPU kernel, but those that it leaves to the CPU."""
+    skipped: list[str] = []
+    found = [
+        one for name in with_gpu_kernels() for one in planned(operators[name], skipped=skipped)
+    ]
     assert len(found) > 100
+    assert sorted(skipped) == LEFT_TO_THE_CPU
     run_launches(all_launches(found), tmp_path)
     for one in found:
         require_equal(one)

@@ -16,6 +16,7 @@ from gradiva.capture.leaves import constant, fused, parameter, random_key
 from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import _BY_NAME, _plain, schema_of
+from gradiva.capture.serial.write import _ON_ERROR, _OWN
 from gradiva.eager.operator import operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
@@ -396,9 +397,9 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
             continue
         registered = dali.backend.GetSchema(schema)
         for argument in one.arguments.values():
-            if "on_error" in one.arguments and argument.name in ("on_error", "fill_value"):
+            if argument.name in _OWN:
                 continue  # what the format has no place for is refused
-            if argument.name == "compat":
+            if "on_error" in one.arguments and argument.name in _ON_ERROR:
                 continue  # likewise
             assert registered.HasArgument(argument.name), (one.name, argument.name)
             kind = registered.GetArgumentType(argument.name).name

@@ -15,6 +15,7 @@ from gradiva import Batch, DType
 from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import schema_of
+from gradiva.capture.serial.write import _OWN
 from gradiva.capture.tracer import WholeBatch
 from gradiva.eager.arguments import is_edge
 from gradiva.eager.case import Case, samples
@@ -79,7 +80,7 @@ def _size(operator: OperatorBase, case: Case) -> int:
 
 
 def _takes_part(operator: OperatorBase, case: Case) -> bool:
-    if "compat" in case.arguments:  # an argument of our own, which is refused
+    if _OWN & case.arguments.keys():  # arguments of our own, which are refused
         return False
     return case.raises is None and (case.oracle or operator.random) and _size(operator, case) > 0
 

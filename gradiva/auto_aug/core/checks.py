@@ -3,62 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from operator import index
 from typing import Any
 
 from gradiva.eager.dynamic import as_seed
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming, user_location
+from gradiva.eager.integers import integer
 
-__all__ = ["another_seed", "at_least", "in_range", "refuse_unused"]
+__all__ = ["another_seed", "at_least", "in_range", "offered", "refuse_unused"]
 
 _MIX = 0x9E3779B97F4A7C15
 _LAST = (1 << 63) - 1
 
 
-def whole(value: Any, caller: str, argument: str, expected: str) -> int:
-    """An integer. Raises OperatorTypeError."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return index(value)
-    except TypeError:
-        raise OperatorTypeError(
-            operator=caller,
-            argument=argument,
-            expected=expected,
-            got=describe(value),
-            location=user_location(),
-        ) from None
-
-
 def at_least(lowest: int, value: Any, caller: str, argument: str) -> int:
     """An integer that is not too small. Raises OperatorTypeError or OperatorValueError."""
     expected = f"an integer of at least {lowest}"
-    number = whole(value, caller, argument, expected)
-    if number < lowest:
-        raise OperatorValueError(
-            operator=caller,
-            argument=argument,
-            expected=expected,
-            got=str(number),
-            location=user_location(),
-        )
-    return number
+    with blaming(caller):
+        return integer(value, lowest, expected=expected, bools=False, argument=argument)
 
 
 def in_range(value: Any, count: int, caller: str, argument: str) -> int:
     """An integer of 0 ... count - 1. Raises OperatorTypeError or OperatorValueError."""
     expected = f"an integer from 0 to {count - 1} (there are {count} magnitude bins)"
-    number = whole(value, caller, argument, expected)
-    if not 0 <= number < count:
+    with blaming(caller):
+        return integer(value, 0, count - 1, expected=expected, bools=False, argument=argument)
+
+
+def offered(
+    augmentations: Iterable[Any],
+    keywords: Mapping[str, Any],
+    caller: str,
+    checked: bool,
+    spare: str | None = "",
+) -> list[Any]:
+    """The augmentations that a call chooses from.
+
+    checked: whether the keyword arguments are the user's. spare: what else would do where there
+    are no augmentations; None where none are needed. Raises OperatorTypeError, OperatorValueError.
+    """
+    found = list(augmentations)
+    if checked:
+        refuse_unused(found, keywords, caller)
+    if not found and spare is not None:
         raise OperatorValueError(
             operator=caller,
-            argument=argument,
-            expected=expected,
-            got=str(number),
+            argument="augmentations",
+            expected=f"at least one augmentation{spare}",
+            got="none",
             location=user_location(),
         )
-    return number
+    return found
 
 
 def refuse_unused(augmentations: Iterable[Any], keywords: Mapping[str, Any], caller: str) -> None:

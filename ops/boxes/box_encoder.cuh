@@ -1,0 +1,55 @@
+// `box_encoder`: for each anchor its box, and what is said of it. Of boxes that overlap an anchor
+// alike the last one counts, and of those that are forced upon it.
+struct Terms { f32 limit, scale, means[4], stds[4]; u32 offset; };
+
+DEVICE f32 log_ratio(f32 top, f32 bottom) {
+    const f32 none = FLOAT_OF_BITS(0x7FC00000u);
+    if (bottom == 0.0f) return none;
+    const f64 ratio = f64(top / bottom);
+    if (!(ratio > 0.0)) return ratio == 0.0 ? FLOAT_OF_BITS(0xFF800000u) : none;
+    return f32(row_rng_natural_log(ratio));
+}
+
+KERNEL(box_encoder)(
+    const f32* boxes, const i32* labels, f32* target, i32* target_labels, const i32* forced,
+    const Matched* samples, const Block* blocks, const f32* anchors, const f32* centres,
+    i64 count, const Terms* given
+) {
+    const Block block = blocks[blockIdx.x];
+    const Matched sample = samples[block.sample];
+    const Terms& terms = given[0];
+    const i64 rest = count - block.first, end = rest < SPAN ? count : block.first + SPAN;
+    for (i64 a = block.first + threadIdx.x; a < end; a += THREADS) {
+        i64 chosen = -1, taken = -1;
+        f32 best = -1.0f;
+        const f32 limit = terms.limit;
+        for (i64 b = 0; b < sample.count; b++) {
+            const f32 value = overlap(boxes + sample.boxes + 4 * b, anchors + 4 * a);
+            if (value > limit && value >= best) best = value, chosen = b;
+            if (forced[sample.first + b] == a) taken = b;
+        }
+        chosen = taken < 0 ? chosen : taken;
+        const f32* own = centres + 4 * a;
+        f32* to = target + 4 * (block.sample * count + a);
+        i32* label = target_labels + block.sample * count + a;
+        if (chosen < 0) {
+            *label = 0;
+            for (int c = 0; c < 4; c++) to[c] = terms.offset ? 0.0f : own[c];
+            continue;
+        }
+        *label = labels[sample.labels + chosen];
+        const f32* box = boxes + sample.boxes + 4 * chosen;
+        for (int c = 0; c < 2; c++) {
+            const f32 centre = (box[c] + box[c + 2]) * 0.5f, extent = box[c + 2] - box[c];
+            if (terms.offset) {
+                const f32 wide = own[c + 2] * terms.scale;
+                const f32 apart = (centre * terms.scale - own[c] * terms.scale) / wide;
+                const f32 grown = log_ratio(extent * terms.scale, wide);
+                to[c] = (apart - terms.means[c]) / terms.stds[c];
+                to[c + 2] = (grown - terms.means[c + 2]) / terms.stds[c + 2];
+            } else {
+                to[c] = centre, to[c + 2] = extent;
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+"""`gaussian_blur` and `laplacian` on the GPU: one launch for each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import (
+    CudaKernel,
+    Launch,
+    Out,
+    Scratch,
+    blocks_of,
+    refuse_large,
+    type_name,
+)
+from gradiva.eager.run import Call
+
+from .blur_windows import extents_of
+from .gaussian_windows import F32
+
+__all__ = ["Windows", "blur_launches"]
+
+_BLUR: Final = CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
+_FLOAT: Final = np.dtype(np.float32)
+
+
+class Windows(NamedTuple):
+    """What one blur is made of: weights (N, 3, K) and half sizes (N, 3), for the axes D, H, W.
+
+    factors: (N,), of a summand; None if there is but one blur, and no factor.
+    """
+
+    weights: F32
+    halves: Int64Array
+    factors: F32 | None = None
+
+
+def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
+    """Blur along W, H and D, with float32 between; of several parts the sum."""
+    source, target = call.inputs[0], call.outputs[0]
+    refuse_large(source.geometry.volumes)
+    extents, _ = extents_of(source.layout, source.geometry.shapes)
+    blocks = blocks_of(target.geometry.volumes)
+    between = [Scratch(target.geometry.size, _FLOAT) for _ in range(3)]
+    sums = between.pop()
+    launches = []
+    for number, part in enumerate(parts):
+        data: Any = source.data
+        first = source.geometry.offsets
+        # A window of one weight, 1, changes nothing.
+        axes = [axis for axis in (2, 1, 0) if part.halves[:, axis].any()] or [2]
+        for axis in axes:
+            last = axis == axes[-1]
+            final = last and number == len(parts) - 1
+            written = target.data if final else sums if last else between[axis % 2]
+            summed = 0 if part.factors is None or not last else 1 if number == 0 else 2
+            weights = np.ascontiguousarray(part.weights[:, axis])
+            # Pointers that the kernel does not use point to the weights.
+            factors = part.factors if summed and part.factors is not None else weights
+            table = _table(first, target.geometry.offsets, extents, axis, part.halves[:, axis])
+            types = {"Source": type_name(data.dtype), "Target": type_name(written.dtype)}
+            unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
+            arguments = (
+                data, Out(written), sums if summed == 2 else weights, table, blocks, weights,
+                np.int64(weights.shape[1]), factors,
+            )  # fmt: skip
+            launches.append(Launch(unit, len(blocks), arguments))
+            data, first = written, target.geometry.offsets
+    return launches
+
+
+def _table(
+    source: Int64Array, target: Int64Array, extents: Int64Array, axis: int, halves: Int64Array
+) -> Any:
+    """(N, 8) int32: the struct `Axis` of blur.cuh."""
+    wide = np.stack([source, target], axis=1)
+    inner = extents[:, 2 + axis :].prod(axis=1)
+    narrow = np.stack([extents.prod(axis=1), extents[:, 1 + axis], inner, halves], axis=1)
+    return np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)

@@ -1,0 +1,65 @@
+"""`filter` on the GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.dtypes import int16, uint8, uint16
+from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import (
+    CudaKernel,
+    Launch,
+    Out,
+    blocks_of,
+    refuse_large,
+    type_name,
+)
+from gradiva.eager.run import Call
+
+from .borders import border_text
+
+__all__ = ["filter_launch"]
+
+_KERNEL = CudaKernel(
+    "filter", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "filter")))
+)
+_EVEN: Final = (uint8, uint16, int16)
+"""Types whose 2-D sums OpenCV rounds."""
+
+
+def filter_launch(call: Call, first: int, anchors: Int64Array) -> Launch:
+    """first: the first axis that is filtered; anchors: (N, axes)."""
+    source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
+    axes = windows.geometry.ndim
+    refuse_large(source.geometry.volumes)
+    narrow = np.ones((call.size, 14), np.int64)
+    own = windows.geometry.shapes
+    valid = call["mode"] == "valid"
+    parts = (
+        source.geometry.shapes[:, first : first + axes],
+        target.geometry.shapes[:, first : first + axes],
+        own,
+        np.zeros_like(own) if valid else np.where(anchors < 0, own // 2, anchors),
+    )
+    narrow[:, 9:12] = 0
+    for k, part in enumerate(parts):
+        narrow[:, 3 * k + 3 - axes : 3 * k + 3] = part
+    narrow[:, 12] = target.geometry.shapes[:, first + axes :].prod(axis=1)
+    narrow[:, 13] = target.geometry.volumes
+    fill: Any = np.zeros(1, np.uint8)
+    fills = np.zeros_like(source.geometry.offsets)
+    if len(call.inputs) > 2:
+        fill, fills = call.inputs[2].data, call.inputs[2].geometry.offsets
+    places = source, target, windows
+    wide = np.stack([*(one.geometry.offsets for one in places), fills], axis=1)
+    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    blocks = blocks_of(target.geometry.volumes)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype),
+             "Fill": type_name(fill.dtype)}  # fmt: skip
+    even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
+    text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
+    arguments = (source.data, Out(target.data), windows.data, fill, table, blocks)
+    return Launch(_KERNEL.unit(types, text), len(blocks), arguments)

@@ -1,0 +1,66 @@
+"""`experimental.dilate` and `experimental.erode` on the GPU: one launch along each axis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.gpu.launch import (
+    CudaKernel,
+    Launch,
+    Out,
+    Scratch,
+    blocks_of,
+    refuse_large,
+    type_name,
+)
+from gradiva.eager.run import Call
+
+from .blur_windows import extents_of
+from .borders import border_text
+from .morphology import BORDER_NAMES, masks_of
+
+__all__ = ["grow_launches"]
+
+_GROW: Final = CudaKernel(
+    "grow", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "grow")))
+)
+
+
+def grow_launches(call: Call, highest: bool) -> list[Launch]:
+    """Across, then down, as often as it is asked for."""
+    source, target = call.inputs[0], call.outputs[0]
+    refuse_large(source.geometry.volumes)
+    border = BORDER_NAMES[call["border_mode"]]
+    before, after, outside = masks_of(call, highest)
+    extents, _ = extents_of(target.layout, source.geometry.shapes)
+    most = extents[:, [3, 2]]
+    # Each time pixels come from farther away, or nothing changes any more.
+    times = min(call["iterations"], max(int(most.max(initial=0)), 1))
+    if border in ("constant", "clamp", "wrap"):
+        # Several times are once with larger masks; every pixel is within twice the extent.
+        before, after = (np.minimum(reach * times, 2 * most) for reach in (before, after))
+        times = min(times, 1)
+    blocks = blocks_of(target.geometry.volumes)
+    text = f"{border_text(border)}constexpr bool HIGHEST = {str(highest).lower()};\n"
+    unit = _GROW.unit({"Source": type_name(source.data.dtype)}, text)
+    between = [Scratch(target.geometry.size, source.dtype.numpy) for _ in range(2)]
+    data: Any = source.data
+    first = source.geometry.offsets
+    # Without iterations pixels are copied, by a window of one.
+    steps = [axis for _ in range(times) for axis in (0, 1)] or [0]
+    reach = (before, after) if times else (before * 0, after * 0)
+    launches = []
+    for number, axis in enumerate(steps):
+        written = target.data if number == len(steps) - 1 else between[number % 2]
+        wide = np.stack([first, target.geometry.offsets], axis=1)
+        inner = extents[:, 4 - axis :].prod(axis=1)
+        columns = [extents.prod(axis=1), extents[:, 3 - axis], inner]
+        columns += [side[:, axis] for side in reach]
+        narrow = np.stack([*columns, inner], axis=1)
+        table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+        launches.append(Launch(unit, len(blocks), (data, Out(written), table, blocks, outside)))
+        data, first = written, target.geometry.offsets
+    return launches

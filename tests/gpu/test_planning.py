@@ -1,0 +1,60 @@
+"""Planning a launch: what it looks at. Needs neither a GPU nor a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradiva.eager.batch import Batch
+from gradiva.eager.gpu.chains import gpu_kernel
+from gradiva.eager.gpu.launch import Launch, launches_of
+from gradiva.eager.operator import operators
+from gradiva.eager.run import Call
+
+from .harness import also_planning, with_gpu_kernels
+
+
+class OnDevice:
+    """What planning may know of memory on a GPU: nothing of the values in it."""
+
+    def __init__(self, dtype: Any, nbytes: int) -> None:
+        self.dtype, self.nbytes = np.dtype(dtype), nbytes
+        self.size = nbytes // self.dtype.itemsize
+
+    def view(self, dtype: Any) -> OnDevice:
+        return OnDevice(dtype, self.nbytes)
+
+
+def on_device(batches: Sequence[Batch]) -> tuple[Batch, ...]:
+    found = []
+    for one in batches:
+        slab: Any = OnDevice(one.data.dtype, one.data.nbytes)
+        found.append(Batch(slab, one.geometry, one.type, one.provenance))
+    return tuple(found)
+
+
+@pytest.mark.parametrize("name", with_gpu_kernels())
+def test_planning_looks_at_no_values(name: str) -> None:
+    """Shapes and arguments are all that there is to plan with, for every case."""
+    operator = operators[name]
+    kernel = gpu_kernel(operator)
+    assert kernel is not None
+    calls = []
+
+    def note(call: Call, launches: Sequence[Launch]) -> None:
+        made = call.outputs
+        call.inputs, call.outputs = on_device(call.inputs), on_device(made)
+        again = launches_of(kernel(call))
+        call.outputs = made
+        for one, other in zip(again, launches, strict=True):
+            assert (one.unit, one.blocks) == (other.unit, other.blocks)
+        calls.append(call)
+
+    with also_planning(operator, note):
+        for case in operator.case_maker():  # type: ignore[misc]
+            if case.raises is None:
+                operator.bind(case.inputs, case.arguments)
+    assert calls
