@@ -215,6 +215,13 @@ def gpu_at(number: int) -> Gpu:
     return found
 
 
+@atexit.register
+def _close() -> None:
+    for gpu in list(_gpus.values()):
+        with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
+            gpu.close()
+
+
 def known_gpus() -> list[Gpu]:
     """The GPUs that are in use in this process, in order of their numbers."""
     make = runtimes[-1]
@@ -234,13 +241,6 @@ def count_gpus() -> int:
         except OperatorRuntimeError:
             return number
         number += 1
-
-
-@atexit.register
-def _close() -> None:
-    for gpu in _gpus.values():
-        with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
-            gpu.close()
 
 
 def gpu_of(device: Device) -> Gpu:

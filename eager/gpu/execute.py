@@ -21,14 +21,14 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises
     OperatorRuntimeError if it has no kernel for that, or if there is no such GPU."""
     gpu = gpu_of(device)
-    own = operator.gpu_work
-    if own is not None:
-        return lambda call: own(call, gpu)
-    kernel = require_gpu_kernel(operator)
+    kernel, own = require_gpu_kernel(operator), operator.gpu_work
 
     def work(call: Call) -> None:
-        assert kernel is not None
-        gpu.run(launches_of(kernel(call)))
+        if own is not None:
+            own(call, gpu)
+        else:
+            assert kernel is not None
+            gpu.run(launches_of(kernel(call)))
         if EvalMode.current() is EvalMode.sync_full:
             gpu.stream.synchronize()
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from gradiva.eager.gpu.gpu import Gpu
 from gradiva.eager.gpu.memory import Block, PinnedBlock
-from gradiva.eager.gpu.streams import DeviceStream
+from gradiva.eager.gpu.streams import DeviceStream, Ready
 
 from .allocators import Allocator
 
@@ -40,8 +39,8 @@ class _Held:
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self._stream = DeviceStream(gpu)
-        self._blocks: list[tuple[int, Any]] = []
-        """With the event after which each is free."""
+        self._blocks: list[tuple[Ready, Block]] = []
+        """With the point after which each is free."""
         self._lock = threading.Lock()
 
     def take(self, size: int, stream: int) -> tuple[int, Block]:
@@ -50,18 +49,9 @@ class _Held:
         return block.address, block
 
     def give(self, block: Block, stream: int) -> None:
-        event = DeviceStream(self._gpu, stream).recorded()
         with self._lock:
-            self._blocks.append((event, block))
-        del block
-        self._collect()
+            self._blocks.append((Ready(DeviceStream(self._gpu, stream)), block))
 
     def _collect(self) -> None:
-        is_past, events = self._gpu.runtime.is_past, self._gpu.events
         with self._lock:
-            entries, self._blocks = self._blocks, []
-            for event, block in entries:
-                if is_past(event):
-                    events.append(event)
-                else:
-                    self._blocks.append((event, block))
+            self._blocks = [entry for entry in self._blocks if not entry[0].past]
