@@ -231,9 +231,6 @@ def execute(
     try:
         if operator.transfers and inputs[0].device != device:
             return (Batch.to_device(inputs[0], device),)
-        if operator.metadata and device.device_type != "cpu":
-            made = execute(operator, inputs, given, size, pool, key, positions, lost)
-            return tuple(batch.to_device(device) for batch in made)
         work: Any = backends[device.device_type](operator, device)
         inputs = tuple(
             brought(operator, number, batch, device) for number, batch in enumerate(inputs)

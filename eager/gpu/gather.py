@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from ..batch import Batch
 from .launch import CudaKernel, Launch, Out, blocks_of, type_name
 
-__all__ = [
-    "AXES", "copy_launch", "gather_table", "inner_steps", "table_launch",
-]  # fmt: skip
+__all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "table_launch"]
 
 Int64s = NDArray[np.int64]
 
