@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
-from .dtypes import bfloat16 as bfloat16_type
 from .errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
 from .frames import framed_types
 from .signature import described, spread
 from .tensor import Tensor
-from .value import SampleType, Value
+from .value import SampleType, Value, refuse_bfloat16
 
 if TYPE_CHECKING:
     from .gpu.gpu import Gpu
@@ -193,11 +192,11 @@ class OperatorBase:
     ) -> tuple[SampleType, ...]:
         """The types of the outputs, by the type rule. Raises OperatorTypeError."""
         if not self.bfloat16:
-            _refuse_bfloat16(inputs, "the input")
+            refuse_bfloat16(inputs, "the input")
         types = self.infer(*inputs, **arguments)
         made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
         if not self.bfloat16:
-            _refuse_bfloat16(made, "the output")
+            refuse_bfloat16(made, "the output")
         return made
 
     def acts(self, keywords: dict[str, Any]) -> bool:
@@ -224,16 +223,6 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
-
-
-def _refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
-    for type in types:
-        if type.dtype is bfloat16_type:
-            raise OperatorTypeError(
-                f"{what} has a dtype this operator does not take",
-                expected="another dtype (`cast` converts to float32 and back)",
-                got="bfloat16",
-            )
 
 
 def _is_ours(operator: OperatorBase) -> bool:
