@@ -5,6 +5,8 @@ What has run so far is this file over a recorded fake of CuPy; docs/gpu.md says 
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -211,6 +213,13 @@ def gpu_at(number: int) -> Gpu:
             if found is None:
                 found = _gpus[make, number] = Gpu(make(number))
     return found
+
+
+@atexit.register
+def _close() -> None:
+    for gpu in list(_gpus.values()):
+        with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
+            gpu.close()
 
 
 def known_gpus() -> list[Gpu]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .batch import Batch
 from .errors import GradivaError, OperatorValueError
+from .gpu.values import fill
 from .provenance import Provenance
 from .quarantine import Quarantined, place_of, record
 from .rng import narrow_step
@@ -57,7 +58,7 @@ def settle(
         for batch in outputs:
             value = _in_range(given.get("fill_value", 0.0), batch.data.dtype)
             for sample in bad:
-                batch.array(sample)[...] = value
+                fill(batch.array(sample), value)
         return outputs
     if lost is not None:
         lost.extend(bad)

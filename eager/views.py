@@ -43,7 +43,7 @@ def view_of(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
     """The slab and the offsets in elements of `dtype`; None if the memory does not suit it."""
-    raw = source.data.view(np.uint8)
+    raw: Any = source.data.view(np.uint8)
     starts = source.geometry.offsets * source.dtype.itemsize
     size = dtype.itemsize
     address = raw.ctypes.data if on_cpu(raw) else raw.address
@@ -79,4 +79,5 @@ def _copy_there(source: Batch, result: Batch) -> None:
     else:
         places = result.geometry.offsets * size
         launches = piece_launches([raw], result.data, (0, starts, places, sizes))
-    result.data.block.stream.gpu.run(launches)
+    slab: Any = result.data
+    slab.block.stream.gpu.run(launches)

@@ -9,7 +9,7 @@ is a race, and is noted in `violations`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -94,6 +94,10 @@ class FakeGpu:
             merge(self.streams[stream], self.events[event])
 
     # What the fake library and the tests say of their accesses.
+
+    def give(self, stream: int, work: Callable[[], None]) -> None:
+        """Have a stream do this when it comes to it. Here: at once, though nobody may know."""
+        work()
 
     def on_device(self, stream: int, what: str, *things: Any, reads: Any = None) -> None:
         """An operation given to a stream, which touches these things, and reads one that nobody

@@ -12,9 +12,11 @@ import ctypes
 from typing import Any
 
 import numpy as np
+import simplejpeg
 
 from gradiva.ops.decoders.formats.decode import decode_into
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
+from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Output
 
@@ -102,11 +104,10 @@ class FakeNvjpeg(FakeHandles):
         file = facts["input"]["file"]
         status = self._note("nvjpegDecodeJpegDevice", file)
         row = np.ctypeslib.as_array((ctypes.c_uint64 * 8).from_address(destination))
-        self.gpu.on_device(
-            stream, "decode", state, facts["attached"]["device"], ("pixels", int(row[0]))
-        )
-        if not status:
-            self._write(facts["input"], facts["settings"], row)
+        self._decode(
+            stream, (state, facts["attached"]["device"]), None, facts["input"], facts["settings"],
+            row, status,
+        )  # fmt: skip
         return status
 
     # A batch.
@@ -143,12 +144,30 @@ class FakeNvjpeg(FakeHandles):
             status = status or self._note("nvjpegDecodeBatchedEx", number)
             settings = self._get(each[i], "parameters")
             assert settings["output"] == facts["output"]
-            self.gpu.on_device(
-                stream, "batch", state, ("pixels", int(row[0])), reads=("file", serial)
-            )
-            if not status:
-                self._write({"address": sources[i], "length": sizes[i]}, settings, row)
+            source = {"address": sources[i], "length": sizes[i]}
+            self._decode(stream, (state,), ("file", serial), source, settings, row, status)
         return status
+
+    def _decode(
+        self, stream: int, things: tuple[Any, ...], reads: Any, source: dict[str, Any],
+        settings: dict[str, Any], row: np.ndarray[Any, Any], status: int,
+    ) -> None:  # fmt: skip
+        """The device's part: it writes, unless it has refused, when the stream comes to it."""
+        settings, row = dict(settings), row.copy()
+        pixels = self._pixels(source, settings, row)
+        self.gpu.on_device(stream, "decode", *things, pixels, reads=reads)
+        if not status:
+            self.gpu.give(stream, lambda: self._write(source, settings, row))
+
+    def _pixels(
+        self, source: dict[str, Any], settings: dict[str, Any], row: np.ndarray[Any, Any]
+    ) -> Any:
+        """What the races are looked for in: a block of pixels of its own."""
+        return "pixels", int(row[0])
+
+    def _end(self, first: int) -> int:
+        """Where the memory ends that begins at an address, or holds it."""
+        return first + self.memory[first]
 
     def _write(
         self, source: dict[str, Any], settings: dict[str, Any], row: np.ndarray[Any, Any]
@@ -157,7 +176,7 @@ class FakeNvjpeg(FakeHandles):
         data = np.frombuffer(ctypes.string_at(source["address"], source["length"]), np.uint8)
         planes = as_asked(data, settings["output"], settings["roi"])
         first = int(row[0])
-        end = first + self.memory[first]
+        end = self._end(first)
         for plane, address, pitch in zip(planes, row[:4].tolist(), row[4:].tolist(), strict=False):
             last = address + (len(plane) - 1) * pitch + plane.shape[1]
             if not first <= address < last <= end or pitch < plane.shape[1]:
@@ -172,12 +191,25 @@ def as_asked(
     """(height, bytes of a row) planes of unrotated pixels."""
     info = probe(data)
     if output == Output.UNCHANGED:
-        colour, channels = ("CMYK", 4) if info.channels == 4 else ("RGB", 3)
-        whole = decode_jpeg(data, info, colour, None, False)
-        return [np.ascontiguousarray(whole[..., c]) for c in range(channels)]
+        whole = stored_inks(data, info) if info.channels == 4 else decode_jpeg(
+            data, info, "RGB", None, False
+        )  # fmt: skip
+        return [np.ascontiguousarray(whole[..., c]) for c in range(info.channels)]
     kind = {Output.RGBI: "RGB", Output.BGRI: "BGR", Output.Y: "GRAY"}[Output(output)]
     pixels = np.empty((info.height, info.width, 1 if kind == "GRAY" else 3), np.uint8)
     decode_into(data, info, pixels, output_type=kind, adjust_orientation=False)
     x, y, w, h = roi
     part = pixels if w < 0 else pixels[y : y + h, x : x + w]
     return [np.ascontiguousarray(part).reshape(part.shape[0], -1)]
+
+
+def stored_inks(data: np.ndarray[Any, Any], info: ImageInfo) -> np.ndarray[Any, Any]:
+    """The four channels as they are in the file: without the conversion from YCCK, since a copy of
+    it says that there is none to do."""
+    content = bytearray(data.tobytes())
+    adobe = content.find(b"Adobe")
+    if adobe >= 0:
+        content[adobe + 11] = 0
+    out = np.empty((info.height, info.width, 4), np.uint8)
+    simplejpeg.decode_jpeg(bytes(content), "CMYK", buffer=out)
+    return out

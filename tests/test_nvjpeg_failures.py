@@ -110,7 +110,7 @@ def block_is_untouched(block: np.ndarray[Any, Any]) -> bool:
 def test_a_failed_start_leaves_nothing_behind() -> None:
     for name in ("nvjpegCreateExV2", "nvjpegSetDeviceMemoryPadding", "nvjpegGetHardwareDecoderInfo",
                  "nvjpegDecodeBatchedPreAllocate"):  # fmt: skip
-        gpu = FakeGpu()
+        gpu: Any = FakeGpu()
         gpu.activate()
         fake = FakeNvjpeg(gpu)
         fake.fail[name, None] = Status.ALLOCATOR_FAILURE

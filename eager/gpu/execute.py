@@ -21,11 +21,14 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     """The function that fills the outputs of a call of `operator` on a GPU. Raises
     OperatorRuntimeError if it has no kernel for that, or if there is no such GPU."""
     gpu = gpu_of(device)
-    kernel = require_gpu_kernel(operator)
+    kernel, own = require_gpu_kernel(operator), operator.gpu_work
 
     def work(call: Call) -> None:
-        assert kernel is not None
-        gpu.run(launches_of(kernel(call)))
+        if own is not None:
+            own(call, gpu)
+        else:
+            assert kernel is not None
+            gpu.run(launches_of(kernel(call)))
         if EvalMode.current() is EvalMode.sync_full:
             gpu.stream.synchronize()
 
@@ -35,7 +38,8 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
 def require_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:
     """The GPU kernel of an operator; None if it needs none. Raises OperatorRuntimeError."""
     kernel = gpu_kernel(operator)
-    if kernel is None and operator.view_rule is None and not operator.metadata:
+    needs = operator.view_rule is None and operator.gpu_work is None and not operator.metadata
+    if kernel is None and needs:
         raise OperatorRuntimeError(
             "this operator does not run on a GPU: leave out `device`, and take `.cpu()` of "
             "inputs that are on one"

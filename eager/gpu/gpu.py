@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
-from .memory import Block, DevicePool, PinnedPool
+from .memory import Block, DevicePool, PinnedBlock, PinnedPool
 from .runtime import Runtime
 from .streams import DeviceStream, Ready
 
 __all__ = ["Gpu", "restore_streams", "streams_in_force"]
+
+T = TypeVar("T")
 
 _ALIGNED: Final = 256
 
@@ -50,6 +52,8 @@ class Gpu:
         self._kernels: dict[Unit, Any] = {}
         self._lock = threading.Lock()
         self._kept: deque[tuple[Ready, Any]] = deque()
+        self._tools: dict[Any, Any] = {}
+        self._making = threading.Lock()
         self.default_stream = DeviceStream(self)
 
     @property
@@ -85,13 +89,21 @@ class Gpu:
     def sent(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         """A copy of an array in host memory, which may change as soon as this returns."""
         made = self.empty(array.size, array.dtype)
+        self.write(array, made)
+        return made.reshape(array.shape)
+
+    def write(self, array: np.ndarray[Any, Any], made: DeviceArray) -> None:
+        """Copy an array in host memory, which may change as soon as this returns, to one of as many
+        bytes that is of the current stream."""
         if array.nbytes:
             staging = self.pinned.allocate(array.nbytes)
             staging.array[...] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            stream = self.stream
-            self.runtime.copy(made.address, staging.address, array.nbytes, stream.handle)
-            staging.held_by(stream)
-        return made.reshape(array.shape)
+            self.write_pinned(staging, made.address, self.stream)
+
+    def write_pinned(self, staging: PinnedBlock, address: int, stream: DeviceStream) -> None:
+        """Have `stream` copy pinned memory, which is kept until that is done, to an address."""
+        self.runtime.copy(address, staging.address, staging.nbytes, stream.handle)
+        staging.held_by(stream)
 
     def fetched(self, array: DeviceArray) -> np.ndarray[Any, Any]:
         """A copy in host memory. Waits for it, without the GIL."""
@@ -144,6 +156,22 @@ class Gpu:
         while kept and kept[0][0].past:
             kept.popleft()
         kept.append((Ready(stream), thing))
+
+    def tool(self, make: Callable[[Gpu], T]) -> T:
+        """What operators keep for this GPU, such as a library's handles: made on first use, by
+        `make`, and closed with the GPU."""
+        with self._making:
+            if make not in self._tools:
+                self._tools[make] = make(self)
+            tool: T = self._tools[make]
+            return tool
+
+    def close(self) -> None:
+        """Close what operators keep, at exit."""
+        with self._making:
+            tools, self._tools = self._tools, {}
+        for tool in tools.values():
+            tool.close()
 
     def run(self, launches: Sequence[Launch]) -> None:
         """Queue launches in order on the current stream. Returns before the GPU is done.

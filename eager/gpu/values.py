@@ -23,6 +23,7 @@ __all__ = [
     "cuda_interface",
     "device_of",
     "dlpack_device",
+    "fill",
     "gpu_array",
     "gpu_named",
     "is_owned",
@@ -138,6 +139,14 @@ def spread(arrays: Sequence[Any], offsets: Sequence[int], size: int, like: Any =
 def put(arrays: Sequence[Any], offsets: Sequence[int], target: Any) -> None:
     """Copy arrays on a GPU into a slab there, at offsets in elements."""
     target.block.stream.gpu.place(arrays, offsets, target)
+
+
+def fill(target: Any, value: Any) -> None:
+    """Set all elements of an array; on a GPU, of one that the current stream makes."""
+    if isinstance(target, np.ndarray):
+        target[...] = value
+    else:
+        target.block.stream.gpu.write(np.full(target.shape, value, target.dtype), target)
 
 
 def require_host(value: V, data: Any) -> V:

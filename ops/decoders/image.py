@@ -25,6 +25,7 @@ from .formats.decode import codec_colour, decode_into, is_direct, output_shape
 from .formats.decode_jpeg import decode_jpeg
 from .formats.image_info import ImageInfo
 from .formats.probe import probe
+from .mixed import decode_on_gpu
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -77,7 +78,7 @@ def image(
     dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled to
         the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
     adjust_orientation: turn the image upright by its EXIF orientation.
-    use_fast_idct: a faster, less exact inverse DCT for JPEG.
+    use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
     jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
 
     affine, cache_*, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold, memory_stats,
@@ -88,9 +89,12 @@ def image(
         an image in its place whose values are all fill_value (0), of the shape that the header
         tells, or of 1 x 1 pixels.
 
+    With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
+    in host memory all the same. See `docs/gpu-decoding.md`.
+
     Returns HWC samples. Raises OperatorRuntimeError, with the sample and its file, for data that is
-    no image, is damaged or cut short, or has more than 2**28 pixels. JPEG decoding is that of
-    libjpeg-turbo at its defaults.
+    no image, is damaged or cut short, or has more than 2**28 pixels. On the CPU, JPEG decoding is
+    that of libjpeg-turbo at its defaults.
     """
     return decoded_type(input, dtype)
 
@@ -176,6 +180,7 @@ def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
 
 image.stage = Images(_decoder)
 image.cpu(image.stage.run)
+image.mixed_gpu(decode_on_gpu)
 
 
 def picture(height: int, width: int) -> np.ndarray[Any, Any]:

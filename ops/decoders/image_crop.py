@@ -18,6 +18,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.image.crop_window import crop_window
 
 from .image import decoded_shapes, decoded_type, encode, picture
+from .mixed import decode_on_gpu
 from .region import place_windows, region
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def _shapes(call: Call) -> Int64Array:
 
 image_crop.stage = region
 image_crop.cpu(region.run)
+image_crop.mixed_gpu(decode_on_gpu)
 
 
 @image_crop.cases

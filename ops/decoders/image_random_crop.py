@@ -18,6 +18,7 @@ from gradiva.eager.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .image import decoded_shapes, decoded_type, encode, picture
+from .mixed import decode_on_gpu
 from .region import place_windows, region
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def _shapes(call: Call) -> Int64Array:
 
 image_random_crop.stage = region
 image_random_crop.cpu(region.run)
+image_random_crop.mixed_gpu(decode_on_gpu)
 
 
 @image_random_crop.cases

@@ -18,6 +18,7 @@ from gradiva.eager.value import SampleType, Value
 from gradiva.ops.generic.slice_region import check_region, slice_region
 
 from .image import decoded_shapes, decoded_type, encode, picture
+from .mixed import decode_on_gpu
 from .region import place_windows, region
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _shapes(call: Call) -> Int64Array:
 
 image_slice.stage = region
 image_slice.cpu(region.run)
+image_slice.mixed_gpu(decode_on_gpu)
 
 
 @image_slice.cases

@@ -176,7 +176,8 @@ def _gpu(call: Call) -> Launch:
     outer, channels, inner = plan.extents.T
     pixels = np.where(channels > 0, outer * inner, 0)
     offsets = source.geometry.offsets, target.geometry.offsets
-    table = np.stack([*offsets, pixels, channels, inner, call.positions], axis=1)  # type: ignore[arg-type]
+    places: Any = (*offsets, pixels, channels, inner, call.positions)
+    table = np.stack(places, axis=1)
     bits = plan.values.dtype
     blocks = blocks_of(-(-pixels // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)

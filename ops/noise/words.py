@@ -15,7 +15,7 @@ from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.lazy import lazy_module
-from gradiva.eager.rng import normal_from_word, philox
+from gradiva.eager.rng import normal_from_word, normal_middle, philox
 from gradiva.eager.run import Call
 
 __all__ = [
@@ -60,20 +60,9 @@ def normal_values(words: Any, out: Any) -> None:
     The middle of the distribution is computed for all, in a loop that vectorises; then come the
     15% that lie outside of it.
     """
-    # fmt: off
     for j in range(out.size):
         q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
-        r = 0.180625 - q * q
-        num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
-                   + 67265.770927008700853) * r + 45921.953931549871457) * r
-                 + 13731.693765509461125) * r + 1971.5909503065514427) * r
-               + 133.14166789178437745) * r + 3.387132872796366608
-        den = ((((((5226.495278852545925 * r + 28729.085735721942674) * r
-                   + 39307.89580009271061) * r + 21213.794301586595867) * r
-                 + 5394.1960214247511077) * r + 687.1870074920579083) * r
-               + 42.313330701600911252) * r + 1.0
-        out[j] = q * num / den
-    # fmt: on
+        out[j] = normal_middle(q)
     for j in range(out.size):
         q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
         if abs(q) > 0.425:

@@ -57,6 +57,8 @@ class SimulatedRuntime(FakeGpu):
         self._done: dict[int, int] = {}
         self._marks: dict[int, tuple[int, int]] = {}
         self._readers: dict[int, Clock] = {}
+        self._parts: dict[int, dict[tuple[int, int], Clock]] = {}
+        """Who has written only a part of a block: several may, at once, if the parts differ."""
 
     # Streams and events: the clock is `FakeGpu`'s, the work is queued here.
 
@@ -106,7 +108,7 @@ class SimulatedRuntime(FakeGpu):
             super().stream_wait(stream, event)
             mark = self._marks.get(event)
             if mark is not None and mark[0] != stream:
-                self._give(stream, lambda: self._run(*mark))
+                self.give(stream, lambda: self._run(*mark))
 
     def synchronize(self, stream: int) -> None:
         with self.lock:
@@ -116,7 +118,7 @@ class SimulatedRuntime(FakeGpu):
             clock[stream] = self.ticks[stream]
             merge(self.host, clock)
 
-    def _give(self, stream: int, work: Callable[[], None]) -> None:
+    def give(self, stream: int, work: Callable[[], None]) -> None:
         self._queues[stream].append(work)
         if self.prompt:
             self._run(stream, len(self._queues[stream]))
@@ -141,13 +143,14 @@ class SimulatedRuntime(FakeGpu):
     def _drop(self, address: int) -> None:
         if self._pending(address):
             self.wrong(f"{address:#x} is freed while a stream may be at it")
-        for clock in (self.last, self._readers):
+        for clock in (self.last, self._readers, self._parts):
             clock.pop(address, None)
         self._starts.remove(address)
         del self._blocks[address]
 
     def _pending(self, address: int) -> bool:
-        clocks = (self.last.get(address, {}), self._readers.get(address, {}))
+        parts = self._parts.get(address, {}).values()
+        clocks = (self.last.get(address, {}), self._readers.get(address, {}), *parts)
         return any(self.host.get(s, 0) < tick for clock in clocks for s, tick in clock.items())
 
     def allocate(self, nbytes: int) -> int:
@@ -182,15 +185,24 @@ class SimulatedRuntime(FakeGpu):
         start = self._starts[place] if place >= 0 else -1
         return start if place >= 0 and address <= start + self._blocks[start].size else None
 
-    def _touch(self, stream: int, what: str, reads: list[int], writes: list[int]) -> None:
-        """An operation given to a stream: is it in order with those that touch the same blocks?"""
+    def _touch(
+        self, stream: int, what: str, reads: list[int], writes: list[int],
+        part: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        """An operation given to a stream: is it in order with those that touch the same blocks?
+
+        part: first address and the one behind the last, where not all of a block is written.
+        """
         self.check_active(what)
         clock = self.streams[stream]
         merge(clock, self.host)
         own = clock | {stream: self.ticks[stream]}
         for block in (*reads, *writes):
             self._after(block, own, what)
+        for block in reads:
+            self._after_parts(block, own, what, None)
         for block in writes:
+            self._after_parts(block, own, what, part)
             for other, tick in self._readers.get(block, {}).items():
                 if own.get(other, 0) < tick:
                     self.wrong(f"{what} writes {block:#x} while stream {other} may read it")
@@ -199,7 +211,36 @@ class SimulatedRuntime(FakeGpu):
         for block in reads:
             self._readers.setdefault(block, {})[stream] = self.ticks[stream]
         for block in writes:
-            self.last.setdefault(block, {})[stream] = self.ticks[stream]
+            if part is None:
+                self._parts.pop(block, None)  # it comes after them, or that was noted
+                self.last.setdefault(block, {})[stream] = self.ticks[stream]
+            else:
+                parts = self._parts.setdefault(block, {})
+                parts.setdefault(part, {})[stream] = self.ticks[stream]
+
+    def _after_parts(
+        self, block: int, clock: Clock, what: str, part: tuple[int, int] | None
+    ) -> None:
+        """Does it come after all that has written there?"""
+        for (low, high), writers in self._parts.get(block, {}).items():
+            apart = part is not None and (high <= part[0] or part[1] <= low)
+            for stream, tick in writers.items():
+                if not apart and clock.get(stream, 0) < tick:
+                    self.wrong(f"{what} touches {block:#x} while stream {stream} may write there")
+
+    def on_device(self, stream: int, what: str, *things: Any, reads: Any = None) -> None:
+        """An operation of the stand-in for nvJPEG. Things ("pixels", first, end) are memory."""
+        with self.lock:
+            others = [one for one in things if not (isinstance(one, tuple) and len(one) == 3)]
+            super().on_device(stream, what, *others, reads=reads)
+            for thing in things:
+                if thing not in others:
+                    _, first, end = thing
+                    block = self._block(first)
+                    if block is None or end > block + self._blocks[block].size:
+                        self.wrong(f"{what} writes from {first:#x} to {end:#x}: not its memory")
+                    else:
+                        self._touch(stream, what, [], [block], (first, end))
 
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         with self.lock:
@@ -211,12 +252,12 @@ class SimulatedRuntime(FakeGpu):
                     self.wrong(f"a copy of {nbytes} bytes at {address:#x} leaves its memory")
                     return
             into, out_of = self._block(target), self._block(source)
-            self._touch(stream, "copy", [out_of], [into])  # type: ignore[list-item]
+            self._touch(stream, "copy", [out_of], [into], (target, target + nbytes))  # type: ignore[list-item]
 
             def work() -> None:
                 ctypes.memmove(target, source, nbytes)
 
-            self._give(stream, work)
+            self.give(stream, work)
 
     # Kernels.
 
@@ -249,7 +290,7 @@ class SimulatedRuntime(FakeGpu):
                 function(ctypes.byref(pointers), blocks, THREADS)
                 del values[:]
 
-            self._give(stream, work)
+            self.give(stream, work)
 
     # Other libraries.
 
@@ -335,6 +376,8 @@ def simulated(
     finally:
         cuda.runtimes.pop()
         gpus: list[Gpu] = [cuda._gpus.pop(key) for key in list(cuda._gpus) if key[0] is make]
+    for gpu in gpus:
+        gpu.close()
     for runtime in runtimes:
         assert not runtime.violations, runtime.violations
     for gpu in gpus:

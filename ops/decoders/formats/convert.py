@@ -96,24 +96,31 @@ def _saturated(values: Array, dtype: np.dtype[Any]) -> Array:
 
 def write_ycbcr(rgb: Array, out: Array, maximum: int = 0) -> None:
     """RGB in any range to YCbCr in the range of ``out``."""
-    top = float(maximum) if maximum else full_range(rgb.dtype)
-    white = full_range(out.dtype)
-    scale = _F32(white / top)
-    unit = 1 / 256 if out.dtype.kind == "f" else (white + 1) / 256
+    weights = ycbcr_weights(float(maximum) if maximum else full_range(rgb.dtype), out.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for rows in strips(rgb.shape[0], rgb[0].size):
-            _ycbcr_strip(rgb[rows], out[rows], scale, unit)
+            _ycbcr_strip(rgb[rows], out[rows], weights)
 
 
-def _ycbcr_strip(rgb: Array, out: Array, scale: np.float32, unit: float) -> None:
+def ycbcr_weights(top: float, dtype: np.dtype[Any]) -> Array:
+    """(3, 4) float32, rows for Y, Cb and Cr: weights of R, G and B whose white is `top`, and what
+    is added, for values of a type."""
+    white = full_range(dtype)
+    scale = _F32(white / top)
+    unit = 1 / 256 if dtype.kind == "f" else (white + 1) / 256
+    rows = [(*(_F32(w) * scale for w in weights), _F32(offset * unit))
+            for offset, *weights in _YCBCR]  # fmt: skip
+    return np.array(rows, np.float32)
+
+
+def _ycbcr_strip(rgb: Array, out: Array, weights: Array) -> None:
     red, green, blue = (rgb[..., c].astype(np.float32) for c in range(3))
     scratch = np.empty_like(red)
-    for channel, (offset, *weights) in enumerate(_YCBCR):
-        r, g, b = (_F32(weight) * scale for weight in weights)
+    for channel, (r, g, b, offset) in enumerate(weights):
         value = red * r
         value += np.multiply(green, g, out=scratch)
         value += np.multiply(blue, b, out=scratch)
-        value += _F32(offset * unit)
+        value += offset
         if out.dtype.kind == "f":
             out[..., channel] = value
         elif out.dtype.itemsize == 4 or rgb.dtype.kind == "f":

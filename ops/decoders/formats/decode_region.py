@@ -114,8 +114,14 @@ def stored_window(window: Window, height: int, width: int, orientation: int) -> 
     y, x, h, w = window
     if orientation >= 5:
         y, x, h, w = x, y, w, h
-    if orientation in _ROWS_BACKWARDS:
+    rows_backwards, columns_backwards = backwards(orientation)
+    if rows_backwards:
         y = height - y - h
-    if orientation in _COLUMNS_BACKWARDS:
+    if columns_backwards:
         x = width - x - w
     return y, x, h, w
+
+
+def backwards(orientation: int) -> tuple[bool, bool]:
+    """Whether the rows and the columns of the stored image run backwards in the upright one."""
+    return orientation in _ROWS_BACKWARDS, orientation in _COLUMNS_BACKWARDS

@@ -19,14 +19,23 @@ class Allocator:
     """The table of one kind of memory, `pinned` or on the device, for `nvjpegCreateExV2`.
 
     allocate(size, stream): makes a block and returns its address and the object that keeps it
-        alive. The block is let go when the library frees it: the object must then hold the memory
-        back until the stream has come past, as gradiva's pools do. An exception in it becomes
-        ALLOCATOR_FAILURE; `problem` keeps it for the error that the user sees.
+        alive. An exception in it becomes ALLOCATOR_FAILURE; `problem` keeps it for the error that
+        the user sees.
+    give(block, stream): takes the object back when the library frees the block, and must hold the
+        memory until the stream has come past. Without it, the object is let go.
     """
 
-    def __init__(self, allocate: Callable[[int, int], tuple[int, Any]], *, pinned: bool) -> None:
+    def __init__(
+        self,
+        allocate: Callable[[int, int], tuple[int, Any]],
+        *,
+        pinned: bool,
+        give: Callable[[Any, int], None] | None = None,
+    ) -> None:
         self._allocate = allocate
+        self._hand_back = give
         self._blocks: dict[int, Any] = {}
+        self._lost: list[Any] = []
         self._lock = threading.Lock()
         self.problem: Exception | None = None
         # The library keeps the addresses of these two: they live as long as this object.
@@ -54,7 +63,18 @@ class Allocator:
         pointer[0] = address
         return 0
 
-    def _give(self, _context: int, pointer: int | None, _size: int, _stream: int | None) -> int:
+    def _give(self, _context: int, pointer: int | None, _size: int, stream: int | None) -> int:
+        if pointer is None:
+            return 0
         with self._lock:
-            known = self._blocks.pop(pointer, None) if pointer is not None else None
-        return 0 if known is not None or pointer is None else _FAILED
+            block = self._blocks.pop(pointer, None)
+        if block is None:
+            return _FAILED
+        try:
+            if self._hand_back is not None:
+                self._hand_back(block, stream or 0)
+        except Exception as error:  # noqa: BLE001  as above
+            self.problem = error
+            self._lost.append(block)  # nobody can say when it is free
+            return _FAILED
+        return 0

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.gpu.runtime import Runtime
+from gradiva.eager.threads import Task
 
 from .allocators import Allocator
 from .declarations import FLAG_SMOOTH, FLAG_STRICT, Backend
@@ -15,11 +17,11 @@ from .hybrid import HybridWorker
 from .job import Job
 from .library import Library, NvjpegError
 from .route import Path
-from .runtime import Owned, Runtime
+from .runtime import Owned
 
 __all__ = ["JpegDecoder", "Run"]
 
-Run = Callable[[Callable[[int, int], None], Sequence[tuple[int, int]]], None]
+Run = Callable[[Task, Sequence[tuple[int, int]]], None]
 """`WorkerPool.run`: a function over ranges, in several threads."""
 
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.gpu.runtime import Runtime
+
 from .declarations import Backend, Output, Status, Subsampling
 from .job import Job
 from .library import Library, NvjpegError
-from .runtime import Owned, Runtime
+from .runtime import Owned
 
 __all__ = ["HardwareDecoder"]
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from gradiva.eager.gpu.runtime import Runtime
+
 from .declarations import Backend
 from .job import Job
 from .library import Library, NvjpegError
 from .route import Path
-from .runtime import Owned, Runtime
+from .runtime import Owned
 
 __all__ = ["HybridWorker"]
 

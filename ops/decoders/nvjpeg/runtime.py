@@ -1,44 +1,15 @@
-"""The little of CUDA that the decoders need, and the handles that they own.
-
-`Runtime` is a protocol: eager's CUDA layer fulfils it on a machine with a GPU, a recorded fake
-that checks order and lifetimes fulfils it in the tests.
-"""
+"""The handles that the decoders own: of the library, and streams and events of CUDA."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Protocol
+from typing import Any
+
+from gradiva.eager.gpu.runtime import Runtime
 
 from .library import Library, NvjpegError
 
-__all__ = ["Owned", "Runtime"]
-
-
-class Runtime(Protocol):
-    """Streams and events by number (cudaStream_t, cudaEvent_t), of the current device."""
-
-    def activate(self) -> None:
-        """Make the device current in the calling thread."""
-
-    def create_stream(self) -> int:
-        """A stream that does not wait for the null stream."""
-
-    def destroy_stream(self, stream: int) -> None: ...
-
-    def create_event(self) -> int:
-        """An event without timing; one that was never recorded counts as past."""
-
-    def destroy_event(self, event: int) -> None: ...
-
-    def record(self, event: int, stream: int) -> None:
-        """The event is past when all that was given to the stream so far is done."""
-
-    def wait(self, event: int) -> None:
-        """Hold the calling thread until the event is past, without the GIL."""
-
-    def stream_wait(self, stream: int, event: int) -> None:
-        """Hold what is given to the stream from now on until the event, as now recorded, is past.
-        The calling thread goes on."""
+__all__ = ["Owned"]
 
 
 class Owned:

@@ -1,0 +1,191 @@
+"""How the image decoders run on a GPU: files in host memory, pixels in the GPU's.
+
+nvJPEG decodes what it can, right into the output where its pixels are those that were asked for,
+else into scratch memory, from which one kernel makes them. The CPU decodes the rest into pinned
+memory, in the same threads, and the device copies that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.arguments import ImageType
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.gpu.array import DeviceArray
+from gradiva.eager.gpu.gpu import Gpu
+from gradiva.eager.memory import allocate, is_leased
+from gradiva.eager.run import Call
+from gradiva.eager.threads import Task
+
+from .formats.decode_region import Window
+from .formats.image_info import ImageInfo
+from .nvjpeg.decoder import JpegDecoder
+from .nvjpeg.finish import finish_launch, is_finished, window_of
+from .nvjpeg.job import Job
+from .nvjpeg.kept import KeptDecoders, Settings
+from .nvjpeg.plan import plan
+from .nvjpeg.route import Options
+
+__all__ = ["decode_on_gpu"]
+
+_ALIGNED = 256
+
+
+def decode_on_gpu(call: Call, gpu: Gpu) -> None:
+    """The GPU work of the image decoders: `Operator.mixed_gpu`."""
+    options = Options(
+        output_type=ImageType(call["output_type"]).name,
+        hw_decoder_load=call["hw_decoder_load"],
+        hybrid_huffman_threshold=call["hybrid_huffman_threshold"],
+        jpeg_fancy_upsampling=call["jpeg_fancy_upsampling"],
+    )
+    settings = Settings(
+        hardware=options.hw_decoder_load > 0,
+        width=call["preallocate_width_hint"],
+        height=call["preallocate_height_hint"],
+        device_padding=call["device_memory_padding"],
+        pinned_padding=call["host_memory_padding"],
+        fancy_upsampling=options.jpeg_fancy_upsampling,
+    ).check()
+    gpu.runtime.activate()
+    decoder = None
+    if any(info.format == "jpeg" for info in call.notes["infos"]):
+        decoder = gpu.tool(KeptDecoders).find(settings, call.size)
+    host = _Host(call, gpu)
+    if decoder is None:
+        host.add(range(call.size))
+    else:
+        _by_library(call, gpu, decoder, options, host)
+    host.finish()
+
+
+def _by_library(call: Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host) -> None:
+    """Give nvJPEG its images, and the others to `host`."""
+    infos: list[ImageInfo] = call.notes["infos"]
+    noted = call.notes.get("windows")
+    windows: list[Window] | None = None if noted is None else [tuple(w) for w in noted.tolist()]
+    turned: bool = call["adjust_orientation"]
+    options = replace(options, hardware=decoder.has_hardware)
+    made = plan(call.inputs[0].arrays(), infos, options, windows, turned)
+    host.add([index for index, _ in made.host])
+    jobs = [*made.hybrid, *(job for batch in made.engine for job in batch)]
+    if not is_leased(call.inputs[0].data):
+        for job in jobs:  # the user's memory may change when this returns: the GPU is not done then
+            job.data = _copied(job.data)
+    rows = _placed(call, gpu, jobs, windows, options.output_type, turned)
+    refused = decoder.decode(made.engine, made.hybrid, gpu.stream.handle, host.beside)
+    lost = {job.index for job, _ in refused}
+    host.add(sorted(lost))
+    rest = [row for row in rows.jobs if row[0].index not in lost]
+    if rest:
+        target = call.outputs[0]
+        gpu.run([finish_launch(rest, rows.scratch, target, options.output_type, turned)])
+
+
+def _copied(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = allocate(data.size, data.dtype)
+    made[...] = data
+    return made
+
+
+class _Placed(NamedTuple):
+    """The jobs whose pixels are not yet those of the result: as `finish_launch` takes them, and the
+    memory in which they lie."""
+
+    jobs: list[tuple[Job, int, Window]]
+    scratch: DeviceArray
+
+
+def _placed(
+    call: Call,
+    gpu: Gpu,
+    jobs: Sequence[Job],
+    windows: Sequence[Window] | None,
+    output_type: str,
+    turned: bool,
+) -> _Placed:
+    """Tell each job where to write: into the output, where its pixels are those of the result."""
+    geometry, data = call.outputs[0].geometry, call.outputs[0].data
+    assert isinstance(data, DeviceArray)
+    rows: list[tuple[Job, int, Window]] = []
+    size = 0
+    for job in jobs:
+        index = job.index
+        part = window_of(job, None if windows is None else windows[index], turned)
+        upright = job.frame.info.orientation == 1 or not turned
+        if upright and is_finished(job, part, output_type, data.dtype):
+            job.write_to(data.address + int(geometry.offsets[index]))
+        else:
+            rows.append((job, size, part))
+            size += -(-math.prod(job.shape) // _ALIGNED) * _ALIGNED
+    scratch = gpu.empty(size, np.dtype(np.uint8))
+    for job, start, _ in rows:
+        job.write_to(scratch.address + start)
+    return _Placed(rows, scratch)
+
+
+def _nothing(_begin: int, _end: int) -> None:
+    pass
+
+
+class _Host:
+    """The images that the CPU decodes, in the threads of the call."""
+
+    def __init__(self, call: Call, gpu: Gpu) -> None:
+        self._call = call
+        self._gpu = gpu
+        self._stream = gpu.stream
+        self._make, self._costs = call.operator.stage.maker(call)
+        self._waiting: list[int] = []
+        self._failures: dict[int, GradivaError] = {}
+
+    def add(self, samples: Sequence[int]) -> None:
+        """To be decoded, but for those that have failed already."""
+        failed = self._call.failures or ()
+        self._waiting += [sample for sample in samples if sample not in failed]
+
+    def beside(self, task: Task, ranges: Sequence[tuple[int, int]]) -> None:
+        """Run a task over ranges, and decode what waits at the same time."""
+        samples, self._waiting = sorted(self._waiting, key=lambda s: -self._costs[s]), []
+        count = len(samples)
+
+        def work(begin: int, end: int) -> None:
+            for number in range(begin, end):
+                if number < count:
+                    self._decode(samples[number])
+                else:
+                    task(*ranges[number - count])
+
+        total = count + len(ranges)
+        self._call.pool.run(work, [(number, number + 1) for number in range(total)])
+
+    def finish(self) -> None:
+        """Decode what still waits. Raises the error of the first sample that failed, in a call that
+        does not go on after that."""
+        self.beside(_nothing, [])
+        for _, error in sorted(self._failures.items()):
+            if not isinstance(error, SampleDataError):
+                raise error
+            self._call.fail(error)
+
+    def _decode(self, sample: int) -> None:
+        try:
+            self._gpu.runtime.activate()  # a thread of the pool may come from another device
+            self._decode_into(self._call.outputs[0].array(sample), sample)
+        except GradivaError as error:
+            self._failures[sample] = error.complete(sample=sample)
+        except Exception as error:  # noqa: BLE001  raised by `finish`
+            failure = OperatorRuntimeError(str(error), sample=sample)
+            failure.__cause__ = error
+            self._failures[sample] = failure
+
+    def _decode_into(self, target: Any, sample: int) -> None:
+        assert isinstance(target, DeviceArray)
+        staging = self._gpu.pinned.allocate(target.nbytes)
+        self._make(sample, staging.array.view(target.dtype).reshape(target.shape))
+        self._gpu.write_pinned(staging, target.address, self._stream)
