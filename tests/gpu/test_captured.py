@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 import gradiva
-from gradiva import EvalMode, ExternalSource, capture, random
+from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
 from gradiva.eager import cuda
 
-from .recipes import BODIES, SIZE, bits, colours, device, in_loop, samples
+from .nvjpeg import decoding
+from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, samples
 from .shim import COMPILER
 from .simulated import simulated
 
@@ -137,3 +139,43 @@ def test_traced() -> None:
         assert [str(node.type[0]) for node in graph.nodes] == ["uint8 HWC gpu"] * 2
         del images
     assert not cuda._gpus
+
+
+def jpegs(number: int) -> list[np.ndarray[Any, Any]]:
+    return [
+        np.asarray(cv2.imencode(".jpg", image)[1]).reshape(-1) for image in samples(number, SIZE)
+    ]
+
+
+def recipe(files: Any, where: str) -> Any:
+    """The recipe of training, with a decoder that takes its files on the host."""
+    images = fn.decoders.image(files, device="mixed" if where == "gpu" else "cpu")
+    images = fn.resize(images, size=(9, 10))
+    return fn.crop_mirror_normalize(
+        images, crop=(6, 7), mirror=fn.random.coin_flip(), mean=[120.0], std=[60.0]
+    )
+
+
+def decoded(where: str, known: Any = None) -> list[Any]:
+    """The recipe as a pipeline. known: told of each file first."""
+    pipe = Pipeline(SIZE, 2, 0, seed=4)
+
+    def read(number: int) -> Any:
+        files = jpegs(number)
+        if known is not None:
+            known.update({file.tobytes(): index for index, file in enumerate(files)})
+        return files
+
+    with pipe:
+        pipe.set_outputs(recipe(fn.external_source(read), where))
+    return outputs(pipe, 4)
+
+
+def test_a_mixed_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoded on the GPU, and the rest is one group of launches."""
+    expected = decoded("cpu")
+    with decoding(monkeypatch) as fake:
+        assert decoded("gpu", fake.numbers) == expected
+        assert any(name.startswith("nvjpegDecode") for name, _ in fake.calls)
+        launched = {name for name in fake.gpu.launched if "resample" in name}
+        assert launched == {"resample_tables", "resample"}
