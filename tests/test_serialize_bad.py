@@ -28,8 +28,14 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no outputs": (lambda m: m.ClearField("pipe_outputs"), "no outputs"),
     "output": (lambda m: setattr(m.pipe_outputs[0], "name", "zork"), "output 'zork'"),
     "gpu": (lambda m: setattr(m.op[1].input[0], "device", "gpu"), "on the GPU"),
-    "gpu operator": (lambda m: text_of(m.op[1], "device", "mixed"), "on the GPU"),
-    "gpu output": (lambda m: setattr(m.pipe_outputs[0], "device", "gpu"), "on the GPU"),
+    "device": (lambda m: text_of(m.op[1], "device", "tpu"), "an unknown device"),
+    "device of output": (lambda m: setattr(m.pipe_outputs[0], "device", "x"), "unknown device"),
+    "argument on a gpu": (
+        lambda m: m.op[1].input.add(
+            name=m.op[0].output[0].name, device="gpu", is_argument_input=True, arg_name="crop_w"
+        ),
+        "`crop_w` of `Crop` (window) is on the GPU",
+    ),
     "batch size": (lambda m: setattr(m, "batch_size", 0), "`batch_size`"),
     "threads": (lambda m: setattr(m, "num_threads", 1 << 60), "`num_threads`"),
     "queue": (lambda m: setattr(m, "prefetch_queue_depth_cpu", -1), "prefetch_queue_depth_cpu"),

@@ -25,6 +25,7 @@ from gradiva.ops.generic.conditional_split import split
 if TYPE_CHECKING:
     from gradiva.capture.graph import Edge, Node
 
+    from .edges import EdgeName
     from .read import StoredOperator
     from .write import Writer
 
@@ -42,7 +43,7 @@ class BranchesWritten:
         self._writer = writer
         self._scopes = scopes_of(writer.graph.nodes)
         self._predicates = predicates_of(writer.graph.nodes)
-        self._splits: dict[tuple[str, Node, int], list[str]] = {}
+        self._splits: dict[tuple[str, Node, int], list[EdgeName]] = {}
 
     def enter(self, node: Node) -> None:
         """Let the branch of a node be the current one."""
@@ -83,11 +84,11 @@ class BranchesWritten:
         side = "left" if node in self._predicates else "right"
         return {"expression_name": name, "expression_side": side}
 
-    def narrowed(self, node: Node, name: str) -> str:
+    def narrowed(self, node: Node, name: EdgeName) -> EdgeName:
         """What a value of the whole batch, which `node` makes, is in the current branch."""
         return self._in(self.current, node, name)
 
-    def _in(self, scope: Scope | None, node: Node, name: str) -> str:
+    def _in(self, scope: Scope | None, node: Node, name: EdgeName) -> EdgeName:
         if scope is None:
             return name
         name = self._in(scope.outer, node, name)

@@ -62,7 +62,7 @@ def load(
         )
     data = _read_file(filename, operator) if filename is not None else serialized_pipeline
     stored = _read(data, operator)
-    pipeline = kind(**{**_constructor(kind, stored.options), **options})
+    pipeline = kind(**{**_constructor(kind, stored), **options})
     _record(pipeline, stored, sources, operator)
     return pipeline
 
@@ -94,11 +94,10 @@ def _record(
     pipeline.set_outputs(*outputs)
 
 
-def _constructor(kind: type[Any], options: StoredOptions) -> dict[str, Any]:
-    """The options that the constructor has; those left at their defaults are not given.
-
-    A device is not: nothing in a file that could be read runs on a GPU.
-    """
+def _constructor(kind: type[Any], stored: StoredPipeline) -> dict[str, Any]:
+    """The options that the constructor has; those left at their defaults are not given, nor is a
+    device where nothing runs on a GPU."""
+    options = stored.options
     known = inspect.signature(kind).parameters
     open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
     default = StoredOptions()
@@ -106,7 +105,7 @@ def _constructor(kind: type[Any], options: StoredOptions) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(options).items()
-        if name != "device_id"
+        if (name != "device_id" or stored.on_gpu)
         and (name in known or open_ended)
         and (name in always or value != getattr(default, name))
     }

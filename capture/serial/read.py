@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.gpu.presence import no_gpu
 
+from .edges import EdgeName, known_device
 from .messages import parse
 from .options import StoredOptions
 from .replay import Replay
@@ -21,21 +21,22 @@ from .schemas import from_single
 __all__ = ["StoredOperator", "StoredPipeline", "read_pipeline"]
 
 _IGNORED = frozenset({"device", "bytes_per_sample_hint"})
-"""Arguments that change no result: what runs where was checked."""
+"""Arguments that change no result; what runs where is kept apart."""
 
 
 @dataclass(frozen=True)
 class StoredOperator:
     """One operator of a file. inputs, outputs: names of edges; per_sample: the edge that feeds an
-    argument; name: None if the user gave none."""
+    argument; name: None if the user gave none; device: "cpu", "gpu" or "mixed"."""
 
     schema: str
     label: str
     name: str | None
-    inputs: tuple[str, ...]
+    inputs: tuple[EdgeName, ...]
     per_sample: dict[str, str]
-    outputs: tuple[str, ...]
+    outputs: tuple[EdgeName, ...]
     arguments: dict[str, Any]
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,13 @@ class StoredPipeline:
 
     options: StoredOptions
     operators: tuple[StoredOperator, ...]
-    outputs: tuple[str, ...]
+    outputs: tuple[EdgeName, ...]
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether anything of it is on a GPU."""
+        edges = [name for one in self.operators for name in (*one.inputs, *one.outputs)]
+        return any(name.device == "gpu" for name in (*edges, *self.outputs))
 
     @property
     def fed(self) -> tuple[str, ...]:
@@ -61,13 +68,13 @@ class StoredPipeline:
         replay = Replay(sources or {})
         for operator in self.operators:
             replay.call(operator)
-        return tuple(replay.values[name] for name in self.outputs)
+        return tuple(replay.at(name) for name in self.outputs)
 
 
 def read_pipeline(data: bytes) -> StoredPipeline:
     """What the bytes of a file say. Raises OperatorValueError for bytes that are no pipeline: cut
-    or damaged, with fields missing or of other types, with edges that lead nowhere or in a circle,
-    on a GPU."""
+    or damaged, with fields missing or of other types, with edges that lead nowhere or in a circle.
+    """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise OperatorTypeError(
             argument="serialized_pipeline", expected="bytes", got=describe(data)
@@ -75,11 +82,11 @@ def read_pipeline(data: bytes) -> StoredPipeline:
     message = parse(bytes(data))
     options = StoredOptions.read(message)
     operators = [_operator(op, index) for index, op in enumerate(message.op)]
-    outputs = tuple(_on_cpu(output, "an output") for output in message.pipe_outputs)
+    outputs = tuple(_edge(output, "an output") for output in message.pipe_outputs)
     legacy = tuple(message.external_inputs)
     made = {name for one in operators for name in one.outputs}
     operators = [
-        StoredOperator("ExternalSource", name, name, (), {}, (name,), {})
+        StoredOperator("ExternalSource", name, name, (), {}, (EdgeName(name),), {})
         for name in dict.fromkeys(legacy)
         if name not in made
     ] + operators
@@ -103,14 +110,16 @@ def _operator(op: Any, index: int) -> StoredOperator:
         if stored.name in arguments:
             raise OperatorValueError(f"{where} has the argument `{stored.name}` twice")
         arguments[stored.name] = _value(stored, where)
-    if arguments.get("device", "cpu") != "cpu":
-        raise OperatorValueError(
-            f"{where} runs on the GPU (device={arguments['device']!r}): {no_gpu()}"
-        )
-    inputs: list[str] = []
+    device = known_device(arguments.get("device", "cpu"), where, ("cpu", "gpu", "mixed"))
+    inputs: list[EdgeName] = []
     per_sample: dict[str, str] = {}
     for stored in op.input:
-        name = _on_cpu(stored, f"an input of {where}")
+        name = _edge(stored, f"an input of {where}")
+        if stored.is_argument_input and name.device != "cpu":
+            raise OperatorValueError(
+                f"the argument `{stored.arg_name}` of {where} is on the GPU", expected="'cpu'",
+                got=repr(name.device),
+            )  # fmt: skip
         if not stored.is_argument_input:
             inputs.append(name)
         elif not stored.arg_name or stored.arg_name in {*per_sample, *arguments}:
@@ -124,22 +133,18 @@ def _operator(op: Any, index: int) -> StoredOperator:
         op.inst_name if named and op.inst_name else None,
         tuple(inputs),
         per_sample,
-        tuple(_on_cpu(output, f"an output of {where}") for output in op.output),
+        tuple(_edge(output, f"an output of {where}") for output in op.output),
         {
             name: value
             for name, value in arguments.items()
             if name not in _IGNORED and name != "preserve_name" and not name.startswith("_")
         },
+        device,
     )
 
 
-def _on_cpu(stored: Any, what: str) -> str:
-    if stored.device not in ("", "cpu"):
-        raise OperatorValueError(
-            f"{what}, {stored.name!r}, is on the GPU (device={stored.device!r}): {no_gpu()}"
-        )
-    name: str = stored.name
-    return name
+def _edge(stored: Any, what: str) -> EdgeName:
+    return EdgeName(stored.name, known_device(stored.device, f"{what}, {stored.name!r},"))
 
 
 def _value(stored: Any, where: str) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradiva.capture.node import DataNode
 from gradiva.capture.tracer import WholeBatch
 from gradiva.eager.dtypes import DType
 from gradiva.eager.errors import GradivaError, OperatorValueError
@@ -17,6 +18,7 @@ from gradiva.eager.tensor import tensor
 
 from . import branches, expressions, subscripts
 from .branches import BranchesRead, within
+from .edges import EdgeName
 from .schemas import ENUMERATIONS, find_operator
 
 if TYPE_CHECKING:
@@ -36,6 +38,11 @@ class Replay:
         self.sources = sources
         self.values: dict[str, Any] = {}
         self._branches = BranchesRead(self.values)
+
+    def at(self, name: EdgeName) -> Any:
+        """What an edge carries, on the device where it is wanted."""
+        value = self.values[name]
+        return value.to_device(name.device) if isinstance(value, DataNode) else value
 
     def call(self, stored: StoredOperator) -> None:
         """Call one operator whose inputs are there. Raises OperatorValueError."""
@@ -68,7 +75,7 @@ class Replay:
                 self._branches.own(name, branch)
 
     def _call(self, stored: StoredOperator) -> Any:
-        inputs = [self.values[name] for name in stored.inputs]
+        inputs = [self.at(name) for name in stored.inputs]
         given = {name: self.values[edge] for name, edge in stored.per_sample.items()}
         arguments = dict(stored.arguments)
         common: dict[str, Any] = {}
@@ -77,8 +84,13 @@ class Replay:
         if arguments.pop("preserve", False):
             common["preserve"] = True
         schema = stored.schema
+        if stored.device != "cpu" or any(name.device == "gpu" for name in stored.inputs):
+            common["device"] = stored.device
         if schema == "Constant":
-            return _constant(arguments, inputs, given)
+            made = _constant(arguments, inputs, given)
+            if stored.device == "cpu":
+                return made
+            return operators["copy"].bind((made,), {"device": stored.device})
         if schema == "ExternalSource":
             return self._external_source(stored, arguments, common)
         if schema == expressions.SCHEMA:

@@ -23,6 +23,7 @@ from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
 
 from .branches import BranchesWritten
+from .edges import EdgeName, device_word, wanted_on
 from .expressions import write_expression
 from .messages import pack, pipeline_message
 from .options import StoredOptions
@@ -58,7 +59,7 @@ class Writer:
         self.graph = graph
         self._message = pipeline_message()
         options.write(self._message)
-        self._edges: dict[tuple[Node, int], str] = {}
+        self._edges: dict[tuple[Node, int], EdgeName] = {}
         self._taken: set[str] = set(graph.names.values())
         self._made: set[str] = set()
         self._source: Node | None = None
@@ -80,7 +81,7 @@ class Writer:
             except GradivaError as error:
                 raise self._blame(edge.node, error) from None
             self._message.pipe_outputs.add(
-                name=name, device="cpu", is_argument_input=False, dtype=-1, ndim=-1
+                name=str(name), device=name.device, is_argument_input=False, dtype=-1, ndim=-1
             )
         return self._message
 
@@ -99,6 +100,8 @@ class Writer:
             write_subscript(self, node)
         elif operator.name == "external_source":
             write_source(self, node)
+        elif self._is_transfer(node):
+            self._edges[node, 0] = EdgeName(self.edge(node.inputs[0]), node.device)
         elif not self._branches.write(node):
             schema = schema_of(operator)
             if schema is None or operator is parameter:
@@ -106,6 +109,14 @@ class Writer:
             self._call(schema, node)
         if isinstance(operator, SourceOperator):
             self._source, self._random_calls = node, 0
+
+    def _is_transfer(self, node: Node) -> bool:
+        """Whether a node only brings its input to another device; one that the user can tell from
+        others, by a name, is written."""
+        if not node.operator.transfers or node in self.graph.names or node in self.graph.kept:
+            return False
+        source = node.inputs[0]
+        return source.node.type[source.output].device != node.device
 
     def _call(self, schema: str, node: Node) -> None:
         arguments: dict[str, Any] = {}
@@ -168,7 +179,7 @@ class Writer:
             )
         return None if seed is None else int(seed)
 
-    def edge(self, edge: Edge) -> str:
+    def edge(self, edge: Edge) -> EdgeName:
         """The name of what an edge carries; a constant is written when it is first used."""
         key = (edge.node, edge.output)
         if edge.node.operator is not constant:
@@ -177,15 +188,15 @@ class Writer:
             self._edges[key] = write_constant(self, edge.node)
         return self._branches.narrowed(edge.node, self._edges[key])
 
-    def name(self, node: Node, output: int) -> str:
+    def name(self, node: Node, output: int) -> EdgeName:
         """The name of an output of a node that was written."""
         return self._edges[node, output]
 
-    def alias(self, node: Node, name: str) -> None:
+    def alias(self, node: Node, name: EdgeName) -> None:
         """Let the output of `node` be what `name` is."""
         self._edges[node, 0] = name
 
-    def _per_sample(self, argument: Argument, edge: Edge) -> str:
+    def _per_sample(self, argument: Argument, edge: Edge) -> EdgeName:
         """What feeds an argument, in the one element type that the reference takes there."""
         name = self.edge(edge)
         wanted = float32 if argument.kind.element is np.float32 else int32
@@ -208,7 +219,7 @@ class Writer:
         name: str | None = None,
         output: int = 0,
         helper: bool = False,
-    ) -> list[str]:
+    ) -> list[EdgeName]:
         """Add an OpDef for `node` and return the names of its outputs.
 
         name: of the operator, if it is not the node's own; output: which one of the node the first
@@ -218,11 +229,13 @@ class Writer:
             name = self.graph.names.get(node)
         made = self._message.op.add(name=schema, logical_id=len(self._message.op))
         made.inst_name = self._unique(schema) if name is None else name
-        for one in inputs:
-            made.input.add(name=one, device="cpu", is_argument_input=False)
+        device = node.device
+        for number, one in enumerate(inputs):
+            wanted = wanted_on(node.operator, device, number, one)
+            made.input.add(name=str(one), device=wanted, is_argument_input=False)
         for argument, one in named:
-            made.input.add(name=one, device="cpu", is_argument_input=True, arg_name=argument)
-        given: dict[str, Any] = {"device": "cpu", **arguments}
+            made.input.add(name=str(one), device="cpu", is_argument_input=True, arg_name=argument)
+        given: dict[str, Any] = {"device": device_word(node.operator, device), **arguments}
         # The reference drops what no output needs, effects too.
         acts = node.operator.effects and not isinstance(node.operator, SourceOperator)
         if (node in self.graph.kept or acts) and not helper:
@@ -237,10 +250,10 @@ class Writer:
             if one in self._made:
                 raise OperatorValueError(f"there are two operators called {one!r}", argument="name")
             self._made.add(one)
-            made.output.add(name=one, device="cpu", is_argument_input=False)
+            made.output.add(name=one, device=device, is_argument_input=False)
             if not helper:
-                self._edges[node, output + index] = one
-        return names
+                self._edges[node, output + index] = EdgeName(one, device)
+        return [EdgeName(one, device) for one in names]
 
     def _unique(self, schema: str) -> str:
         """A name like those that the reference gives; none that a user gave."""
