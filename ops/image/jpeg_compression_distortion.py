@@ -136,7 +136,8 @@ def _gpu(call: Call) -> list[Launch]:
     each = squares.prod(axis=1)[owner]
     place = number * pixels[owner] * 3
     rows = [source.geometry.offsets[owner] + place, target.geometry.offsets[owner] + place,
-            sizes[owner, 0], sizes[owner, 1], each.cumsum() - each, squares[owner, 1], owner]  # fmt: skip
+            sizes[owner, 0], sizes[owner, 1], each.cumsum() - each, squares[owner, 1],
+            owner]  # fmt: skip
     frames = np.stack(rows, axis=1).astype(np.int64)
     # A block of the first launch makes one square.
     cut, blocks = blocks_of(each, 1), blocks_of(pixels[owner])
