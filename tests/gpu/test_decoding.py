@@ -403,6 +403,7 @@ def test_memory_of_the_library_waits_for_its_stream(monkeypatch: pytest.MonkeyPa
         (decoder,) = gpu.tool(KeptDecoders)._decoders.values()
         for allocator in decoder._allocators:
             assert allocator is not None
+            assert allocator._hand_back is not None
             stream = gpu.stream
             one = allocator._allocate(5000, stream.handle)
             gpu.write(np.zeros(1 << 12), gpu.empty(1 << 12, np.dtype(np.float64)))
