@@ -14,10 +14,12 @@ from gradiva.eager.threads import WorkerPool
 from .checkpoint import Restored, read_checkpoint
 from .compiler import optimise
 from .definition import Definition
+from .device_stage import DeviceStage, require_gpu
 from .executor import Executor
 from .graph import Graph
 from .plan import Plan
 from .presize import presize
+from .program import Program
 from .run_apis import check_types
 from .statistics import MemoryStatistics
 
@@ -83,18 +85,28 @@ class Building(Definition):
             with blaming("Pipeline"):
                 restored.check(recorded, batch_size, seed)
             seed = restored.seed
+        program = Program(recorded)
+        on_gpu = require_gpu(recorded, self._gpu, program.locate)
         graph = optimise(recorded)
-        plan = self._plan(graph, get_default_rng().seed if seed is None else seed)
+        plan = self._plan(graph, on_gpu, get_default_rng().seed if seed is None else seed)
         with blaming("Pipeline"):
             ended = restored.put_into(plan) if restored is not None else False
         if self._options.enable_checkpointing:
             plan.marks.begin()
         threaded = self.exec_async and self.exec_pipelined
-        self._executor = Executor(plan, self.cpu_queue_size, threaded)
+        depth = self.gpu_queue_size if on_gpu else self.cpu_queue_size
+        self._executor = Executor(plan, depth, threaded)
         self._executor.begin_at(ended)
         self._graph = graph
 
-    def _plan(self, graph: Graph, seed: int) -> Plan:
+    def _stage(self) -> DeviceStage:
+        """The streams of this pipeline on its GPU. Batches take turns on two of them, so that one
+        is copied while another is computed."""
+        single = self.max_streams == 1
+        priority = self.default_cuda_stream_priority
+        return DeviceStage(self._gpu, self.gpu_queue_size, 1 if single else 2, priority)
+
+    def _plan(self, graph: Graph, on_gpu: bool, seed: int) -> Plan:
         """The sources opened, and the threads and memory that the options ask for."""
         threads = self.num_threads
         presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
@@ -105,7 +117,8 @@ class Building(Definition):
             self._processes = processes.ProcessPool(
                 options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
             )
-        plan = Plan(graph, self.batch_size, seed, pool, self._processes)
+        stage = self._stage() if on_gpu else None
+        plan = Plan(graph, self.batch_size, seed, pool, self._processes, stage)
         if self.enable_memory_stats:
             plan.program.statistics = MemoryStatistics(graph)
         return plan

@@ -6,9 +6,9 @@ from gradiva.ops.generic.conditional_split import split
 
 from .conditionals.scopes import ScopeError, is_anchored, scopes_of
 from .graph import Graph, Node
+from .inference import infer
 from .leaves import constant, fused, parameter, random_key
 from .presize import HINT
-from .tracer import infer
 
 __all__ = ["GraphError", "check"]
 
@@ -50,7 +50,7 @@ def check(graph: Graph) -> Graph:
         elif node.operator not in (constant, parameter, random_key):
             given = {k: v for k, v in node.attributes if k in node.operator.arguments}
             edges = tuple(edge for edge in node.inputs if edge.argument != "key")
-            if infer(node.operator, edges, given) != node.type:
+            if infer(node.operator, edges, given, node.device) != node.type:
                 raise GraphError(f"{where}: the type rule does not give the type it has")
         seen.add(node)
     _check_scopes(graph)
@@ -89,7 +89,7 @@ def _check_members(group: Node, where: str) -> None:
         if last is not None and member.inputs[0].node is not last:
             raise GraphError(f"{where}: its members are no chain")
         read = tuple(edge for edge in member.inputs if edge.argument != "key")
-        if infer(member.operator, read, dict(member.attributes)) != member.type:
+        if infer(member.operator, read, dict(member.attributes), group.device) != member.type:
             raise GraphError(f"{where}: {member.operator.name} has another type than its rule says")
         last = member
     if len(group.members) < 2 or last is None or last.type != group.type:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.convert import convert_array
+from gradiva.eager.device import Device
 from gradiva.eager.device import device as to_device
-from gradiva.eager.device import require_device
 from gradiva.eager.dtypes import DType, DTypeLike
 from gradiva.eager.errors import (
     GradivaError,
@@ -103,7 +103,7 @@ def Constant(  # noqa: N802  the name that scripts use
     value: a number, or an array, a list or a tuple of numbers. dtype: to convert to, rounding half
     away from zero and saturating; by default that of the value, where Python's numbers and
     NumPy's 64-bit ones in arrays become int32 and float32. shape: of a sample; a single number
-    is repeated. layout: of a sample. device: only "cpu".
+    is repeated. layout: of a sample. device: where it is, "cpu" or "gpu".
 
     A number alone, without `shape`, `layout` and `device`, gives a ScalarConstant. All else is a
     Tensor, or in a pipeline definition a symbol, which can also be an output. Raises
@@ -124,7 +124,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
 ) -> Any:
     """As `Constant`, never a ScalarConstant."""
     with blaming("types.Constant"):
-        require_device(to_device(device))
+        where = to_device(device)
         if isinstance(value, str | bytes) or value is None:
             raise OperatorTypeError(
                 argument="value", expected="a number or an array of numbers", got=describe(value)
@@ -135,7 +135,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
             made = Tensor(array, check_layout(layout or "", array.ndim))
         except (TypeError, ValueError) as error:
             raise OperatorValueError(str(error), argument="layout") from None
-        return _in_graph(made)
+        return _in_graph(made, where)
 
 
 def constant(
@@ -233,12 +233,12 @@ def _shaped(array: np.ndarray[Any, Any], shape: Sequence[int] | None) -> np.ndar
         ) from None
 
 
-def _in_graph(made: Tensor) -> Any:
+def _in_graph(made: Tensor, where: Device) -> Any:
     """The constant itself, or, while a graph is recorded, a symbol for it."""
     recorder = current_interpreter()
     if not isinstance(recorder, Recorder):
-        return made
+        return made.to_device(where)
     try:
-        return recorder.symbol(made, 0)
+        return recorder.symbol(made, 0).to_device(where)
     except GradivaError as error:
         raise error.complete(operator="types.Constant") from None

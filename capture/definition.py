@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from gradiva.eager.device import Device
 from gradiva.eager.errors import (
     GradivaError,
     OperatorTypeError,
@@ -33,7 +34,8 @@ class Definition(Settings):
     """The part of `Pipeline` that is there before anything runs."""
 
     def _initialise(self) -> None:
-        self._recorder = Recorder("pipeline")
+        self._gpu = Device("gpu", self.device_id)
+        self._recorder = Recorder("pipeline", self._gpu)
         self._recording: list[AbstractContextManager[None]] = []
         self._outputs: tuple[DataNode, ...] | None = None
         self._graph: Graph | None = None

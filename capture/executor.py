@@ -196,6 +196,7 @@ class Executor:
         except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
             item = error
         self._put(number, item)
+        del item  # an error refers to this frame
 
     def _put(self, number: int, item: Outputs | BaseException) -> None:
         """Into the queue, once all batches before it are there."""
@@ -258,6 +259,7 @@ class Executor:
         self._runners.stop(timeout)
         self._ready.clear()
         self._early.clear()
+        self.plan.let_go()
         for pool in (self.plan.pool, self._reading):
             pool.close()
 

@@ -23,6 +23,8 @@ __all__ = ["Compiled", "compile", "invariant", "trace"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_ARRAYS = ("__array_interface__", "__cuda_array_interface__")
+
 
 def trace(function: Callable[..., Any], *inputs: Any, **keywords: Any) -> Graph:
     """Record the calls that `function` makes on symbols for these inputs, as a Graph.
@@ -54,9 +56,9 @@ def _symbol(recorder: Recorder, value: Any) -> Any:
         return recorder.parameter(value)
     if isinstance(value, Batch):
         return recorder.parameter(value.type)
-    if isinstance(value, Tensor) or hasattr(value, "__array_interface__"):
+    if isinstance(value, Tensor) or any(hasattr(value, name) for name in _ARRAYS):
         return recorder.parameter(tensor_on(value).type)
-    if isinstance(value, list) and value and hasattr(value[0], "__array_interface__"):
+    if isinstance(value, list) and value and any(hasattr(value[0], name) for name in _ARRAYS):
         return recorder.parameter(batch_on(value).type)
     return value
 

@@ -52,6 +52,11 @@ class Node:
         return default
 
     @property
+    def device(self) -> str:
+        """Where it runs, "cpu" or "gpu": where its outputs are."""
+        return self.type[0].device if self.type else "cpu"
+
+    @property
     def members(self) -> tuple[Node, ...]:
         """The nodes of a fused group, in order; empty for ordinary nodes. Their inputs are members
         before them, and `input` leaves that stand for the inputs of the group, by number."""
@@ -230,6 +235,7 @@ class GraphBuilder:
             tuple((id(edge.node), edge.output, edge.argument) for edge in inputs),
             tuple((key, key_of(value)) for key, value in ordered),
             name,
+            types[0].device if types else "cpu",
         )
         node = self._interned.get(key)
         if node is None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU, Device
 from gradiva.eager.dtypes import bfloat16, float16
 from gradiva.eager.errors import GradivaError, SampleDataError
 from gradiva.eager.frames import given_per_frame
@@ -22,6 +23,7 @@ from gradiva.eager.run import Call, blamed, prepare
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import forgives
 
+from .gpu_group import run_launches
 from .graph import Node, Opaque
 from .sweep import Sweep, UnfitError
 
@@ -38,8 +40,10 @@ def run_group(
     size: int,
     pool: WorkerPool,
     locate: Locate,
+    device: Device = CPU,
 ) -> Batch:
-    """The output of the group. Raises what a member's own call would raise, or UnfitError.
+    """The output of the group, on a device. Raises what a member's own call would raise, or
+    UnfitError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
     """
@@ -60,13 +64,17 @@ def run_group(
                 raise UnfitError("an error after the first member") from None
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
+        if device.device_type != "cpu" and calls and call.inputs[0].dtype in (float16, bfloat16):
+            raise UnfitError("a rounding between two members")
         calls.append(call)
         image = Batch(_NOTHING, call.geometries[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
-            if dtype in (float16, bfloat16):
+            if dtype in (float16, bfloat16) and device.device_type == "cpu":
                 raise UnfitError(str(dtype))
-    target = Batch.empty(image.geometry, image.type, source.provenance)
     blame = functools.partial(_blame, members[0], source, locate)
+    if device.device_type != "cpu":
+        return run_launches(calls, source, image, device, blame)
+    target = Batch.empty(image.geometry, image.type, source.provenance)
     try:
         Sweep(source, calls, target, blame).run()
     except GradivaError as error:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU
 from gradiva.eager.errors import Location
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
@@ -22,6 +23,7 @@ from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.value import SampleType
 
+from .placed import Placed
 from .program import Positions
 
 __all__ = [
@@ -87,13 +89,13 @@ class Pending:
     at; readers: how many pending calls read it; own_key: whether its random values belong to the
     captured loop that it is in; droppers: the calls before it that may leave out samples and have
     not run when it was made: until then its size is what it would be if none does; context: the
-    EvalContext in force, in deferred mode.
+    EvalContext in force, in deferred mode; device: where it runs and its outputs are.
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "context", "droppers", "handed", "home", "inputs", "key",
-        "location", "name", "observed", "operator", "own_key", "positions", "readers", "serial",
-        "shown", "signature", "single", "size", "types", "values",
+        "__weakref__", "attributes", "context", "device", "droppers", "handed", "home", "inputs",
+        "key", "location", "name", "observed", "operator", "own_key", "positions", "readers",
+        "serial", "shown", "signature", "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +130,7 @@ class Pending:
         self.droppers: frozenset[Pending] = frozenset()
         self.handed: list[weakref.ref[Any]] = []
         self.context: object = None
+        self.device = CPU
 
     def hand_out(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""
@@ -172,7 +175,7 @@ class Pending:
         return made
 
 
-class LazyBatch(Batch):
+class LazyBatch(Placed, Batch):
     """A batch whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
@@ -248,7 +251,7 @@ class LazyBatch(Batch):
         return self
 
 
-class LazyTensor(Tensor):
+class LazyTensor(Placed, Tensor):
     """A tensor whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")

@@ -6,6 +6,7 @@ import zlib
 from typing import Any
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU
 
 from .lazy import Pending
 
@@ -29,6 +30,8 @@ class Looks:
         """The memory of a value is about to be handed out."""
         if pending.shown.get(output) is None:
             batch = pending.value(output)
+            if batch.device is not CPU:
+                return  # it would have to be fetched: it counts as written into
             if (pending.signature, output) in self._watched or batch.data.nbytes <= _SMALL:
                 pending.shown[output] = _sum(batch)
 

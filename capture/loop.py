@@ -148,6 +148,8 @@ class CapturedLoop(Iterator[Any]):
         with self._source.turn:
             ahead, self._ahead = self._ahead, None
             items = [] if ahead is None else ahead.stop()
+            if ahead is not None and self._plan is not None:
+                self._plan.let_go()
             if items:
                 undelivered = [item.error or item.batches for item in items]
                 self._source.rewind(items[0].mark, undelivered)

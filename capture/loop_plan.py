@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU, Device
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.quarantine import collecting
@@ -15,6 +17,7 @@ from gradiva.eager.value import SampleType
 
 from .ahead import Item
 from .compiler import optimise
+from .device_stage import DeviceStage, queued
 from .graph import Edge, Graph, GraphBuilder, Node
 from .lazy import Leaf, Pending, Ref
 from .leaves import constant, parameter, random_key
@@ -22,6 +25,8 @@ from .program import Program, Values
 
 __all__ = ["LoopPlan"]
 
+_AHEAD = 3
+"""Steps that a GPU may lag behind."""
 _FORGOTTEN = 16
 """Steps after which a result that no step asked for is not computed any more."""
 
@@ -36,6 +41,7 @@ class _Known:
         self.types = call.types
         self.single = call.single
         self.key = call.key
+        self.device = call.device
         self.location = call.location
         self.name = call.name
         self.unseen = 0
@@ -60,6 +66,8 @@ class LoopPlan:
         self._current: _Compiled | None = None
         self._types: tuple[SampleType, ...] = ()
         self._size = 0
+        self._stage: DeviceStage | None = None
+        self._lock = threading.Lock()
         self.compilations = 0
 
     @property
@@ -112,6 +120,8 @@ class LoopPlan:
                 return False
         if not call.single and call.size != self._size:
             return False
+        if call.device is not CPU and {call.device} != self._gpus() | {call.device}:
+            return False  # a program works on one GPU
         return not call.operator.random or call.own_key
 
     def _forget(self) -> None:
@@ -177,7 +187,26 @@ class LoopPlan:
         of its step run at once, and the one that fails raises at its own line."""
         current = self._current
         if current is not None:
-            current.compute(item, pool)
+            current.compute(item, pool, self._streams())
+
+    def _gpus(self) -> set[Device]:
+        return {known.device for known in self._calls.values()} - {CPU}
+
+    def _streams(self) -> DeviceStage | None:
+        """Those of the calls on a GPU; None if there are none, or no such GPU."""
+        with self._lock:
+            gpus = self._gpus()
+            if self._stage is not None and self._stage.device not in gpus:
+                self.let_go()
+            if gpus and self._stage is None:
+                self._stage = DeviceStage(gpus.pop(), _AHEAD)
+            return self._stage
+
+    def let_go(self) -> None:
+        """Nothing is computed ahead for now: let go of the streams."""
+        stage, self._stage = self._stage, None
+        if stage is not None:
+            stage.close()
 
 
 class _Compiled:
@@ -190,7 +219,7 @@ class _Compiled:
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
 
-    def compute(self, item: Item, pool: WorkerPool) -> None:
+    def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
         source = next(node for node in self.program.graph.nodes if not node.inputs and node.type
                       and node.operator.effects)  # fmt: skip
         if tuple(batch.type for batch in item.batches) != self._types:
@@ -207,8 +236,11 @@ class _Compiled:
         positions = item.batches[0].positions
         own = np.arange(size, dtype=np.int64) if positions is None else positions
         try:
-            with collecting() as noted:
-                made = self.program.run(values, size, {None: own, source: own}, 0, pool)
+            with collecting() as noted, queued(stage) as mark:
+                gpu = CPU if stage is None else stage.device
+                places = {None: own, source: own}
+                made = self.program.run(values, size, places, 0, pool, gpu=gpu)
+                mark(made)
         except (GradivaError, MemoryError) as error:
             item.failure = f"computing this step ahead failed: {error}"
             return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gradiva.eager.device import Device, DeviceLike, require_device
+from gradiva.eager.device import Device, DeviceLike
 from gradiva.eager.device import device as to_device
 from gradiva.eager.errors import OperatorTypeError, user_location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType, Value
+from gradiva.ops.arrays.copy import copy
 from gradiva.ops.generic.get_property import get_property
 from gradiva.ops.generic.shapes import shapes
 
@@ -104,7 +105,8 @@ class DataNode(Value):
 
     @property
     def device(self) -> Device:
-        return Device(self.type.device)
+        gpu = self.recorder.gpu
+        return gpu if gpu is not None and self.type.device == "gpu" else Device(self.type.device)
 
     @property
     def batch_size(self) -> Any:
@@ -112,14 +114,19 @@ class DataNode(Value):
         return BatchSize(self)
 
     def cpu(self) -> DataNode:
-        return self
+        """The samples in host memory: a transfer, if they are on the GPU."""
+        return self.to_device("cpu")
 
     def gpu(self) -> DataNode:
+        """The samples on the GPU of the pipeline: a transfer, if they are not there."""
         return self.to_device("gpu")
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> DataNode:
-        require_device(to_device(device))
-        return self
+        """The samples on a device; a copy if they are there, with `force_copy`."""
+        if to_device(device).device_type == self.type.device and not force_copy:
+            return self
+        made: DataNode = copy.bind((self,), {"device": device})
+        return made
 
     @property
     def shape(self) -> Shape:
@@ -137,8 +144,7 @@ class DataNode(Value):
     def _beside(
         self, operator: OperatorBase, device: DeviceLike, given: dict[str, Any]
     ) -> DataNode:
-        require_device(to_device(device))
-        made: DataNode = operator.bind((self,), given)
+        made: DataNode = operator.bind((self,), {**given, "device": device})
         return made
 
     def evaluate(self) -> DataNode:

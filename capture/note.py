@@ -9,16 +9,20 @@ import numpy as np
 
 from gradiva.eager.arguments import Argument, is_edge
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU, Device
 from gradiva.eager.dynamic import (
     as_argument,
     as_input,
     batch_size_of,
+    device_named,
     positions_of,
     random_key,
+    require_on_cpu,
     split_common,
 )
 from gradiva.eager.errors import GradivaError, user_location
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.values import is_owned
 from gradiva.eager.memory import is_leased
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.run import execute
@@ -61,8 +65,10 @@ def note(
             attributes[name] = _hashable(static)
     # Drawn before the types are checked, as in dynamic mode: a call that fails counts as well.
     key = random_key(common) if operator.random else None
-    types = _infer(operator, refs, attributes)
+    where = _device(refs, common)
+    types = _infer(operator, refs, attributes, where)
     pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
+    pending.device = where
     pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:
@@ -77,6 +83,15 @@ def note(
         if isinstance(ref.source, Pending):
             ref.source.readers += 1
     return pending
+
+
+def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
+    """Where a call runs: as `device_for` says, without computing anything."""
+    if "device" in common:
+        return device_named(common["device"])
+    inputs = [ref.source for ref in refs if ref.argument is None]
+    found = [one.batch.device if isinstance(one, Leaf) else one.device for one in inputs]
+    return next((device for device in found if device is not CPU), CPU)
 
 
 def _hashable(value: Any) -> Any:
@@ -98,6 +113,7 @@ def _input(home: Home, value: Any, size: int, index: int) -> Ref:
 
 
 def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
+    require_on_cpu(argument, value)
     known = home.find(value)
     if known is not None:
         return known._replace(argument=argument.name)
@@ -120,7 +136,7 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
 
 def _from_outside(home: Home, value: Any, batch: Batch) -> Leaf:
     """A constant of the program, if it is small; else data like a batch."""
-    sample = isinstance(value, Tensor) and batch.provenance is not None
+    sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
     if sample or not home.is_constant(value, batch.data.size):
         return leaf_of(_snapshot(batch))
     array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
@@ -133,7 +149,7 @@ def _snapshot(batch: Batch) -> Batch:
     if isinstance(batch, LazyBatch):
         if batch.output not in batch.pending.shown:
             return batch
-    elif is_leased(batch.data):
+    elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
         return batch
     return Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
 
@@ -163,7 +179,7 @@ def run_now(pending: Pending) -> None:
     try:
         pending.values = execute(
             pending.operator, tuple(inputs), given, pending.size, default_pool(), pending.key,
-            positions,
+            positions, device=pending.device,
         )  # fmt: skip
         pending.shrink()
     except GradivaError as error:
@@ -171,7 +187,7 @@ def run_now(pending: Pending) -> None:
 
 
 def _infer(
-    operator: OperatorBase, refs: list[Ref], attributes: dict[str, Any]
+    operator: OperatorBase, refs: list[Ref], attributes: dict[str, Any], where: Device
 ) -> tuple[SampleType, ...]:
     """The types of the outputs, as far as they can be known before anything runs."""
     inputs, given = [], {}
@@ -186,4 +202,5 @@ def _infer(
             inputs.append(type)
         else:
             given[ref.argument] = type
-    return operator.types(inputs, given)
+    types = operator.types(inputs, given)
+    return tuple(type.with_(device=where.device_type) for type in types)

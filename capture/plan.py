@@ -9,12 +9,14 @@ import numpy as np
 
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU
 from gradiva.eager.errors import GradivaError, OperatorValueError
 from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
 
 from .checkpoint import Marks
+from .device_stage import DeviceStage, queued
 from .dropping import Made, Rows, in_step
 from .epochs import Epochs
 from .graph import Graph, Node, Opaque
@@ -41,6 +43,7 @@ class Plan:
     """A program with its sources opened: `run` makes the next batch of each output.
 
     `read` is for one thread; `compute` may be called by several, each with what was read for it.
+    stage: for graphs with nodes on a GPU; else None.
     """
 
     def __init__(
@@ -50,8 +53,10 @@ class Plan:
         seed: int,
         pool: WorkerPool,
         processes: ProcessPool | None = None,
+        stage: DeviceStage | None = None,
     ) -> None:
         self.graph = graph
+        self.stage = stage
         self.program = Program(graph)
         self.batch_size = batch_size
         self.seed = seed
@@ -120,7 +125,12 @@ class Plan:
         recording = trace.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
-            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool)
+            try:
+                outputs, rows = self._outputs(read)
+            except GradivaError as error:
+                # Nobody who keeps the error is to keep what this batch has made so far.
+                read.values.clear()
+                raise error.with_traceback(None) from error.__cause__
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
@@ -129,6 +139,13 @@ class Plan:
         elif read.rows is not None:
             rows = read.rows[rows]
         return Made.of(outputs, read.noted, rows)
+
+    def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
+        gpu = CPU if self.stage is None else self.stage.device
+        with queued(self.stage) as mark:
+            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool, gpu=gpu)
+            mark(outputs)
+        return outputs, rows
 
     def _read(self, values: Values, pool: WorkerPool) -> tuple[int, Rows | None]:
         """Read every source, also after one has failed, so that they stay in step."""
@@ -203,3 +220,8 @@ class Plan:
             source.close()
         if self.processes is not None:
             self.processes.close()
+
+    def let_go(self) -> None:
+        """No thread makes batches any more."""
+        if self.stage is not None:
+            self.stage.close()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.threads import default_pool
@@ -66,6 +67,11 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     for pending in order:
         if pending.droppers:
             _resize(pending)
+    gpus = {pending.device for pending in order if pending.device is not CPU}
+    if len(gpus) > 1:
+        for pending in order:  # a program works on one GPU
+            run_now(pending)
+        return
     number = {pending: index for index, pending in enumerate(order)}
     leaves: dict[Leaf, int] = {}
     for pending in order:
@@ -85,7 +91,8 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     batches = [_fit(leaf.plain, size) for leaf in leaves]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
-    outputs = iter(program.run(values, size, {None: np.arange(size)}, 0, default_pool(), keys))
+    positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
+    outputs = iter(program.run(values, size, positions, 0, default_pool(), keys, gpu))
     for target in targets:
         made = tuple(next(outputs) for _ in target.types)
         if target.single and not len(made[0]):
@@ -163,7 +170,7 @@ def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, 
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
     return (
         pending.operator.name, tuple(inputs), attributes, pending.name, pending.location,
-        pending.single,
+        pending.single, pending.device,
     )  # fmt: skip
 
 

@@ -4,35 +4,36 @@ that shares the work on each node with a pool."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import CPU, Device
 from gradiva.eager.errors import GradivaError
-from gradiva.eager.geometry import Geometry
 from gradiva.eager.rng import RandomKey
 from gradiva.eager.run import execute
 from gradiva.eager.source import SourceOperator
 from gradiva.eager.threads import WorkerPool
+from gradiva.ops.arrays.copy import copy
 from gradiva.ops.generic.conditional_merge import merge
 from gradiva.ops.generic.conditional_split import split
 
 from .conditionals.scopes import Selection, scopes_of
 from .conditionals.turns import join, part
 from .dropping import drop_inside
-from .graph import Edge, Graph, Node, Opaque
+from .graph import Graph, Node
 from .group import UnfitError, run_group
 from .leaves import constant, fused, parameter, random_key
+from .resolving import Outputs, Values, constant_batch, repeated, resolve, value_of
 from .statistics import MemoryStatistics
 
 __all__ = ["Outputs", "Positions", "Program", "Values"]
 
-Outputs = tuple[Batch, ...]
 Positions = np.ndarray[Any, np.dtype[np.int64]]
-Values = dict[tuple[Node, int], Batch]
 Keys = Sequence[tuple[Any, Any]]
+GPU: Final = Device("gpu")
 
 
 class _Turn(NamedTuple):
@@ -45,6 +46,10 @@ class _Turn(NamedTuple):
     pool: WorkerPool
     keys: Keys
     selection: Selection
+    gpu: Device
+
+    def device_of(self, node: Node) -> Device:
+        return CPU if node.device == "cpu" else self.gpu
 
 
 class Program:
@@ -87,9 +92,10 @@ class Program:
         seed: int,
         pool: WorkerPool,
         keys: Keys = (),
+        gpu: Device = GPU,
     ) -> Outputs:
         """The outputs of `run_step`."""
-        return self.run_step(values, size, positions, seed, pool, keys)[0]
+        return self.run_step(values, size, positions, seed, pool, keys, gpu)[0]
 
     def run_step(
         self,
@@ -99,17 +105,19 @@ class Program:
         seed: int,
         pool: WorkerPool,
         keys: Keys = (),
+        gpu: Device = GPU,
     ) -> tuple[Outputs, Positions | None]:
         """The outputs for these values of sources and parameters, which are used up.
 
         positions: of the samples in each source, and under None those that count where no source
         is named. seed: of random keys that have none. keys: of random calls, and the positions
-        of their samples, where the graph only says which of these it is. Where a node leaves out
-        samples, they leave all values, and the outputs are smaller; then also the numbers of the
-        samples that are left.
+        of their samples, where the graph only says which of these it is. gpu: the one that nodes
+        on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
+        values, and the outputs are smaller; then also the numbers of the samples that are left.
         """
         recording, began = trace.active, 0
-        turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes))
+        turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
+        self._bring(turn)
         for node in self._steps:
             if pool.cancelled:
                 raise StopIteration
@@ -134,18 +142,31 @@ class Program:
         outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
         return outputs, turn.selection.left
 
+    def _bring(self, turn: _Turn) -> None:
+        """What sources have made goes where it is wanted."""
+        for (node, output), batch in turn.values.items():
+            wanted = node.type[output].device
+            if isinstance(node.operator, SourceOperator) and batch.device.device_type != wanted:
+                device = turn.device_of(node)
+                try:
+                    made = execute(copy, (batch,), {}, len(batch), turn.pool, device=device)
+                except GradivaError as error:
+                    raise self.locate(error, node) from error.__cause__
+                turn.values[node, output] = made[0]
+
     def _call(self, node: Node, turn: _Turn) -> Outputs:
         scope = self._scopes.get(node)
         size = turn.selection.count(scope)
         if node.operator is constant:
-            return (_constant(node, size),)
+            return (constant_batch(node, size),)
         if node.operator is fused:
             return self._group(node, turn, size)
         if node.operator is split:
             return part(node, scope, turn.selection, turn.values)
         if node.operator is merge:
-            return (join(node, scope, turn.selection, turn.values, turn.pool),)
-        pool = turn.pool
+            device = turn.device_of(node)
+            return (join(node, scope, turn.selection, turn.values, turn.pool, device),)
+        pool, device = turn.pool, turn.device_of(node)
         inputs, given = resolve(node, turn.values, size)
         key, positions = None, turn.positions[None]
         for edge in node.inputs:
@@ -157,16 +178,18 @@ class Program:
                 if own is None or scope is not None:
                     # The value of the whole batch, whoever of it is here.
                     own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
-                inputs = tuple(_repeat(batch, 1) for batch in inputs)
+                inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {
-                    name: _repeat(value, 1) if isinstance(value, Batch) else value
+                    name: repeated(value, 1) if isinstance(value, Batch) else value
                     for name, value in given.items()
                 }
-                outputs = execute(node.operator, inputs, given, 1, pool, key, own[:1])
-                return tuple(_repeat(batch, size) for batch in outputs)
+                outputs = execute(
+                    node.operator, inputs, given, 1, pool, key, own[:1], device=device
+                )
+                return tuple(repeated(batch, size) for batch in outputs)
             positions = positions if own is None else own
         lost = turn.selection.lost
-        return execute(node.operator, inputs, given, size, pool, key, positions, lost)
+        return execute(node.operator, inputs, given, size, pool, key, positions, lost, device)
 
     def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
         """Run a fused group; one by one where the data do not suit the fused kernels."""
@@ -180,10 +203,10 @@ class Program:
                 if outer.node.operator is random_key:
                     drawn[edge.node] = self._drawn(outer.node, turn)
                 else:
-                    inside[edge.node, edge.output] = _value(outer, turn.values, size)
-        pool = turn.pool
+                    inside[edge.node, edge.output] = value_of(outer, turn.values, size)
+        pool, device = turn.pool, turn.device_of(node)
         try:
-            return (run_group(node.members, inside, drawn, size, pool, self.locate),)
+            return (run_group(node.members, inside, drawn, size, pool, self.locate, device),)
         except UnfitError:
             pass
         for member in node.members:
@@ -196,7 +219,9 @@ class Program:
                 first = inputs[0].positions
                 own = own if first is None else first
                 lost: list[int] = []
-                (batch,) = execute(member.operator, inputs, given, size, pool, key, own, lost)
+                (batch,) = execute(
+                    member.operator, inputs, given, size, pool, key, own, lost, device
+                )
             except GradivaError as error:
                 raise self.locate(error, member) from error.__cause__
             if lost:  # of the decoder: no other member leaves out samples
@@ -233,43 +258,8 @@ class Program:
         return error.complete(location=lines[0] if lines else None)
 
 
-def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, Any]]:
-    """The inputs of a node, and the arguments that were given to it."""
-    given: dict[str, Any] = {
-        name: value.value if isinstance(value, Opaque) else value
-        for name, value in node.attributes
-        if name in node.operator.arguments
-    }
-    inputs: list[Batch] = []
-    for edge in node.inputs:
-        if edge.argument is None:
-            inputs.append(_value(edge, values, size))
-        elif edge.argument in node.operator.arguments:
-            given[edge.argument] = _value(edge, values, size)
-    return tuple(inputs), given
-
-
-def _value(edge: Edge, values: Values, size: int) -> Batch:
-    """The batch of an edge; a constant has as many samples as its reader."""
-    batch = values[edge.node, edge.output]
-    if len(batch) != size and edge.node.operator is constant:
-        return _constant(edge.node, size)
-    return batch
-
-
 def _title(node: Node) -> str:
     """What a timeline calls a node: a group by the members at its ends."""
     if not node.members:
         return node.operator.name
     return f"{node.members[0].operator.name} ... {node.members[-1].operator.name}"
-
-
-def _constant(node: Node, size: int) -> Batch:
-    array = node.attribute("value")
-    geometry = Geometry.repeated(size, array.shape)
-    return Batch(array.reshape(-1), geometry, node.type[0])
-
-
-def _repeat(batch: Batch, size: int) -> Batch:
-    geometry = Geometry.repeated(size, batch.geometry.shape(0))
-    return Batch(batch.data, geometry, batch.type)

@@ -11,10 +11,10 @@ from gradiva.eager.operator import OperatorBase
 from gradiva.eager.tensor import Tensor
 
 from .graph import Edge, Graph, GraphBuilder, Node
+from .inference import infer
 from .leaves import constant
 from .passes.prune import prune
 from .presize import HINT
-from .tracer import infer
 
 __all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
 
@@ -49,7 +49,7 @@ class Rewriter:
         attributes: dict[str, Any],
     ) -> Edge:
         """A new node in place of (or beside) `old`, whose place in the user's code it gets."""
-        types = infer(operator, inputs, attributes)
+        types = infer(operator, inputs, attributes, old.device)
         hint = old.attribute(HINT)
         if hint is not None:
             attributes = {HINT: hint, **attributes}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.device import Device, require_device
+from gradiva.eager.device import require_device
 from gradiva.eager.errors import OperatorRuntimeError, blaming
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
-from gradiva.eager.tensor_list import TensorListCPU
+from gradiva.eager.tensor_list import TensorListCPU, TensorListGPU, handed_out
 
 from .building import Building
 from .epochs import Epochs
@@ -22,7 +22,9 @@ from .run_apis import ApiCheck, PipelineAPIType, check_types
 
 __all__ = ["Outputs", "Running"]
 
-Outputs = tuple[TensorListCPU, ...]
+Outputs = tuple[TensorListCPU | TensorListGPU, ...]
+
+_NO_STREAM = (None, 0, -1)
 
 
 class Running(Building):
@@ -50,14 +52,13 @@ class Running(Building):
         Raises StopIteration at the end of the data (then call `reset`). Raises GradivaError if a
         sample of this batch failed; the next call goes on with the next batch.
         """
-        _refuse_stream(cuda_stream)
-        executor = self._built()
+        executor = self._built_for(cuda_stream)
         self._apis.use(PipelineAPIType.BASIC)
         if pipeline_inputs:
             feed(executor.plan, pipeline_inputs, None)
         self._prepare()
         _release(self._in_use)
-        outputs = self._take(executor)
+        outputs = self._follow_by(cuda_stream, self._take(executor))
         # Held only to be poisoned: else it is the user's alone, for as long as it is wanted.
         self._in_use = outputs if settings.poison else ()
         return outputs
@@ -73,7 +74,7 @@ class Running(Building):
             return outputs
         rows = np.arange(len(outputs[0])) if executor.rows is None else executor.rows
         kept = np.flatnonzero(rows < most).tolist()
-        return tuple(TensorListCPU.of(batch.select(kept)) for batch in outputs)
+        return tuple(handed_out(batch.select(kept)) for batch in outputs)
 
     def _look(self, kind: PipelineAPIType) -> None:
         """Wait for the first batch, for an iterator, without taking it."""
@@ -113,8 +114,7 @@ class Running(Building):
 
         Raises what `run` raises; OperatorRuntimeError if no batch was scheduled.
         """
-        _refuse_stream(cuda_stream)
-        executor = self._built()
+        executor = self._built_for(cuda_stream)
         self._apis.use(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
             if self._setup_ended:
@@ -133,7 +133,7 @@ class Running(Building):
             raise
         self._scheduled -= 1
         self._shared.append(outputs)
-        return outputs
+        return self._follow_by(cuda_stream, outputs)
 
     def release_outputs(self) -> None:
         """Give back the batch that was shared first; without effect if there is none."""
@@ -147,6 +147,23 @@ class Running(Building):
         self.release_outputs()
         return self.share_outputs(cuda_stream)
 
+    def _built_for(self, cuda_stream: object) -> Executor:
+        """Build, for a caller who names a CUDA stream: that is for pipelines on a GPU, but the
+        default one is no wish. Raises OperatorRuntimeError."""
+        executor = self._built()
+        if cuda_stream not in _NO_STREAM and executor.plan.stage is None:
+            with blaming("Pipeline"):
+                require_device(self._gpu)
+        return executor
+
+    def _follow_by(self, cuda_stream: Any, outputs: Outputs) -> Outputs:
+        """Let what the stream is given from now on come after the work on these outputs."""
+        stage = self._built().plan.stage
+        if cuda_stream not in _NO_STREAM and stage is not None:
+            with blaming("Pipeline"):
+                stage.precede(cuda_stream, outputs)
+        return outputs
+
     def _take(self, executor: Executor) -> Outputs:
         if self._setup_ended and self._taken >= self._set_up:
             raise StopIteration
@@ -159,7 +176,7 @@ class Running(Building):
             raise
         self._taken += 1
         check_types(self._declared(), [batch.type for batch in batches])
-        return tuple(TensorListCPU.of(lend(batch)) for batch in batches)
+        return tuple(handed_out(lend(batch)) for batch in batches)
 
     def _prepare(self) -> None:
         """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
@@ -201,8 +218,7 @@ class Running(Building):
         Raises OperatorValueError for an unknown name or too many samples, OperatorTypeError for
         another dtype or rank than was declared or fed before; then nothing was fed.
         """
-        _refuse_stream(cuda_stream)
-        feed(self._built().plan, [(data_node, data)], layout)
+        feed(self._built_for(cuda_stream).plan, [(data_node, data)], layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches may be fed before the first run, to fill the queue."""
@@ -256,10 +272,3 @@ class Running(Building):
 def _release(outputs: Outputs) -> None:
     for batch in outputs:
         poison(batch)
-
-
-def _refuse_stream(cuda_stream: object) -> None:
-    """A CUDA stream is for pipelines on a GPU; the default one is no wish."""
-    if cuda_stream not in (None, 0, -1):
-        with blaming("Pipeline"):
-            require_device(Device("gpu"))

@@ -120,7 +120,7 @@ class Settings:
 
     @property
     def max_streams(self) -> int:
-        """Accepted for old scripts; it limits nothing."""
+        """1 for one CUDA stream; by default there are two, on which batches take turns."""
         return self._options.max_streams
 
     @property

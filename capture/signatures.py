@@ -45,7 +45,8 @@ class Signatures:
             (name, key_of(value)) for name, value in sorted(pending.attributes.items())
         )
         many = "one" if pending.single else "all" if pending.size == size else pending.size
-        found = (pending.operator.name, tuple(inputs), attributes, many, key)
+        where = pending.device
+        found = (pending.operator.name, tuple(inputs), attributes, many, key, where)
         number = self._numbers.get(found)
         if number is None:
             number = self._numbers[found] = self.fresh()

@@ -33,6 +33,7 @@ class Step:
         self.source.values = item.batches
         self.source.types = tuple(batch.type for batch in item.batches)
         self.source.signature = 0
+        self.source.device = item.batches[0].device
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager.arguments import Argument, is_edge
 from gradiva.eager.batch import Batch
+from gradiva.eager.device import Device
 from gradiva.eager.dynamic import as_seed, check_common
 from gradiva.eager.errors import (
     GradivaError,
@@ -27,6 +28,7 @@ from gradiva.eager.value import SampleType, Value
 
 from .conditionals.branches import Branches
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque
+from .inference import device_of_call, infer
 from .leaves import constant, parameter, random_key
 from .node import BatchSize, DataNode
 from .presize import HINT, hint_for
@@ -44,7 +46,9 @@ class Recorder:
 
     symbolic = True
 
-    def __init__(self, title: str = "graph") -> None:
+    def __init__(self, title: str = "graph", gpu: Device | None = None) -> None:
+        """gpu: the one that "gpu" means, if that is known."""
+        self.gpu = gpu
         self._builder = GraphBuilder(title)
         self.branches = Branches(self._builder)
         self._random_calls: dict[RNG | None, int] = {}
@@ -76,7 +80,7 @@ class Recorder:
             for name, value in keywords.items()
             if name not in operator.arguments and value is not None
         }
-        check_common(operator, common)
+        check_common(operator, common, present=False)
         edges = [self._input(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
         for name, value in keywords.items():
@@ -87,7 +91,8 @@ class Recorder:
                 edges.append(self._argument(argument, value))
             else:
                 attributes[name] = _attribute(argument, value)
-        types = infer(operator, tuple(edges), attributes)
+        device = device_of_call(operator, edges, common, self.gpu)
+        types = infer(operator, tuple(edges), attributes, device)
         if operator.random:
             edges.append(Edge(self._key(common), 0, "key"))
             attributes["shared"] = self._shared(operator, inputs, edges, common)
@@ -271,19 +276,3 @@ def _attribute(argument: Argument, value: Any) -> Any:
     except TypeError:
         return Opaque(converted)
     return Opaque(converted) if callable(converted) else converted
-
-
-def infer(
-    operator: OperatorBase, edges: tuple[Edge, ...], attributes: dict[str, Any]
-) -> tuple[SampleType, ...]:
-    """The types of the outputs, from the types of the inputs as far as they are known."""
-    inputs = [edge.node.type[edge.output] for edge in edges if edge.argument is None]
-    given = {
-        name: value.value if isinstance(value, Opaque) else value
-        for name, value in attributes.items()
-        if name in operator.arguments
-    }
-    for edge in edges:
-        if edge.argument is not None and edge.argument in operator.arguments:
-            given[edge.argument] = edge.node.type[edge.output]
-    return operator.types(inputs, given)

@@ -42,6 +42,7 @@ __all__ = [
     "device_named",
     "positions_of",
     "random_key",
+    "require_on_cpu",
     "split_common",
 ]
 
@@ -93,14 +94,16 @@ def split_common(
     return given, common
 
 
-def check_common(operator: OperatorBase, common: Mapping[str, Any]) -> None:
-    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use."""
+def check_common(operator: OperatorBase, common: Mapping[str, Any], present: bool = True) -> None:
+    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use.
+    present: whether a device must be there now, and not only when a graph runs."""
     if "bytes_per_sample_hint" in common:
         bytes_hint(common["bytes_per_sample_hint"])
     if "device" in common:
         try:
             chosen = device_named(common["device"])
-            require_device(chosen)
+            if present:
+                require_device(chosen)
         except GradivaError as error:
             raise error.complete(argument="device") from None
     if "seed" in common and not operator.takes_seed:
@@ -248,13 +251,18 @@ def _is_numbers(value: Any) -> bool:
     return isinstance(value, int | float | np.number | np.bool_)
 
 
-def as_argument(argument: Argument, value: Any, size: int) -> Any:
-    """A static value, or a Batch or array with one row per sample."""
+def require_on_cpu(argument: Argument, value: Any) -> None:
+    """Refuse values of an argument that are on a GPU. Raises OperatorTypeError."""
     if isinstance(value, Batch | Tensor) and value.device is not CPU:
         raise OperatorTypeError(
             argument=argument.name, expected="values in host memory (take `.cpu()` of them)",
             got=f"a {type(value).__name__} on {value.device}",
         )  # fmt: skip
+
+
+def as_argument(argument: Argument, value: Any, size: int) -> Any:
+    """A static value, or a Batch or array with one row per sample."""
+    require_on_cpu(argument, value)
     if isinstance(value, Batch):
         return value
     if isinstance(value, Tensor):

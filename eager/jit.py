@@ -20,7 +20,15 @@ import numpy as np
 
 from .kernel_cache import kernel_folder, teachers, used_names
 
-__all__ = ["Kernel", "compile_entry", "compiled_kernels", "jit", "load_numba", "when_loaded"]
+__all__ = [
+    "Kernel",
+    "compile_entry",
+    "compiled_kernels",
+    "inlined",
+    "jit",
+    "load_numba",
+    "when_loaded",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,8 +43,9 @@ compiled_kernels: list[tuple[str, float]] = []
 class Kernel:
     """A Python function that turns into compiled code when it is first called."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, inline: bool = False) -> None:
         self.function = function
+        self.inline = inline
         self._compiled: Any = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
@@ -63,6 +72,12 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function)))
 
 
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark `function` as a kernel whose code is put into those that call it, before anything is
+    optimised: a loop around it vectorises as if it stood there."""
+    return cast("Callable[P, R]", Kernel(cast(FunctionType, function), inline=True))
+
+
 def _compile(kernel: Kernel) -> Any:
     numba = _numba()
     # Numba resolves global names when it compiles: hand it a copy of the function whose globals
@@ -74,7 +89,8 @@ def _compile(kernel: Kernel) -> Any:
         if isinstance(value := function.__globals__.get(name), Kernel)
     }
     copy = _copied(function, scope, function.__qualname__)
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy")(copy)
+    inline = "always" if kernel.inline else "never"
+    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", inline=inline)(copy)
     _keep(numba, dispatcher, function)
     return dispatcher
 

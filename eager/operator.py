@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
-from .dtypes import bfloat16 as bfloat16_type
 from .errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
 from .frames import framed_types
 from .signature import described, spread
 from .tensor import Tensor
-from .value import SampleType, Value
+from .value import SampleType, Value, refuse_bfloat16
 
 if TYPE_CHECKING:
     from .gpu.gpu import Gpu
@@ -91,6 +90,9 @@ class OperatorBase:
     returns a tuple); random: its values come from a key; effects: it does more than make outputs;
     frames: the arguments that may be given per frame ("1": inputs after the first one too);
     mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
+    host_from: the inputs from this number on are in host memory too, since its shape rule reads
+    their values; transfers: to another device it moves its input, and does nothing else; metadata:
+    it never looks at elements, so it takes inputs where they are;
     stage: what it is inside a fused group (see `stages`), None if it never is in one; bfloat16:
     whether it takes this dtype, as those do that move or convert values.
     """
@@ -120,7 +122,8 @@ class OperatorBase:
         self.case_maker: Callable[[], list[Any]] | None = None
         self.stage: Any = None
         self.gpu_tolerance = 0.0
-        self.mixed = False
+        self.mixed = self.transfers = self.metadata = False
+        self.host_from: int | None = None
         self.gpu_work: Callable[[Call, Gpu], None] | None = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
@@ -188,11 +191,11 @@ class OperatorBase:
     ) -> tuple[SampleType, ...]:
         """The types of the outputs, by the type rule. Raises OperatorTypeError."""
         if not self.bfloat16:
-            _refuse_bfloat16(inputs, "the input")
+            refuse_bfloat16(inputs, "the input")
         types = self.infer(*inputs, **arguments)
         made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
         if not self.bfloat16:
-            _refuse_bfloat16(made, "the output")
+            refuse_bfloat16(made, "the output")
         return made
 
     def acts(self, keywords: dict[str, Any]) -> bool:
@@ -219,16 +222,6 @@ class OperatorBase:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return (_named, (self.__module__, self.name))
-
-
-def _refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
-    for type in types:
-        if type.dtype is bfloat16_type:
-            raise OperatorTypeError(
-                f"{what} has a dtype this operator does not take",
-                expected="another dtype (`cast` converts to float32 and back)",
-                got="bfloat16",
-            )
 
 
 def _is_ours(operator: OperatorBase) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .batch import Batch
+from .gpu.values import on_cpu
 from .memory import POISON
 from .memory_settings import settings
 
@@ -32,7 +33,7 @@ def lend(batch: Batch) -> Batch:
     Raises OperatorValueError for an environment variable that makes no sense.
     """
     settings.read()
-    if not settings.poison:
+    if not settings.poison or not on_cpu(batch.data):
         return batch
     data = batch.data.copy()
     _lent[id(data)] = data

@@ -227,9 +227,14 @@ def execute(
     Raises GradivaError without the user's line.
     """
     where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    lack: str | None = None
     try:
+        if operator.transfers and inputs[0].device != device:
+            return (Batch.to_device(inputs[0], device),)
         work: Any = backends[device.device_type](operator, device)
-        inputs = tuple(brought(operator, batch, device) for batch in inputs)
+        inputs = tuple(
+            brought(operator, number, batch, device) for number, batch in enumerate(inputs)
+        )
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
         call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
@@ -245,9 +250,12 @@ def execute(
     except GradivaError as error:
         raise blamed(error, operator, where) from error.__cause__
     except MemoryError as error:
+        lack = str(error)
+    if lack is not None:
+        # Not raised from the other error, whose frames hold what the next batch may need.
         raise OperatorRuntimeError(
-            f"not enough memory for the outputs ({error})", operator=operator.name
-        ) from error
+            f"not enough memory for the outputs ({lack})", operator=operator.name
+        )
     if call.failures:
         return settle(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs
@@ -266,10 +274,12 @@ OperatorRuntimeError if there is none. eager/dynamic.py adds that of a GPU, whic
 module."""
 
 
-def brought(operator: OperatorBase, batch: Batch, device: Device) -> Batch:
-    """An input where its call runs."""
-    wanted = CPU if operator.mixed else device
-    return batch if batch.device is wanted else batch.to_device(wanted)
+def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
+    """The input of a number where its call needs it."""
+    first = operator.host_from
+    wanted = CPU if operator.mixed or (first is not None and number >= first) else device
+    there = operator.metadata or batch.device is wanted
+    return batch if there else Batch.to_device(batch, wanted)
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:

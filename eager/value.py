@@ -6,12 +6,13 @@ the registry, because operators live in a higher room.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
-from .dtypes import DType
+from .dtypes import DType, bfloat16
 from .errors import OperatorTypeError, user_location
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
     )
 
-__all__ = ["SampleType", "Slicing", "Value", "arithmetic", "ufuncs"]
+__all__ = ["SampleType", "Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
@@ -50,6 +51,17 @@ class SampleType:
         dtype = "?" if self.dtype is None else self.dtype.name
         shape = self.layout or ("?" if self.ndim is None else f"{self.ndim}-D")
         return f"{dtype} {shape} {self.device}"
+
+
+def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
+    """Refuse this dtype, for operators that do not take it. Raises OperatorTypeError."""
+    for type in types:
+        if type.dtype is bfloat16:
+            raise OperatorTypeError(
+                f"{what} has a dtype this operator does not take",
+                expected="another dtype (`cast` converts to float32 and back)",
+                got="bfloat16",
+            )
 
 
 arithmetic: dict[str, Any] = {}

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from .batch import Batch
-from .dtypes import DType, bool_
+from .dtypes import DType, bool_, uint8
 from .geometry import Geometry, Int64Array
+from .gpu.moves import move_launch
+from .gpu.pieces import piece_launches
+from .gpu.values import on_cpu
 from .value import SampleType
 
 __all__ = ["view_of"]
@@ -40,16 +43,20 @@ def view_of(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
     """The slab and the offsets in elements of `dtype`; None if the memory does not suit it."""
-    raw = source.data.view(np.uint8)
+    raw: Any = source.data.view(np.uint8)
     starts = source.geometry.offsets * source.dtype.itemsize
     size = dtype.itemsize
-    if dtype is bool_ or raw.ctypes.data % size or (starts % size).any():
+    address = raw.ctypes.data if on_cpu(raw) else raw.address
+    if dtype is bool_ or address % size or (starts % size).any():
         return None
     return raw[: raw.size // size * size].view(dtype.numpy), starts // size
 
 
 def _copied(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
-    result = Batch.empty(geometry, type, source.provenance)
+    result = Batch.empty(geometry, type, source.provenance, source.device)
+    if not on_cpu(source.data):
+        _copy_there(source, result)
+        return result
     for target, sample in zip(result.arrays(), source.arrays(), strict=True):
         raw = sample.reshape(-1).view(np.uint8)
         if type.dtype is bool_:
@@ -57,3 +64,20 @@ def _copied(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
         else:
             target.reshape(-1).view(np.uint8)[...] = raw
     return result
+
+
+def _copy_there(source: Batch, result: Batch) -> None:
+    """The same on a GPU."""
+    raw = source.data.view(np.uint8)
+    starts = source.geometry.offsets * source.dtype.itemsize
+    size = result.dtype.itemsize
+    sizes = result.geometry.volumes * size
+    if result.dtype is bool_:
+        bytes_of = Batch(raw, result.geometry, result.type.with_(dtype=uint8))
+        lengths = sizes[:, None]
+        launches = [move_launch(bytes_of, result, starts, lengths, np.ones_like(lengths))]
+    else:
+        places = result.geometry.offsets * size
+        launches = piece_launches([raw], result.data, (0, starts, places, sizes))
+    slab: Any = result.data
+    slab.block.stream.gpu.run(launches)

@@ -165,7 +165,7 @@ def test_functions_of_python_that_take_no_values(kind: str) -> None:
         round(value, 1)
     for pair in ((value, 2), (2, value), (value, value)):
         with pytest.raises(gradiva.OperatorTypeError, match="use `a // b` and `a % b`"):
-            divmod(*pair)
+            divmod(pair[0], pair[1])
     expected = "whether it contains something" if kind == "symbol" else "a number among numbers"
     with pytest.raises(gradiva.OperatorTypeError, match=expected):
         _ = 3 in value

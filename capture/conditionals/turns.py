@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.device import Device
 from gradiva.eager.run import Call
 from gradiva.eager.threads import WorkerPool
 from gradiva.ops.generic.conditional_merge import merge, merge_batches
 from gradiva.ops.generic.conditional_split import select
 
-from ..graph import Edge, Node
-from ..leaves import constant
+from ..graph import Node
+from ..resolving import value_of
 from .scopes import Scope, Selection
 
 __all__ = ["join", "part"]
@@ -24,7 +24,7 @@ def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> 
     edge, predicate = node.inputs
     selection.mask(predicate, values)
     size = selection.count(outer)
-    batch = _value(edge, values, size)
+    batch = value_of(edge, values, size)
     true, false = (
         select(batch, selection.chosen(Scope(predicate.node, predicate.output, side, outer)))
         for side in (0, 1)
@@ -33,17 +33,23 @@ def part(node: Node, outer: Scope | None, selection: Selection, values: Any) -> 
 
 
 def join(
-    node: Node, outer: Scope | None, selection: Selection, values: Any, pool: WorkerPool
+    node: Node,
+    outer: Scope | None,
+    selection: Selection,
+    values: Any,
+    pool: WorkerPool,
+    device: Device,
 ) -> Batch:
-    """What a `merge` gives. Raises OperatorTypeError where the branches do not fit."""
+    """What a `merge` gives, on a device. Raises OperatorTypeError where the branches do not fit,
+    OperatorRuntimeError if there is no memory for it."""
     predicate = node.inputs[2]
     mask = selection.mask(predicate, values)
     true, false = (
-        _value(
+        value_of(
             edge,
             values,
             selection.count(Scope(predicate.node, predicate.output, side, outer)),
-        )
+        ).to_device(device)
         for side, edge in enumerate(node.inputs[:2])
     )
 
@@ -57,10 +63,3 @@ def join(
         call.for_samples(copy_all)
 
     return merge_batches(true, false, mask, node.type[0], run)
-
-
-def _value(edge: Edge, values: Any, size: int) -> Batch:
-    batch: Batch = values[edge.node, edge.output]
-    if edge.node.operator is constant and len(batch) != size:
-        return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
-    return batch

@@ -40,6 +40,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
     if (
         fixed
         or leaf
+        or node.device == "gpu"
         or forgives(dict(node.attributes))
         or node.operator.random
         or node.operator.effects

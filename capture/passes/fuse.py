@@ -8,6 +8,7 @@ from gradiva.eager.pixelwise import Pixelwise
 from gradiva.eager.stages import Images, Planes, Reindex, Rows
 
 from ..conditionals.scopes import is_anchored
+from ..gpu_group import is_gpu_chain
 from ..graph import Edge, Graph, Members, Node
 from ..leaves import fused, parameter
 from ..rewrite import Rewriter, rewrite
@@ -36,7 +37,10 @@ def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | Non
         return None
     inputs = rewriter.inputs(node)
     image = inputs[0].node
-    if not _may_join(image, kinds) or not _is_chain([*_members(image), *_members(node)]):
+    chain = [*_members(image), *_members(node)]
+    if image.device != node.device or not _may_join(image, kinds) or not _is_chain(chain):
+        return None
+    if node.device == "gpu" and not is_gpu_chain(chain):
         return None
     group = _Group(rewriter)
     group.take(image, image.inputs)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradiva.eager.gpu.chains import gpu_kernel
+from gradiva.eager.pixelwise import Pixelwise
+from gradiva.eager.stages import Reindex, Rows
 from gradiva.ops.generic.transpose import transpose
 from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
@@ -28,10 +31,25 @@ def lower(graph: Graph) -> Graph:
     return rewrite(graph, _crop_mirror_normalize)
 
 
+def _follows_resize(rewriter: Rewriter, node: Node) -> bool:
+    """Whether its parts can join a resize: else it is one launch on a GPU as it is."""
+    if any(gpu_kernel(part) is None for part in (crop, flip, normalize_pixels, transpose)):
+        return False
+    inner = node.inputs[0].node
+    while rewriter.used_once(inner) and inner.device == node.device:
+        stage = inner.operator.stage
+        if isinstance(stage, Rows):
+            return True
+        if not isinstance(stage, Reindex | Pixelwise):
+            return False
+        inner = inner.inputs[0].node
+    return False
+
+
 def _crop_mirror_normalize(rewriter: Rewriter, node: Node) -> Edge | None:
     if node.operator is not crop_mirror_normalize or node in rewriter.graph.kept:
         return None
-    if is_anchored(node):
+    if is_anchored(node) or (node.device == "gpu" and not _follows_resize(rewriter, node)):
         return None
     source = node.inputs[0]
     layout = source.node.type[source.output].layout

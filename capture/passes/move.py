@@ -8,8 +8,8 @@ from gradiva.ops.image.flip import flip
 
 from ..conditionals.scopes import is_anchored
 from ..graph import Edge, Graph, Node
+from ..inference import infer
 from ..rewrite import Rewriter, rewrite
-from ..tracer import infer
 
 __all__ = ["move"]
 
@@ -30,7 +30,7 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     inner = node.inputs[0].node
     if not isinstance(inner.operator.stage, Pixelwise) or not rewriter.used_once(inner):
         return None
-    if is_anchored(inner):
+    if is_anchored(inner) or inner.device != node.device:
         return None
     if node.attribute("out_of_bounds_policy") == "pad" or node.attribute("dtype") is not None:
         return None  # what is filled in, or converted, must not pass the other operator
@@ -39,8 +39,8 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
     if inner.operator.stage.made and node.operator is not flip:
         return None  # a window checks, fills and names the channels that it is given
     attributes = dict(node.attributes)
-    types = infer(node.operator, view, attributes)
-    after = infer(inner.operator, images, dict(inner.attributes))
+    types = infer(node.operator, view, attributes, node.device)
+    after = infer(inner.operator, images, dict(inner.attributes), inner.device)
     if types[0].layout != node.type[0].layout or after[0].layout != types[0].layout:
         return None  # a layout that one of them would have to assume
     image = rewriter.add(node, node.operator, view, attributes)

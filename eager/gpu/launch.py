@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class CudaKernel:
 
 def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
     """What a GPU kernel returned, one launch or several, as several."""
-    return [made] if isinstance(made, Launch) else made  # type: ignore[list-item]
+    return (cast(Launch, made),) if isinstance(made, Launch) else made
 
 
 @lru_cache(maxsize=64)

@@ -141,6 +141,13 @@ class DevicePool:
             for size, addresses in self._free.pop(handle, {}).items():
                 self._free.setdefault(0, {}).setdefault(size, []).extend(addresses)
 
+    def tidy(self) -> None:
+        """Take in what was dropped now, not when memory is wanted next."""
+        with self._lock:
+            self._collect()
+            while self.returned or self._streams_left:
+                self._collect()
+
     def _keep(self, address: int, size: int, stream: DeviceStream) -> None:
         self._free.setdefault(stream.handle, {}).setdefault(size, []).append(address)
 

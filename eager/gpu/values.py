@@ -13,7 +13,7 @@ from ..dtypes import DType, DTypeLike
 from ..errors import OperatorTypeError
 from ..memory import allocate
 from ..value import Value
-from .array import DeviceArray
+from .array import DeviceArray, Foreign
 from .streams import DeviceStream
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "fill",
     "gpu_array",
     "gpu_named",
+    "is_owned",
     "moved",
     "on_cpu",
     "put",
@@ -44,6 +45,11 @@ _CUDA = 2
 def on_cpu(data: Any) -> bool:
     """Whether this array is in host memory."""
     return isinstance(data, np.ndarray)
+
+
+def is_owned(data: DeviceArray) -> bool:
+    """Whether an array on a GPU lies in memory of a pool, which nobody else writes."""
+    return not isinstance(data.block, Foreign)
 
 
 def device_of(data: Any) -> Device:

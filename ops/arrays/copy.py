@@ -34,6 +34,9 @@ def copy(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
     return input
 
 
+copy.transfers = True
+
+
 @copy.shapes
 def _shapes(call: Call) -> Geometry:
     return call.inputs[0].geometry

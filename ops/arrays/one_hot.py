@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import DType, bool_, float32, int32, int64, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from gradiva.eager.arguments import Common
 
 __all__ = ["one_hot"]
+
+_KERNEL: Final = CudaKernel("one_hot", (Path(__file__).with_name("one_hot.cuh"),))
 
 
 @operator("one_hot")
@@ -145,6 +149,21 @@ def _bits(value: float, dtype: DType) -> NDArray[Any]:
     if dtype.is_integer:
         single = np.trunc(single)
     return convert_array(single, dtype.numpy).view(f"u{dtype.itemsize}")
+
+
+@one_hot.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    place, volumes = call.notes["place"], target.geometry.volumes
+    on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
+    inner = target.geometry.shapes[:, place + 1 :].prod(axis=1)
+    offsets = source.geometry.offsets, target.geometry.offsets
+    table = np.stack([*offsets, volumes, inner], axis=1)
+    blocks, slab = blocks_of(volumes), target.data.view(on.dtype)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(on.dtype)}
+    numbers = np.int64(call["num_classes"]), on, off
+    arguments = source.data, Out(slab), table, blocks, *numbers
+    return Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
 @one_hot.cases

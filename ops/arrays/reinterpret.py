@@ -55,6 +55,9 @@ reinterpret.shapes(wanted_shapes)
 reinterpret.view(reshaped_view)
 
 
+reinterpret.host_from = 1
+
+
 @reinterpret.cases
 def _cases() -> list[Case]:
     images = samples((4, 6, 4), (1, 7, 8), (3, 1, 12))

@@ -60,6 +60,9 @@ reshape.shapes(wanted_shapes)
 reshape.view(reshaped_view)
 
 
+reshape.host_from = 1
+
+
 @reshape.cases
 def _cases() -> list[Case]:
     images = samples((4, 6, 3), (2, 2, 3), (6, 1, 3))

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.cuda import gpu_of
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.gpu.values import on_cpu
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.value import SampleType
@@ -86,7 +88,10 @@ def merge_batches(
         size = max(true.geometry.size, false.geometry.size)
         place = Geometry(shapes, offsets, size, uniform, False, False)
         return Batch(true.data, place, true.type, where)
-    result = Batch.empty(Geometry.of(shapes), true.type, where)
+    result = Batch.empty(Geometry.of(shapes), true.type, where, true.device)
+    if not on_cpu(result.data):
+        gpu_of(true.device).run(merge_launches(true, false, mask, result))
+        return result
     if result.geometry.dense and true.geometry.dense and false.geometry.dense:
         rows = result.data[: result.geometry.size].reshape(len(mask), -1)
         for part, here in ((true, mask), (false, ~mask)):

@@ -11,6 +11,10 @@ __all__ = ["require_boolean", "require_scalar"]
 
 def require_scalar(type: SampleType, what: str) -> None:
     """Refuse samples with axes: they are neither true nor false. Raises OperatorTypeError."""
+    if type.device != "cpu":
+        raise OperatorTypeError(
+            f"{what} is decided on the CPU, and this one is on the GPU: take `.cpu()` of it"
+        )
     if type.ndim not in (None, 0):
         raise OperatorTypeError(
             f"{what} is one value per sample; of arrays, make one value (such as a part of them)",

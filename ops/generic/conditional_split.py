@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.values import on_cpu
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.value import SampleType
 
@@ -53,7 +54,7 @@ def select(batch: Batch, chosen: Indices) -> Batch:
     if len(geometry) and geometry.dense and geometry.uniform:
         shape = geometry.shape(0)
         volume = geometry.size // len(geometry)
-        if volume * batch.data.itemsize <= _GATHERED:
+        if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
             rows = batch.data[: geometry.size].reshape(len(geometry), volume)[chosen]
             return Batch(rows.reshape(-1), Geometry.equal(len(chosen), shape), batch.type, part)
     if not listed:

@@ -167,7 +167,7 @@ class ExternalFeed(Source):
         for batch in batches:
             names = batch.provenance.names if batch.provenance else None
             batch.provenance = Provenance(positions, names)
-        self._last = batches
+        self._last = batches if self._arguments["repeat_last"] else None
         return batches
 
     def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[Batch, ...]:

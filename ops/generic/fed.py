@@ -77,7 +77,7 @@ class Fed(Source):
         for batch in batches:
             names = batch.provenance.names if batch.provenance else None
             batch.provenance = Provenance(positions, names)
-        self._last = batches
+        self._last = batches if self._repeat_last else None
         return batches
 
     def _starved(self) -> OperatorRuntimeError:
@@ -96,7 +96,9 @@ class Fed(Source):
 
     def close(self) -> None:
         with self._changed:
-            self._closed = True
+            self._closed, self._last = True, None
+            for queue in self._queues:
+                queue.clear()
             self._changed.notify_all()
 
     def get_state(self) -> dict[str, Any]:

@@ -46,6 +46,9 @@ def _texts(call: Call) -> list[bytes]:
     return [text.encode() for text in batch.source_info()]
 
 
+get_property.metadata = True
+
+
 @get_property.shapes
 def _shapes(call: Call) -> Int64Array:
     return np.array([len(text) for text in _texts(call)], np.int64).reshape(-1, 1)

@@ -42,7 +42,7 @@ class Receiver:
             )
         made = batch_on(item, layout=declared.layout if layout is None else layout)
         if not self._no_copy and not isinstance(item, list | tuple):
-            made = made.to_device("cpu", force_copy=True)
+            made = made.to_device(made.device, force_copy=True)
         # The batch gets positions of its own: the user's object stays as it is.
         made = Batch(made.data, made.geometry, made.type, made.provenance)
         self._check(made, declared, index)

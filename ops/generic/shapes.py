@@ -44,6 +44,9 @@ def shapes(
     return SampleType(chosen, 1, "", input.device)
 
 
+shapes.metadata = True
+
+
 @shapes.shapes
 def _shapes(call: Call) -> Geometry:
     return Geometry.equal(call.size, (call.inputs[0].ndim,))

@@ -112,6 +112,9 @@ def _gpu(call: Call) -> Launch:
     return launch_windows(call, call.notes["anchors"], fill, channel)
 
 
+slice.host_from = 1
+
+
 @slice.cases
 def _cases() -> list[Case]:
     images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))

@@ -198,6 +198,9 @@ def _gpu(call: Call) -> Launch:
     return move_launch(source, target, first, counts, paces)
 
 
+subscript.host_from = 1
+
+
 @subscript.cases
 def _cases() -> list[Case]:
     images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))

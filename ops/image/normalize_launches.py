@@ -133,5 +133,6 @@ def _scales_launch(
     generated = "".join(f"constexpr bool {name} = {word};\n" for name, word in words.items())
     unit = _SCALES.unit({"Made": "f64" if means else "f32"}, generated)
     blocks = blocks_of(table[:, 1])
-    numbers = np.int64(call.size if shared else 1), *np.float64([call["scale"], call["epsilon"]])
-    return Launch(unit, len(blocks), (sums, Out(made), table, blocks, *numbers))
+    scale, epsilon = np.float64(call["scale"]), np.float64(call["epsilon"])
+    together = np.int64(call.size if shared else 1)
+    return Launch(unit, len(blocks), (sums, Out(made), table, blocks, together, scale, epsilon))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import bool_, float16, float32, int32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
-from .words import NOISY, STRIP, disturb, normal_values, random_words
+from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -79,6 +81,13 @@ def _add_noise(
 @gaussian.cpu
 def _cpu(call: Call) -> None:
     disturb(call, _add_noise, call["mean"], call["stddev"])
+
+
+@gaussian.gpu
+def _gpu(call: Call) -> Launch:
+    return launch_noise(
+        call, Path(__file__).with_name("gaussian.cuh"), call["mean"], call["stddev"]
+    )
 
 
 @gaussian.cases

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import bool_, float32, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from gradiva.eager.arguments import Sampled
 
 __all__ = ["salt_and_pepper"]
+
+_KERNEL: Final = CudaKernel(
+    "scatter", ("philox.cuh", Path(__file__).with_name("salt_and_pepper.cuh"))
+)
 
 
 @operator("noise.salt_and_pepper", random=True)
@@ -108,15 +114,22 @@ def _values(given: Any, dtype: np.dtype[Any], default: Any, count: int) -> Any:
     return convert_array(np.trunc(given.astype(np.float64)), dtype)
 
 
-@salt_and_pepper.cpu
-def _cpu(call: Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
+class _Plan(NamedTuple):
+    """thresholds: of random words, (N, 2) uint64, for salt and for any change; values: (N, 2), salt
+    and pepper as unsigned bits; extents: (N, 3), before the channels, channels, behind them."""
+
+    thresholds: Any
+    values: Any
+    extents: Any
+
+
+def _plan(call: Call) -> _Plan:
+    source = call.inputs[0]
     for name in ("prob", "salt_vs_pepper"):
         require_range(call, name, call[name], 0, 1, "a probability, 0 to 1")
     changed = call["prob"].astype(np.float64)
     salted = changed * call["salt_vs_pepper"].astype(np.float64)
-    thresholds = [(part * 2.0**32).astype(np.uint64) for part in (salted, changed)]
+    thresholds = (np.stack([salted, changed], axis=1) * 2.0**32).astype(np.uint64)
     dtype = source.data.dtype
     limits = (-1, 1) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     salt = _values(call["salt_val"], dtype, limits[1], call.size)
@@ -131,21 +144,48 @@ def _cpu(call: Call) -> None:
         extents[:, 1] = shapes[:, axis]
         extents[:, 2] = shapes[:, axis + 1 :].prod(axis=1)
     # Values are moved, not computed with: their bits serve, of float16 too.
-    bits = f"u{dtype.itemsize}"
+    values = np.stack([salt, pepper], axis=1).view(f"u{dtype.itemsize}")
+    return _Plan(thresholds, values, extents)
+
+
+@salt_and_pepper.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    plan = _plan(call)
+    columns = (np.ascontiguousarray(column) for column in (*plan.thresholds.T, *plan.values.T))
     call.for_samples(
         _scatter,
-        source.data.view(bits),
+        source.data.view(plan.values.dtype),
         source.geometry.offsets,
-        target.data.view(bits),
+        target.data.view(plan.values.dtype),
         target.geometry.offsets,
-        extents,
+        plan.extents,
         call.positions,
         np.uint64(call.key.seed),
         np.uint32(call.key.number),
-        *thresholds,
-        salt.view(bits),
-        pepper.view(bits),
+        *columns,
     )
+
+
+@salt_and_pepper.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    plan = _plan(call)
+    outer, channels, inner = plan.extents.T
+    pixels = np.where(channels > 0, outer * inner, 0)
+    offsets = source.geometry.offsets, target.geometry.offsets
+    places: Any = (*offsets, pixels, channels, inner, call.positions)
+    table = np.stack(places, axis=1)
+    bits = plan.values.dtype
+    blocks = blocks_of(-(-pixels // 4))
+    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    arguments = (
+        source.data.view(bits), Out(target.data.view(bits)), table, blocks, *key, plan.thresholds,
+        plan.values,
+    )  # fmt: skip
+    return Launch(_KERNEL.unit({"Target": type_name(bits)}), len(blocks), arguments)
 
 
 @salt_and_pepper.cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradiva.eager.convert import convert_sat
 from gradiva.eager.dtypes import bool_, float16, float32, float64, int16
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype
@@ -19,7 +21,7 @@ from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
 
 from .poisson import SUMMED, falling, poisson_from_word
-from .words import NOISY, STRIP, disturb, random_words, require_range
+from .words import NOISY, STRIP, disturb, launch_noise, random_words, require_range
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -86,12 +88,21 @@ def _count_events(
                 target[k] = convert_sat(poisson_from_word(mean, none, words[k]) * factor, out)
 
 
+def _factor(call: Call) -> Any:
+    """(N,) float32. Raises OperatorValueError."""
+    factor, most = call["factor"], float(np.finfo(np.float32).max)
+    require_range(call, "factor", factor, -most, most, "a finite number")
+    return factor
+
+
 @shot.cpu
 def _cpu(call: Call) -> None:
-    factor = call["factor"]
-    most = float(np.finfo(np.float32).max)
-    require_range(call, "factor", factor, -most, most, "a finite number")
-    disturb(call, _count_events, factor)
+    disturb(call, _count_events, _factor(call))
+
+
+@shot.gpu
+def _gpu(call: Call) -> Launch:
+    return launch_noise(call, Path(__file__).with_name("shot.cuh"), _factor(call))
 
 
 @shot.cases

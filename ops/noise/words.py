@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -10,11 +12,24 @@ import numpy as np
 from gradiva.eager.convert import convert_array
 from gradiva.eager.dtypes import bool_, dtypes, float16
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
-from gradiva.eager.rng import normal_from_word, philox
+from gradiva.eager.lazy import lazy_module
+from gradiva.eager.rng import normal_from_word, normal_middle, philox
 from gradiva.eager.run import Call
 
-__all__ = ["NOISY", "STRIP", "disturb", "normal_values", "random_words", "require_range"]
+__all__ = [
+    "NOISY",
+    "STRIP",
+    "disturb",
+    "launch_noise",
+    "normal_values",
+    "random_words",
+    "require_range",
+]
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 NOISY: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
 """The dtypes that noise can be added to."""
@@ -45,20 +60,9 @@ def normal_values(words: Any, out: Any) -> None:
     The middle of the distribution is computed for all, in a loop that vectorises; then come the
     15% that lie outside of it.
     """
-    # fmt: off
     for j in range(out.size):
         q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
-        r = 0.180625 - q * q
-        num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
-                   + 67265.770927008700853) * r + 45921.953931549871457) * r
-                 + 13731.693765509461125) * r + 1971.5909503065514427) * r
-               + 133.14166789178437745) * r + 3.387132872796366608
-        den = ((((((5226.495278852545925 * r + 28729.085735721942674) * r
-                   + 39307.89580009271061) * r + 21213.794301586595867) * r
-                 + 5394.1960214247511077) * r + 687.1870074920579083) * r
-               + 42.313330701600911252) * r + 1.0
-        out[j] = q * num / den
-    # fmt: on
+        out[j] = normal_middle(q)
     for j in range(out.size):
         q = (np.float64(words[j]) + 0.5) * 2.3283064365386963e-10 - 0.5
         if abs(q) > 0.425:
@@ -90,6 +94,30 @@ def disturb(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     )
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
+
+
+@lru_cache(maxsize=4)
+def _noise_kernel(file: Path) -> CudaKernel:
+    shared = file.with_name("disturb.cuh")
+    return CudaKernel("disturb", ("philox.cuh", "arithmetic.cuh", None, file, shared))
+
+
+def launch_noise(call: Call, file: Path, *parameters: Any) -> Launch:
+    """What `disturb` does, as a launch on a GPU. file: a `.cuh` with the function `disturbed`."""
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    assert call.positions is not None
+    volumes = target.geometry.volumes
+    table = np.stack(
+        [source.geometry.offsets, target.geometry.offsets, volumes, call.positions], axis=1
+    )
+    rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    unit = _noise_kernel(file).unit(types, _translate.translation_of(normal_from_word))
+    blocks = blocks_of(-(-volumes // 4))
+    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    arguments = source.data, Out(target.data), table, blocks, *key, rows, np.int64(rows.shape[1])
+    return Launch(unit, len(blocks), arguments)
 
 
 def require_range(call: Call, name: str, values: Any, low: float, high: float, text: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, float64, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
+from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import natural_log, normal_from_word, philox
 from gradiva.eager.run import Call
@@ -26,6 +29,12 @@ if TYPE_CHECKING:
     from gradiva.eager.arguments import Sampled
 
 __all__ = ["beta"]
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
+_KERNEL: Final = CudaKernel(
+    "beta", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("beta.cuh")), 128
+)
 
 
 @maker("random.beta", inputs=(0, 1), random=True)
@@ -143,8 +152,8 @@ def _beta(
                 target[k] = values[k]
 
 
-@beta.cpu
-def _cpu(call: Call) -> None:
+def _checked(call: Call) -> None:
+    """Raises OperatorValueError for parameters that give no distribution."""
     for name in ("alpha", "beta"):
         values = call[name]
         bad = ~((values > 0) & np.isfinite(values))
@@ -156,8 +165,30 @@ def _cpu(call: Call) -> None:
                 got=str(values[sample]),
                 sample=sample,
             )
+
+
+@beta.cpu
+def _cpu(call: Call) -> None:
+    _checked(call)
     native = call.outputs[0].data.dtype.type
     fill(call, _beta, native, call["alpha"], call["beta"])
+
+
+@beta.gpu
+def _gpu(call: Call) -> Launch:
+    _checked(call)
+    target = call.outputs[0]
+    assert call.key is not None
+    volumes = target.geometry.volumes
+    places: Any = target.geometry.offsets, volumes, call.positions
+    shapes = np.stack([call["alpha"], call["beta"]], axis=1).astype(np.float64)
+    unit = _KERNEL.unit(
+        {"Target": type_name(target.data.dtype)}, _translate.translation_of(normal_from_word)
+    )
+    blocks = blocks_of(volumes)
+    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    arguments = Out(target.data), np.stack(places, axis=1), blocks, *key, shapes
+    return Launch(unit, len(blocks), arguments)
 
 
 @beta.cases

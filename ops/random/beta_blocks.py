@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager.jit import jit
-from gradiva.eager.rng import natural_log
+from gradiva.eager.rng import natural_log, normal_middle, normal_tail
 
 __all__ = ["BLOCK", "ROOM", "blocks_of_words", "log_gammas", "ratios"]
 
@@ -72,18 +72,7 @@ def _normals(words: Any, out: Any, room: Any) -> None:
     chosen = room[2].view(np.int64)
     for k in range(words.size):
         q = (np.float64(np.int64(words[k])) + 0.5) * 2.3283064365386963e-10 - 0.5
-        r: Any = 0.180625 - q * q
-        # fmt: off
-        num = ((((((2509.0809287301226727 * r + 33430.575583588128105) * r
-                   + 67265.770927008700853) * r + 45921.953931549871457) * r
-                 + 13731.693765509461125) * r + 1971.5909503065514427) * r
-               + 133.14166789178437745) * r + 3.387132872796366608
-        den = ((((((5226.495278852545925 * r + 28729.085735721942674) * r
-                   + 39307.89580009271061) * r + 21213.794301586595867) * r
-                 + 5394.1960214247511077) * r + 687.1870074920579083) * r
-               + 42.313330701600911252) * r + 1.0
-        # fmt: on
-        out[k] = q * num / den
+        out[k] = normal_middle(q)
     p, logs = room[3], room[4]
     for k in range(words.size):
         one = (np.float64(np.int64(words[k])) + 0.5) * 2.3283064365386963e-10
@@ -93,19 +82,7 @@ def _normals(words: Any, out: Any, room: Any) -> None:
         tails += not abs(q) <= 0.425
     _logs(p[:tails], logs[:tails], room)
     for k in range(tails):
-        # Below 4.8 for 32-bit words: of the two tails of the algorithm the outer one is not met.
-        r = math.sqrt(-logs[k]) - 1.6
-        # fmt: off
-        num = ((((((7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r
-                   + 0.24178072517745061177) * r + 1.27045825245236838258) * r
-                 + 3.64784832476320460504) * r + 5.7694972214606914055) * r
-               + 4.6303378461565452959) * r + 1.42343711074968357734
-        den = ((((((1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r
-                   + 0.0151986665636164571966) * r + 0.14810397642748007459) * r
-                 + 0.68976733498510000455) * r + 1.6763848301838038494) * r
-               + 2.05319162663775882187) * r + 1.0
-        # fmt: on
-        logs[k] = num / den
+        logs[k] = normal_tail(math.sqrt(-logs[k]))
     for k in range(tails):
         place = chosen[k]
         if place >= 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import maker
 from gradiva.eager.rng import philox
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from gradiva.eager.arguments import Sampled
 
 __all__ = ["choice"]
+
+_KERNEL: Final = CudaKernel("choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh")))
 
 
 @maker("random.choice", inputs=(1, 2), random=True)
@@ -209,6 +213,37 @@ def _cpu(call: Call) -> None:
         sizes,
         thresholds,
     )
+
+
+@choice.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    assert call.key is not None
+    numbers = source.ndim == 0
+    if numbers:
+        # How many there are is on the device; probabilities say it too.
+        given = call["p"]
+        sizes = np.full(call.size, 1 if given is None else given.shape[1], np.int64)
+    else:
+        sizes = _sizes(call)
+    thresholds = _thresholds(call, sizes)
+    inner, volumes = source.geometry.shapes[:, 1:].prod(axis=1), target.geometry.volumes
+    offsets = source.geometry.offsets, target.geometry.offsets
+    places: Any = (*offsets, volumes, inner, sizes, call.positions)
+    # Bytes move whatever they mean, but numbers are computed.
+    data, slab = source.data, target.data
+    if not numbers:
+        bits = f"u{source.dtype.itemsize}"
+        data, slab = data.view(bits), slab.view(bits)
+    generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
+    blocks = blocks_of(volumes)
+    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    arguments = (
+        data, Out(slab), np.stack(places, axis=1), blocks, *key, thresholds,
+        np.int64(thresholds.shape[1]),
+    )  # fmt: skip
+    unit = _KERNEL.unit({"Target": type_name(slab.dtype)}, generated)
+    return Launch(unit, len(blocks), arguments)
 
 
 @choice.cases

@@ -89,13 +89,13 @@ def reduction_launches(
     )
     blocks = blocks_of(table[:, 11], teams)
     unit = _REDUCE.unit({**types, "Made": type_name(made.dtype)}, generated)
-    arguments = (data, Out(made), table, blocks, centers[0], start[0], start[1])
-    launches = [Launch(unit, len(blocks), arguments)]
+    given = (data, Out(made), table, blocks, centers[0], start[0], start[1])
+    launches = [Launch(unit, len(blocks), given)]
     if not direct:
         blocks = blocks_of(table[:, 12])
         unit = _JOIN.unit({**types, "Made": type_name(result.dtype)}, generated)
-        arguments = (made, Out(result), table, blocks, start[0], start[1])
-        launches.append(Launch(unit, len(blocks), arguments))
+        totals = (made, Out(result), table, blocks, start[0], start[1])
+        launches.append(Launch(unit, len(blocks), totals))
     return launches
 
 

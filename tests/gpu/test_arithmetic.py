@@ -30,9 +30,9 @@ def edges(dtype: str) -> Array:
     if dtype == "bool":
         return np.array([False, True])
     if dtype[0] == "f":
-        limits = np.finfo(dtype)
+        floats: Any = np.finfo(dtype)
         values = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, 3.0, -2.5, 7.3, 100.0, -31.0, np.inf]
-        values += [-np.inf, np.nan, limits.tiny, limits.smallest_subnormal, limits.max, limits.min]
+        values += [-np.inf, np.nan, floats.tiny, floats.smallest_subnormal, floats.max, floats.min]
         return np.array(values, dtype)
     limits = np.iinfo(dtype)
     known = [0, 1, 2, 3, 5, 7, 31, 33, 63, 100, limits.max, limits.max - 1, limits.min]

@@ -103,7 +103,7 @@ def test_parts(tmp_path: Path) -> None:
 
 
 def test_frames_and_copies(tmp_path: Path) -> None:
-    """Frames of odd sizes, so that places in memory fit each other in no word or in any."""
+    """Frames of odd sizes: places in memory suit words of any length, or none."""
     for dtype, size in ((np.uint8, 5), (np.uint16, 7), (np.float32, 3), (np.uint8, 9001)):
         videos = drawn([(4, size), (9, size), (1, size)], dtype)
         found = of("sequence_rearrange", [videos], new_order=[0, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.gpu.launch import Launch, launches_of
+from gradiva.eager.gpu.launch import Launch, NoGpuKernelError, launches_of
 from gradiva.eager.operator import operators
 from gradiva.eager.run import Call
 
@@ -44,11 +45,12 @@ def test_planning_looks_at_no_values(name: str) -> None:
     assert kernel is not None
     calls = []
 
-    def note(call: Call, launches: Sequence[Launch]) -> None:
+    def note(call: Call, launches: Sequence[Launch] | None) -> None:
         made = call.outputs
         call.inputs, call.outputs = on_device(call.inputs), on_device(made)
         again = launches_of(kernel(call))
         call.outputs = made
+        assert launches is not None
         for one, other in zip(again, launches, strict=True):
             assert (one.unit, one.blocks) == (other.unit, other.blocks)
         calls.append(call)
@@ -56,5 +58,6 @@ def test_planning_looks_at_no_values(name: str) -> None:
     with also_planning(operator, note):
         for case in operator.case_maker():  # type: ignore[misc]
             if case.raises is None:
-                operator.bind(case.inputs, case.arguments)
+                with suppress(NoGpuKernelError):
+                    operator.bind(case.inputs, case.arguments)
     assert calls

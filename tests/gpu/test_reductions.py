@@ -17,7 +17,14 @@ from .shim import COMPILER, NO_COMPILER, run_launches
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
-SHAPES = [(70, 60, 3), (3, 300, 3), (0, 7, 3), (17, 1, 3), (1, 2, 3), (2, 2, 400)]
+SHAPES: list[tuple[int, ...]] = [
+    (70, 60, 3),
+    (3, 300, 3),
+    (0, 7, 3),
+    (17, 1, 3),
+    (1, 2, 3),
+    (2, 2, 400),
+]
 AXES: list[dict[str, Any]] = [
     {}, {"axes": [0, 1]}, {"axes": [2]}, {"axes": [0]}, {"axes": [1]}, {"axes": [0, 2]},
     {"axes": []},

@@ -17,8 +17,11 @@ from gradiva.capture.sweep import Sweep
 from gradiva.capture.sweep_launches import sweep_launches
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, float32, int8, int16, uint8, uint16
-from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.launch import Launch, NoGpuKernelError
 from gradiva.eager.operator import operators
+from gradiva.eager.rng import RandomKey
+from gradiva.eager.run import prepare
+from gradiva.eager.threads import default_pool
 
 from .harness import all_launches, fresh_like, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
@@ -74,7 +77,7 @@ def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]
 @pytest.mark.parametrize("dtype", [uint8, int8, uint16, int16, float32])
 def test_filters(tmp_path: Path, dtype: DType) -> None:
     """Every filter, up and down, mirrored, with and without antialiasing, to both dtypes."""
-    wanted = []
+    wanted: list[tuple[str, Any, dict[str, Any]]] = []
     for filter_ in range(6):
         for layout in ("HWC", "CHW"):
             batch = ragged(layout, dtype, filter_)
@@ -90,7 +93,7 @@ def test_filters(tmp_path: Path, dtype: DType) -> None:
 
 def test_channels(tmp_path: Path) -> None:
     """Any number of channels; the same one in all samples, and not."""
-    wanted = []
+    wanted: list[tuple[str, Any, dict[str, Any]]] = []
     for channels in ((1, 1, 1, 1), (2, 2, 2, 2), (4, 4, 4, 4), (5, 5, 5, 5), (3, 1, 2, 5)):
         for dtype in (uint8, float32):
             batch = ragged("HWC", dtype, 1, channels)
@@ -104,7 +107,7 @@ def test_channels(tmp_path: Path) -> None:
 
 def test_volumes(tmp_path: Path) -> None:
     """Volumes with one plane and with several, among them such of one slice; sequences."""
-    wanted = []
+    wanted: list[tuple[str, Any, dict[str, Any]]] = []
     for layout in ("DHWC", "CDHW", "DHW", "FDHWC", "FHWC", "FCHW", "CFHW"):
         batch = ragged(layout, int16, 2)
         size = (4, 10, 8) if "D" in layout else (10, 8)
@@ -148,6 +151,15 @@ def test_samples_without_pixels(tmp_path: Path) -> None:
         tmp_path,
         [("resize", images, for_all), ("resize", images, {**for_all, "interp_type": 0})],
     )
+
+
+@pytest.mark.parametrize("name", ["resize", "random_resized_crop"])
+def test_other_libraries_are_left_to_the_cpu(name: str) -> None:
+    arguments = {"size": (4, 4), "compat": "pil"}
+    random = (RandomKey(1, 0), np.zeros(1, np.int64)) if operators[name].random else ()
+    call = prepare(operators[name], (samples((5, 5, 3)),), arguments, 1, default_pool(), *random)
+    with pytest.raises(NoGpuKernelError, match=r"`compat`.*on the CPU, got 'pil'"):
+        operators[name].kernels["gpu"](call)
 
 
 def test_the_rest_of_the_family(tmp_path: Path) -> None:

@@ -104,5 +104,5 @@ def test_operators_with_and_without_a_gpu_kernel() -> None:
     with pytest.raises(UntranslatableError):
         translated(operators["lookup_table"].stage.row.function)
     assert gpu_kernel(operators["lookup_table"]) is operators["lookup_table"].kernels["gpu"]
-    assert gpu_kernel(operators["resize"]) is None
+    assert gpu_kernel(operators["python_function"]) is None
     assert gpu_kernel(operators["hsv"]) is not None

@@ -1,0 +1,86 @@
+"""What is known of the outputs of a node before anything runs: their types, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradiva.eager.device import Device
+from gradiva.eager.dynamic import device_named
+from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.gpu.execute import require_gpu_kernel
+from gradiva.eager.operator import OperatorBase
+from gradiva.eager.value import SampleType
+
+from .graph import Edge, Opaque
+
+__all__ = ["device_of_call", "infer"]
+
+ON_GPU = ("external_source",)
+"""The sources whose batches can be had on a GPU."""
+
+
+def device_of_call(
+    operator: OperatorBase,
+    edges: Iterable[Edge],
+    common: Mapping[str, Any],
+    gpu: Device | None = None,
+) -> str:
+    """Where a recorded call runs: as in dynamic mode, but what runs on the CPU is given nothing
+    that is on a GPU. gpu: the one that "gpu" means, if that is known.
+
+    Raises OperatorTypeError, OperatorValueError, OperatorRuntimeError.
+    """
+    reads = False
+    for number, edge in enumerate(edges):
+        if edge.node.type[edge.output].device == "cpu":
+            continue
+        if edge.argument is not None:
+            raise OperatorTypeError(
+                argument=edge.argument, expected="values in host memory (take `.cpu()` of them)",
+                got=f"a symbol of `{edge.node.operator.name}` on the GPU",
+            )  # fmt: skip
+        reads = True
+        allowed = operator.transfers or operator.metadata or "device" not in common
+        if not allowed and device_named(common["device"]).device_type == "cpu":
+            raise OperatorTypeError(
+                f"on the CPU it takes nothing that is on the GPU, as input {number} is: take "
+                "`.cpu()` of it, or leave out `device`",
+                argument="device",
+            )
+    if "device" not in common:
+        where = "gpu" if reads else "cpu"
+    else:
+        chosen = device_named(common["device"])
+        where = chosen.device_type
+        if gpu is not None and chosen.device_id not in (None, 0, gpu.device_id):
+            raise OperatorValueError(
+                "a pipeline works on one GPU, that of its `device_id`", argument="device",
+                expected=f"'gpu' or '{gpu}'", got=f"'{chosen}'",
+            )  # fmt: skip
+    moves = operator.transfers and not reads
+    if where == "gpu" and not moves and operator.name not in ON_GPU:
+        require_gpu_kernel(operator)
+    return where
+
+
+def infer(
+    operator: OperatorBase,
+    edges: tuple[Edge, ...],
+    attributes: dict[str, Any],
+    device: str | None = None,
+) -> tuple[SampleType, ...]:
+    """The types of the outputs, from the types of the inputs as far as they are known. device:
+    where the call runs; where its inputs are if it is not said."""
+    inputs = [edge.node.type[edge.output] for edge in edges if edge.argument is None]
+    given = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in attributes.items()
+        if name in operator.arguments
+    }
+    for edge in edges:
+        if edge.argument is not None and edge.argument in operator.arguments:
+            given[edge.argument] = edge.node.type[edge.output]
+    if device is None:
+        device = "gpu" if any(type.device == "gpu" for type in inputs) else "cpu"
+    return tuple(type.with_(device=device) for type in operator.types(inputs, given))

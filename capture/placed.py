@@ -1,0 +1,35 @@
+"""Where lazy values are, which is known before they are computed; moving them is a pending call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradiva.eager.device import Device, DeviceLike
+from gradiva.eager.device import device as to_device
+from gradiva.ops.arrays.copy import copy
+
+__all__ = ["Placed"]
+
+
+class Placed:
+    """What LazyBatch and LazyTensor share about devices."""
+
+    __slots__ = ()
+
+    pending: Any
+
+    def _look(self) -> Any:
+        """The value itself; computes it if need be."""
+        raise NotImplementedError
+
+    @property
+    def device(self) -> Device:
+        where: Device = self.pending.device
+        return where
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
+        """The value on `device`: a call like any other, so it is noted down where others are."""
+        where = to_device(device)
+        if where == self.device:
+            return self._look().to_device(where, True) if force_copy else self
+        return copy.bind((self,), {"device": where})

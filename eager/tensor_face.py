@@ -1,0 +1,208 @@
+"""What values that pipelines hand out share, on the CPU and on a GPU.
+
+In pipeline mode `shape()`, `layout()` and `ndim()` are calls, in dynamic mode they are properties.
+Here they are both: a list, string or number that returns itself when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from .batch import Batch, batch_on
+from .dtypes import DType, DTypeLike
+from .errors import OperatorTypeError, OperatorValueError, blaming, describe
+from .layouts import check_layout
+from .provenance import Provenance
+from .subscripts import sample_number
+from .tensor import Tensor
+
+__all__ = ["ListFace", "TensorFace", "Text"]
+
+T = TypeVar("T", bound="TensorFace")
+
+
+class Text(str):
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return str(self)
+
+
+class _Number(int):
+    def __call__(self) -> int:
+        return int(self)
+
+
+class _Shape(tuple[int, ...]):
+    __slots__ = ()
+
+    def __call__(self) -> list[int]:
+        return list(self)
+
+
+class _Shapes(list[tuple[int, ...]]):
+    def __call__(self) -> list[tuple[int, ...]]:
+        return list(self)
+
+
+class TensorFace(Tensor):
+    """One sample, as pipelines hand it out."""
+
+    __slots__ = ()
+
+    layout: Text
+
+    def _take(self, array: Any, layout: str, provenance: Provenance | None) -> None:
+        Tensor.__init__(self, array, Text(layout), provenance)
+
+    @property
+    def shape(self) -> _Shape:
+        return _Shape(self._array.shape)
+
+    @property
+    def ndim(self) -> _Number:
+        return _Number(self._array.ndim)
+
+    def get_property(self, key: str) -> str | None:
+        """`layout`, or `source_info`: None if the sample has none."""
+        if key not in ("layout", "source_info"):
+            raise OperatorValueError(
+                operator=f"{type(self).__name__}.get_property",
+                argument="key",
+                expected="'layout' or 'source_info'",
+                got=describe(key),
+            )
+        return (str(self.layout) if key == "layout" else self.source_info()) or None
+
+    def set_layout(self, layout: str | None) -> None:
+        """Give the axes other letters. Raises OperatorValueError."""
+        self.layout = _checked(f"{type(self).__name__}.set_layout", layout, self._array.ndim)
+
+    def reinterpret(self, new_type: DTypeLike) -> None:
+        """Read the same bytes as elements of another type of the same size."""
+        self._array = self._array.view(_of_size(new_type, self._array.dtype.itemsize))
+
+    def squeeze(self, dim: int | None = None) -> bool:
+        """Drop axes of extent 1: all of them, or `dim`. Returns whether there were any."""
+        shape = tuple(self._array.shape)
+        axes = range(len(shape)) if dim is None else [dim % max(1, len(shape))]
+        gone = {axis for axis in axes if shape[axis] == 1}
+        letters = [letter for axis, letter in enumerate(self.layout) if axis not in gone]
+        left = tuple(extent for axis, extent in enumerate(shape) if axis not in gone)
+        self._array = self._array.reshape(left)
+        self.layout = Text("".join(letters))
+        return bool(gone)
+
+
+class ListFace(Batch, Generic[T]):
+    """A batch, as pipelines hand it out."""
+
+    __slots__ = ()
+
+    _sample: type[T]
+
+    def _take(self, batch: Batch) -> None:
+        super().__init__(batch.data, batch.geometry, batch.type, batch.provenance)
+
+    @property
+    def shape(self) -> _Shapes:
+        return _Shapes(super().shape)
+
+    @property
+    def layout(self) -> Text:
+        return Text(self.type.layout or "")
+
+    @property
+    def ndim(self) -> _Number:
+        return _Number(self.geometry.ndim)
+
+    def __getitem__(self, index: Any) -> T:
+        """A sample, on the same memory. Raises IndexError."""
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise OperatorTypeError(
+                operator=type(self).__name__,
+                expected="the number of a sample",
+                got=describe(index),
+            )
+        return self._tensor(sample_number(int(index), len(self)))
+
+    def _tensor(self, index: int) -> T:
+        where: Provenance | None = self.provenance.select([index]) if self.provenance else None
+        return self._made(self.array(index), self.type.layout or "", where)
+
+    def _made(self, array: Any, layout: str, where: Provenance | None = None) -> T:
+        made = self._sample.__new__(self._sample)
+        made._take(array, layout, where)
+        return made
+
+    def __iter__(self) -> Iterator[T]:
+        return (self._tensor(index) for index in range(len(self)))
+
+    def is_dense_tensor(self) -> bool:
+        """Whether all samples have one shape."""
+        return self.geometry.uniform
+
+    def as_tensor(self) -> T:
+        """One tensor with a leading axis N. Raises OperatorValueError for a ragged batch."""
+        with blaming(f"{type(self).__name__}.as_tensor"):
+            array = self.as_array()
+        return self._made(array, "N" + self.layout if self.layout else "")
+
+    def as_reshaped_tensor(self, new_shape: Any) -> T:
+        """One tensor of the given shape. Raises OperatorValueError if it does not fit."""
+        with blaming(f"{type(self).__name__}.as_reshaped_tensor"):
+            array = self.as_array()
+            try:
+                return self._made(array.reshape(tuple(int(extent) for extent in new_shape)), "")
+            except (ValueError, TypeError):
+                raise OperatorValueError(
+                    argument="new_shape",
+                    expected=f"{array.size} elements in all",
+                    got=describe(new_shape),
+                ) from None
+
+    def _require_dense(self) -> None:
+        with blaming(f"{type(self).__name__}.data_ptr"):
+            if not self.geometry.dense:
+                raise OperatorValueError(
+                    "the samples do not follow each other in memory; use as_tensor()"
+                )
+
+    def set_layout(self, layout: str | None) -> None:
+        """Give the axes other letters. Raises OperatorValueError."""
+        text = _checked(f"{type(self).__name__}.set_layout", layout, self.geometry.ndim)
+        self.type = self.type.with_(layout=str(text))
+
+    def reinterpret(self, new_type: DTypeLike) -> None:
+        """Read the same bytes as elements of another type of the same size."""
+        wanted = _of_size(new_type, self.data.dtype.itemsize)
+        self.data = self.data.view(wanted)
+        self.type = self.type.with_(dtype=DType.from_numpy(wanted))
+
+    def reset(self) -> None:
+        """Let go of the samples: the list is empty afterwards."""
+        with blaming(f"{type(self).__name__}.reset"):
+            empty = batch_on([], self.dtype, layout=str(self.layout))
+            self._take(empty.to_device(self.device))
+
+
+def _checked(operator: str, layout: str | None, ndim: int) -> Text:
+    try:
+        return Text(check_layout(layout or "", ndim))
+    except (TypeError, ValueError) as error:
+        raise OperatorValueError(str(error), operator=operator, argument="layout") from None
+
+
+def _of_size(wanted: DTypeLike, size: int) -> np.dtype[Any]:
+    dtype = DType.of(wanted).numpy
+    if dtype.itemsize != size:
+        raise OperatorValueError(
+            operator="reinterpret",
+            argument="new_type",
+            expected=f"a type of {size} bytes",
+            got=f"{dtype}, of {dtype.itemsize}",
+        )
+    return dtype

@@ -1,0 +1,139 @@
+"""Deferred calls, compiled functions and captured loops on a simulated GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import EvalMode, ExternalSource, capture, random
+from gradiva.eager import cuda
+
+from .recipes import BODIES, SIZE, bits, colours, device, in_loop, samples
+from .shim import COMPILER
+from .simulated import simulated
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not there")
+
+
+def all_of(made: Any) -> list[Any]:
+    return [bits(one) for one in (made if isinstance(made, tuple) else (made,))]
+
+
+def captured(body: Callable[[Any], Any], turns: int, least: int) -> list[Any]:
+    """A captured loop; `least`: how many calls must have been computed ahead."""
+    random.set_seed(11)
+    count = [-1]
+
+    def read() -> Any:
+        count[0] += 1
+        return samples(count[0])
+
+    loop = ExternalSource(read, layout="HWC").captured(batch_size=SIZE)
+    found: list[Any] = []
+    for images in loop:
+        if len(found) == turns:
+            break
+        found.append(all_of(body(images.gpu())))
+    assert loop.explain().served >= least, loop.explain()
+    loop.close()
+    return found
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_all_modes(name: str) -> None:
+    """Eager on the CPU == deferred == compiled == captured on the GPU."""
+    body = BODIES[name]
+    expected = in_loop(body, "cpu", 5)
+    with device():
+        compiled = capture.compile(body)
+        assert in_loop(compiled, "gpu", 5) == expected
+        del compiled
+        with EvalMode.deferred:
+            assert in_loop(body, "gpu", 5) == expected
+        assert captured(body, 5, 4) == expected
+
+
+def test_devices_are_known_without_computing() -> None:
+    with device() as runtime:
+        images = gradiva.as_batch(samples(0), layout="HWC").gpu()
+        copies = runtime.copies
+        with EvalMode.deferred:
+            lazy = gradiva.flip(images)
+            back = lazy.cpu()
+            again = gradiva.hue(back, hue=3.0, device="gpu")
+            single = gradiva.brightness(
+                gradiva.as_tensor(samples(0)[0], layout="HWC"), device="gpu"
+            )
+            where = [one.device.device_type for one in (lazy, back, again, single, single.cpu())]
+        assert where == ["gpu", "cpu", "gpu", "gpu", "cpu"]
+        assert [one.type.device for one in (lazy, back, again)] == ["gpu", "cpu", "gpu"]
+        assert runtime.launched == []
+        assert runtime.copies == copies
+        expected = gradiva.hue(gradiva.flip(gradiva.as_batch(samples(0), layout="HWC")), hue=3.0)
+        assert bits(again) == bits(expected)
+        assert isinstance(back.evaluate().data, np.ndarray)
+        del lazy, back, again, single, images
+
+
+def test_deferred_calls_fuse() -> None:
+    with device() as runtime:
+        images = gradiva.as_batch(samples(0), layout="HWC").gpu()
+        with EvalMode.deferred:
+            made = gradiva.hue(gradiva.brightness(images, brightness=0.5), hue=9.0)
+            made = gradiva.saturation(made, saturation=1.3)
+            made.evaluate()
+        assert runtime.launched == ["pixels"]
+        del made, images
+
+
+def test_a_loop_runs_ahead_on_streams_of_its_own() -> None:
+    with device() as runtime:
+        made: list[int] = []
+        create = runtime.create_stream
+        runtime.create_stream = lambda p=0: (made.append(p), create(p))[1]  # type: ignore
+        found = captured(colours, 6, 20)
+        assert found == in_loop(colours, "cpu", 6)
+        assert len(made) == 3
+        del runtime.create_stream
+
+
+def test_several_gpus() -> None:
+    """One program works on one GPU; calls on others are made one by one."""
+    images = gradiva.as_batch(samples(0), layout="HWC")
+    with simulated(count=2):
+        with EvalMode.deferred:
+            one = gradiva.flip(images, device="gpu:0")
+            two = gradiva.hue(gradiva.flip(one, device="gpu:1"), hue=5.0)
+            assert (one.device, two.device) == (gradiva.Device("gpu:0"), gradiva.Device("gpu:1"))
+            assert two.evaluate().data.device == gradiva.Device("gpu:1")
+        assert bits(two) == bits(gradiva.hue(images, hue=5.0))
+        del one, two
+
+
+def test_mistakes() -> None:
+    with device():
+        images = gradiva.as_batch(samples(0), layout="HWC").gpu()
+        values = gradiva.as_batch([np.float32(1)] * SIZE).gpu()
+        with EvalMode.deferred:
+            with pytest.raises(TypeError, match=r"`brightness`.*take `.cpu\(\)` of them"):
+                gradiva.brightness(images, brightness=values)
+            lazy = gradiva.cast(values, dtype=gradiva.float32)
+            with pytest.raises(TypeError, match=r"`brightness`.*take `.cpu\(\)` of them"):
+                gradiva.brightness(images, brightness=lazy)
+            assert bits(gradiva.brightness(images, brightness=lazy.cpu())) == bits(images)
+        del lazy, images, values
+
+
+def test_traced() -> None:
+    with device():
+        images = gradiva.as_batch(samples(0), layout="HWC").gpu()
+        graph = capture.trace(
+            lambda x: gradiva.flip(x) if x.device.device_type == "gpu" else x, images
+        )
+        assert [str(node.type[0]) for node in graph.nodes] == ["uint8 HWC gpu"] * 2
+        del images
+    assert not cuda._gpus
