@@ -109,7 +109,9 @@ class Building(Definition):
     def _plan(self, graph: Graph, on_gpu: bool, seed: int) -> Plan:
         """The sources opened, and the threads and memory that the options ask for."""
         threads = self.num_threads
-        presize(graph, self.batch_size, self._options.bytes_per_sample, self.cpu_queue_size)
+        stage = self._stage() if on_gpu else None
+        hint, depth = self._options.bytes_per_sample, self.cpu_queue_size
+        presize(graph, self.batch_size, hint, depth, stage)
         cpus = thread_cpus(threads) if self.set_affinity else None
         pool = WorkerPool(threads, cpus=cpus)
         if any(node.attribute("parallel") for node in graph.nodes):
@@ -117,7 +119,6 @@ class Building(Definition):
             self._processes = processes.ProcessPool(
                 options.py_num_workers, options.py_start_method, None, options.py_callback_pickler
             )
-        stage = self._stage() if on_gpu else None
         plan = Plan(graph, self.batch_size, seed, pool, self._processes, stage)
         if self.enable_memory_stats:
             plan.program.statistics = MemoryStatistics(graph)

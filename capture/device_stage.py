@@ -60,11 +60,6 @@ class DeviceStage:
         self._queued: deque[Ready] = deque()
         self._lock = threading.Lock()
 
-    @property
-    def stream(self) -> DeviceStream:
-        """The one that is next."""
-        return self._streams[0]
-
     @contextmanager
     def batch(self) -> Iterator[Mark]:
         """What is queued in this block is queued on one of the streams. Call what it gives with the
@@ -96,6 +91,11 @@ class DeviceStage:
             block = getattr(batch.data, "block", None)
             if block is not None:
                 block.use(after)
+
+    def reserve(self, nbytes: int, count: int) -> None:
+        """Have `count` blocks of so many bytes waiting, for all streams together."""
+        for stream in self._streams:
+            self._gpu.memory.reserve(nbytes, -(-count // len(self._streams)), stream)
 
     def _wait(self) -> None:
         while True:

@@ -20,6 +20,7 @@ from gradiva.eager.dtypes import bfloat16, float16
 from gradiva.eager.errors import GradivaError, SampleDataError
 from gradiva.eager.frames import given_per_frame
 from gradiva.eager.run import Call, blamed, prepare
+from gradiva.eager.stages import Planes
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import forgives
 
@@ -64,15 +65,16 @@ def run_group(
                 raise UnfitError("an error after the first member") from None
             located = blamed(error, member.operator, source.provenance)
             raise locate(located, member) from error.__cause__
-        if device.device_type != "cpu" and calls and call.inputs[0].dtype in (float16, bfloat16):
+        rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
+        if rounded and not isinstance(member.operator.stage, Planes):
             raise UnfitError("a rounding between two members")
         calls.append(call)
         image = Batch(_NOTHING, call.geometries[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
-            if dtype in (float16, bfloat16) and device.device_type == "cpu":
+            if dtype is bfloat16 or (dtype is float16 and device is CPU):
                 raise UnfitError(str(dtype))
     blame = functools.partial(_blame, members[0], source, locate)
-    if device.device_type != "cpu":
+    if device is not CPU:
         return run_launches(calls, source, image, device, blame)
     target = Batch.empty(image.geometry, image.type, source.provenance)
     try:

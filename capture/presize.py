@@ -10,6 +10,7 @@ from gradiva.eager.integers import integer
 from gradiva.eager.memory import pool
 from gradiva.eager.memory_settings import settings
 
+from .device_stage import DeviceStage
 from .graph import Graph, Node
 from .leaves import constant, fused, parameter, random_key
 
@@ -45,8 +46,14 @@ def hint_for(value: Any, outputs: int) -> tuple[int, ...]:
     return hints if len(hints) == outputs else hints * outputs
 
 
-def presize(graph: Graph, batch_size: int, bytes_per_sample: int = 0, depth: int = 1) -> None:
-    """Have blocks waiting in the pool for the results of this graph, as large as its hints say.
+def presize(
+    graph: Graph,
+    batch_size: int,
+    bytes_per_sample: int = 0,
+    depth: int = 1,
+    stage: DeviceStage | None = None,
+) -> None:
+    """Have blocks waiting in the pools for the results of this graph, as large as its hints say.
 
     bytes_per_sample: for results without a hint of their own; 0 for none. depth: batches that are
     made ahead. An output needs a block in each of them, one while it is made, and one in the hands
@@ -54,7 +61,7 @@ def presize(graph: Graph, batch_size: int, bytes_per_sample: int = 0, depth: int
     effect. Raises OperatorValueError for an environment variable that makes no sense, hints or not.
     """
     settings.read()
-    needed: dict[int, int] = {}
+    needed: dict[tuple[str, int], int] = {}
     outputs = {(edge.node, edge.output) for edge in graph.outputs}
     for node in graph.nodes:
         if node.operator in (constant, parameter, random_key):
@@ -63,9 +70,13 @@ def presize(graph: Graph, batch_size: int, bytes_per_sample: int = 0, depth: int
             size = (hint or bytes_per_sample) * batch_size
             if size:
                 count = depth + _AT_WORK if (node, output) in outputs else _AT_WORK
-                needed[size] = needed.get(size, 0) + count
-    for size, count in needed.items():
-        pool.reserve(size, count)
+                place = node.device, size
+                needed[place] = needed.get(place, 0) + count
+    for (device, size), count in needed.items():
+        if device == "cpu":
+            pool.reserve(size, count)
+        elif stage is not None:
+            stage.reserve(size, count)
 
 
 def _hints(node: Node) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import threading
 from typing import Any, TypeAlias
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.gpu.values import on_cpu
 from gradiva.eager.memory import capacity
 
 from .graph import Graph, Node
@@ -69,7 +70,7 @@ class MemoryStatistics:
             self._most[maker] = sizes
 
     def as_dict(self) -> Statistics:
-        """By "CPU_" and the operator's name; a list per key, with a number for each output.
+        """By "CPU_" or "GPU_" and the operator's name; a list per key, a number for each output.
 
         Zeros for an operator inside a fused group, whose result is never in memory as a whole.
         Nothing before the first batch.
@@ -81,7 +82,7 @@ class MemoryStatistics:
         result: Statistics = {}
         for node, name in self._names.items():
             rows: list[Any] = found.get(node, [[0] * len(_KEYS)] * len(node.type))
-            result[f"CPU_{name}"] = {
+            result[f"{node.device.upper()}_{name}"] = {
                 key: [row[number] for row in rows] for number, key in enumerate(_KEYS)
             }
         return result
@@ -91,5 +92,5 @@ def _sizes(batch: Batch) -> list[int]:
     if not len(batch):
         return [0] * len(_KEYS)
     largest = int(batch.geometry.volumes.max()) * batch.dtype.itemsize
-    held = capacity(batch.data)
+    held = capacity(batch.data) if on_cpu(batch.data) else batch.data.block.size  # type: ignore
     return [batch.nbytes, largest, held, max(largest, -(-held // len(batch)))]

@@ -116,7 +116,7 @@ def test_a_defect_of_the_compiler_stops_no_loop(
 ) -> None:
     """Whatever happens in the thread that computes ahead, the calls are then made at once."""
 
-    def broken(*arguments: Any) -> None:
+    def broken(*arguments: Any, **options: Any) -> None:
         raise ZeroDivisionError("defect")
 
     monkeypatch.setattr(Program, "run", broken)

@@ -12,11 +12,15 @@ __all__ = ["DALIGenericIterator", "DALIRaggedIterator", "LastBatchPolicy"]
 
 class DALIGenericIterator(PipelineIterator):
     """Each turn gives, for each pipeline, a dict of arrays with a leading batch axis; see
-    `PipelineIterator`. Raises OperatorValueError for a ragged batch."""
+    `PipelineIterator`. Outputs on a GPU are fetched. Raises OperatorValueError for a ragged
+    batch."""
+
+    def _convert(self, name: Any, batch: Batch) -> Any:
+        return batch.cpu().as_array()
 
 
 class DALIRaggedIterator(PipelineIterator):
     """Like DALIGenericIterator, for samples of different shapes: lists of arrays."""
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        return batch.arrays()
+        return batch.cpu().arrays()

@@ -406,3 +406,68 @@ def test_fed_batches_on_the_gpu() -> None:
         pipe.close()
         del made, given
     assert not runtime.violations
+
+
+def test_a_resize_and_what_follows_is_fused() -> None:
+    with device() as runtime:
+        pipe = pipeline(BODIES["prepared"], "gpu", exec_async=False)
+        pipe.run()
+        assert runtime.launched == ["resample_tables", "resample", "resample"]
+        pipe.close()
+
+
+def test_memory_hints_and_statistics() -> None:
+    with device() as runtime:
+        pipe = pipeline(
+            fn.flip, "gpu", bytes_per_sample=500, enable_memory_stats=True, exec_async=False
+        )
+        pipe.build()
+        before = runtime.used
+        assert before >= 6 * 1500
+        (batch,) = pipe.run()
+        assert runtime.used - before <= 1024  # the tables
+        found = pipe.executor_statistics()["GPU_flip"]
+        assert found["real_memory_size"] == [batch.nbytes]
+        assert found["reserved_memory_size"][0] >= 1500
+        pipe.close()
+        del batch
+
+
+def test_iterators_of_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch gets tensors on the GPU, by DLPack on its stream; NumPy arrays are fetched."""
+    torch = pytest.importorskip("torch")
+    plugin = pytest.importorskip("gradiva.plugin.pytorch")
+    numpy_plugin = pytest.importorskip("gradiva.plugin.numpy")
+    asked: list[Any] = []
+
+    def from_dlpack(exported: Any) -> Any:
+        asked.append(exported.__dlpack_device__())
+        capsule = exported.__dlpack__(stream=1)
+        runtime.synchronize(1)  # as a copy to the host would
+        return torch.utils.dlpack.from_dlpack(capsule)
+
+    def define(images: Any) -> Any:
+        return fn.crop(images, crop=(4, 5))
+
+    expected = [sample.tobytes() for (batch,) in in_batches(define) for sample in batch]
+    with device() as runtime:
+        monkeypatch.setattr(torch, "from_dlpack", from_dlpack)
+        loop = plugin.DALIGenericIterator(pipeline(define, "gpu"), ["x"], size=2 * SIZE)
+        found = [sample.numpy().tobytes() for (made,) in loop for sample in made["x"]]
+        assert found == expected
+        assert asked == [(2, 0)] * 2
+        del loop
+        ragged = plugin.DALIRaggedIterator(pipeline(lambda x: x, "gpu"), ["x"], size=SIZE)
+        (made,) = next(ragged)
+        assert [tuple(one.shape) for one in made["x"]] == [a.shape for a in samples(0)]
+        del ragged, made
+        plain = numpy_plugin.DALIGenericIterator(pipeline(define, "gpu"), ["x"], size=2 * SIZE)
+        assert [sample.tobytes() for (made,) in plain for sample in made["x"]] == expected
+        del plain
+
+
+def in_batches(define: Any) -> Any:
+    pipe = pipeline(define, "cpu")
+    for _ in range(2):
+        yield [batch.as_array() for batch in pipe.run()]
+    pipe.close()
