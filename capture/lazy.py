@@ -180,6 +180,8 @@ class LazyBatch(Placed, Batch):
 
     __slots__ = ("output", "pending")
 
+    pending: Pending
+
     def __init__(self, pending: Pending, output: int) -> None:
         self.pending = pending
         self.output = output
@@ -255,6 +257,8 @@ class LazyTensor(Placed, Tensor):
     """A tensor whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
+
+    pending: Pending
 
     def __init__(self, pending: Pending, output: int) -> None:
         self.pending = pending

@@ -164,8 +164,7 @@ class OperatorBase:
         return self.gpu
 
     def mixed_gpu(self, work: F) -> F:
-        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, for what is more than kernels. Its
-        inputs are in host memory; it queues what fills the outputs on the GPU's current stream."""
+        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, which queues on its stream."""
         self.mixed, self.gpu_work = True, work
         return work
 

@@ -129,7 +129,7 @@ class TensorGPU(TensorFace):
 
     def data_ptr(self) -> int:
         """The address of the first element, in the GPU's memory."""
-        return int(self._array.address)
+        return int(self._memory.address)
 
     def copy_to_external(
         self,
@@ -161,7 +161,7 @@ class TensorListGPU(ListFace[TensorGPU]):
         made._take(batch)
         return made
 
-    def as_cpu(self) -> TensorListCPU:
+    def as_cpu(self) -> TensorListCPU:  # type: ignore[override]
         """A copy in host memory. Waits for the GPU."""
         return TensorListCPU.of(self.to_device(CPU))
 

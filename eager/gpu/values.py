@@ -47,7 +47,7 @@ def on_cpu(data: Any) -> bool:
     return isinstance(data, np.ndarray)
 
 
-def is_owned(data: DeviceArray) -> bool:
+def is_owned(data: Any) -> bool:
     """Whether an array on a GPU lies in memory of a pool, which nobody else writes."""
     return not isinstance(data.block, Foreign)
 

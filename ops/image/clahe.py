@@ -11,7 +11,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -137,8 +137,8 @@ def _gpu(call: Call) -> list[Launch]:
         limits = np.maximum(np.where(found < 2**31, found, 1).astype(np.int64), 1)
     counts = np.where(volumes > 0, np.where(luma, 1, channels), 0)
     before = counts.cumsum() - counts
-    owner = np.repeat(np.arange(call.size), counts)
-    first = source.geometry.offsets[owner] + np.arange(len(owner)) - before[owner]
+    owner, channel = numbered(counts)
+    first = source.geometry.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
     rows = [source.geometry.offsets, target.geometry.offsets, volumes, sizes[:, 1], channels,

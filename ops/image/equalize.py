@@ -11,7 +11,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.jit import jit
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
@@ -167,12 +167,12 @@ def _gpu(call: Call) -> list[Launch]:
     frames, pixels, channels = _extents(call).T
     # A plane is one channel of one frame, a piece a part of it.
     counts = np.where(volumes > 0, frames * channels, 0)
-    owners, numbers = _spread(counts)
+    owners, numbers = numbered(counts)
     frame, channel = np.divmod(numbers, np.maximum(channels[owners], 1))
     first = source.geometry.offsets[owners] + frame * (pixels * channels)[owners] + channel
     pieces = -(-pixels // _PIECE)[owners]
     planes = np.stack([pixels[owners], pieces.cumsum() - pieces, pieces], axis=1)
-    plane, part = _spread(pieces)
+    plane, part = numbered(pieces)
     step, begin = channels[owners][plane], part * _PIECE
     table = np.stack(
         [first[plane] + begin * step, np.minimum(planes[plane, 0] - begin, _PIECE), step], axis=1
@@ -189,12 +189,6 @@ def _gpu(call: Call) -> list[Launch]:
         Launch(_TABLES.unit({}), len(planes), (counted, Out(tables), planes)),
         Launch(_KERNEL.unit({}), len(blocks), (values, results, tables, samples, blocks)),
     ]
-
-
-def _spread(counts: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """For things that each owner has `counts` of: the owner, and the number among its own."""
-    owners = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-    return owners, np.arange(len(owners), dtype=np.int64) - (counts.cumsum() - counts)[owners]
 
 
 @equalize.cases

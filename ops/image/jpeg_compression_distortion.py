@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import float32, uint8
 from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_layout, with_layout
@@ -96,6 +98,56 @@ def _cpu(call: Call) -> None:
             simplejpeg.decode_jpeg(data, "RGB", buffer=result)
 
     call.each_sample(distort, source.geometry.volumes.tolist())
+
+
+_LUMA: Final = (
+    16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56,
+    14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113,
+    92, 49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
+)  # fmt: skip
+_CHROMA: Final = (
+    17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99, 99, 99,
+    47, 66, 99, 99, 99, 99, 99, 99, *(99,) * 32,
+)  # fmt: skip
+"""The example tables of the JPEG standard, for quality 50."""
+
+_HERE: Final = Path(__file__).parent
+_SQUARES: Final = CudaKernel("jpeg_squares", (_HERE / "jpeg_squares.cuh",))
+_KERNEL: Final = CudaKernel(
+    "jpeg_compression_distortion", (_HERE / "jpeg_compression_distortion.cuh",)
+)
+
+
+def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
+    """(N, 128): what luma and chroma are quantised by, as libjpeg scales the tables."""
+    scale = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)[:, None]
+    tables = (np.array(_LUMA + _CHROMA) * scale + 50) // 100
+    quanta: np.ndarray[Any, np.dtype[np.uint16]] = np.clip(tables, 1, 255).astype(np.uint16)
+    return quanta
+
+
+@jpeg_compression_distortion.gpu
+def _gpu(call: Call) -> list[Launch]:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, volumes = source.geometry.shapes, source.geometry.volumes
+    sizes = shapes[:, -3:-1]
+    counts = np.where(volumes > 0, shapes[:, :-3].prod(axis=1), 0)
+    owner, number = numbered(counts)
+    pixels, squares = sizes.prod(axis=1), -(-sizes // 16)
+    each = squares.prod(axis=1)[owner]
+    place = number * pixels[owner] * 3
+    rows = [source.geometry.offsets[owner] + place, target.geometry.offsets[owner] + place,
+            sizes[owner, 0], sizes[owner, 1], each.cumsum() - each, squares[owner, 1],
+            owner]  # fmt: skip
+    frames = np.stack(rows, axis=1).astype(np.int64)
+    # A block of the first launch makes one square.
+    cut, blocks = blocks_of(each, 1), blocks_of(pixels[owner])
+    made = Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
+    quanta = _quanta(np.clip(call["quality"], 1, 100))
+    return [
+        Launch(_SQUARES.unit({}), len(cut), (source.data, Out(made), frames, cut, quanta)),
+        Launch(_KERNEL.unit({}), len(blocks), (made, Out(target.data), frames, blocks)),
+    ]
 
 
 @jpeg_compression_distortion.cases

@@ -21,6 +21,7 @@ from gradiva.eager.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg.library import Library
 
 from ..nvjpeg_fake import FakeNvjpeg
+from .nvjpeg import SimulatedNvjpeg, decoding
 from .shim import COMPILER, NO_COMPILER
 from .simulated import SimulatedRuntime, simulated
 
@@ -60,6 +61,13 @@ def device() -> Iterator[SimulatedRuntime]:
 def files(script: ModuleType) -> list[np.ndarray[Any, Any]]:
     made = importlib.import_module("photographs").encoded_photographs(3)
     return [np.frombuffer(one, np.uint8) for one in made]
+
+
+@pytest.fixture
+def decoder(monkeypatch: pytest.MonkeyPatch, files: list[Any]) -> Iterator[SimulatedNvjpeg]:
+    with decoding(monkeypatch) as fake:
+        fake.batch([data.tobytes() for data in files])  # which tells it what they are
+        yield fake
 
 
 def quick(parts: ModuleType) -> Any:
@@ -121,15 +129,8 @@ def test_nvjpeg_alone(
         rate(Library(fake), gpu_at(0), files, quick(parts))
 
 
-def mixed() -> bool:
-    """Whether the decoders have a part on the GPU yet."""
-    return bool(getattr(gradiva.eager.operator.operators["decoders.image"], "mixed", False))
-
-
 @needs_compiler
-def test_decoding(parts: ModuleType, device: SimulatedRuntime, files: list[Any]) -> None:
-    if not mixed():
-        pytest.skip("decoders.image has no GPU path yet")
+def test_decoding(parts: ModuleType, decoder: SimulatedNvjpeg, files: list[Any]) -> None:
     rows = list(parts.decoding(quick(parts), files, [0.0, 0.65]))
     assert rows[0]["name"] == "decoders.image, hw_decoder_load=0"
     require_positive(rows, "images_per_second")
@@ -145,10 +146,8 @@ def test_what_is_not_installed_is_said(parts: ModuleType, files: list[Any]) -> N
 
 @needs_compiler
 def test_pipelines(
-    parts: ModuleType, device: SimulatedRuntime, files: list[Any], tmp_path: Path
+    parts: ModuleType, decoder: SimulatedNvjpeg, files: list[Any], tmp_path: Path
 ) -> None:
-    if not mixed():
-        pytest.skip("decoders.image has no GPU path yet")
     for number, data in enumerate(files):
         (tmp_path / "0").mkdir(exist_ok=True)
         (tmp_path / "0" / f"{number}.jpg").write_bytes(data.tobytes())

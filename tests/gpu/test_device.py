@@ -1,20 +1,39 @@
-"""The cases of operators on a real GPU. Until one is had, these tests say why they are skipped."""
+"""What must hold on a real GPU. Until one is had these tests say why they are skipped.
+
+Each also runs on the simulated device, so that its own code is known to run; what that cannot show
+(speed, races between threads of a block, what nvJPEG makes of a file) is for the real one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
+import gradiva
+from gradiva import fn
+from gradiva.eager import cuda
 from gradiva.eager.cuda import gpu_at, require_gpu
 from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu.launch import Launch, Out
+from gradiva.eager.gpu.launch import NoGpuKernelError
 from gradiva.eager.operator import operators
+from gradiva.ops.decoders.nvjpeg import library
 
-from .harness import all_launches, planned, require_equal, with_gpu_kernels
-from .shim import buffers_of, key_of
+from ..nvjpeg_fake import FakeNvjpeg
+from ..oracle import flavours
+from .harness import Planned, require_equal, with_gpu_kernels
+from .shim import COMPILER, NO_COMPILER
+from .simulated import simulated
+
+QUICK = ("equalize", "flip", "random.uniform")
+"""Operators whose cases run on the simulated device each time; the slow tests have all."""
+
+REAL = pytest.param("real", marks=pytest.mark.gpu)
+FLAVOURS = flavours.jpegs()
 
 
 def why_none() -> str | None:
@@ -25,34 +44,270 @@ def why_none() -> str | None:
     return None
 
 
-def run_here(launches: Sequence[Launch]) -> None:
-    """Run launches on arrays in host memory: copy all that they read, and what they made back."""
-    gpu, moved = gpu_at(0), {}
-    for data, written in buffers_of(launches).values():
-        if written and isinstance(data, np.ndarray):
-            moved[key_of(data)] = data, gpu.sent(data)
-
-    def there(one: Any) -> Any:
-        if isinstance(one, Out):
-            return Out(there(one.data))
-        found = moved.get(key_of(one)) if isinstance(one, np.ndarray) else None
-        return one if found is None else found[1]
-
-    gpu.run(
-        [one._replace(arguments=tuple(there(arg) for arg in one.arguments)) for one in launches]
-    )
-    for data, made in moved.values():
-        data[...] = made.get()
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("name", with_gpu_kernels())
-def test_cases(name: str) -> None:
-    """The bits of the CPU kernel."""
+@pytest.fixture(params=["simulated", REAL])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Which kind of GPU there is in this test."""
+    if request.param == "simulated":
+        if COMPILER is None:
+            pytest.skip(NO_COMPILER)
+        with simulated():
+            yield "simulated"
+            gc.collect()
+        return
     reason = why_none()
     if reason is not None:
         pytest.skip(reason)
-    found = planned(operators[name])
-    run_here(all_launches(found))
-    for one in found:
-        require_equal(one)
+    yield "real"
+
+
+def of_all_operators() -> list[Any]:
+    names = with_gpu_kernels()
+    real = [pytest.param("real", name, marks=pytest.mark.gpu) for name in names]
+    quick = [pytest.param("simulated", name) for name in QUICK]
+    rest = [name for name in names if name not in QUICK]
+    return real + quick + [pytest.param("simulated", n, marks=pytest.mark.slow) for n in rest]
+
+
+def arrays_of(made: Any) -> list[np.ndarray[Any, Any]]:
+    """All samples of all outputs, in host memory."""
+    outputs = made if isinstance(made, tuple | list) else (made,)
+    batches = [one.cpu() for one in outputs]
+    return [
+        np.array(array)
+        for one in batches
+        for array in (one.arrays() if isinstance(one, gradiva.Batch) else [np.asarray(one)])
+    ]
+
+
+@pytest.mark.parametrize(("device", "name"), of_all_operators(), indirect=["device"])
+def test_cases(device: str, name: str) -> None:
+    """Every case of an operator, called eagerly: the bits of the CPU, or within its tolerance."""
+    operator = operators[name]
+    assert operator.case_maker is not None
+    for case in operator.case_maker():
+        if case.raises is not None:
+            continue
+        # Both calls are the first ones of their step, so that they draw the same numbers.
+        with gradiva.step(0):
+            expected = arrays_of(operator.bind(case.inputs, dict(case.arguments)))
+        try:
+            with gradiva.step(0):
+                made = arrays_of(operator.bind(case.inputs, {**case.arguments, "device": "gpu"}))
+        except NoGpuKernelError:
+            continue
+        what = f"{name}, {case.name}"
+        require_equal(Planned(what, [], expected, made, operator.gpu_tolerance))
+
+
+def images(seed: int, *shapes: tuple[int, int]) -> gradiva.Batch:
+    generator = np.random.default_rng(seed)
+    made = [generator.integers(0, 256, (*shape, 3)).astype(np.uint8) for shape in shapes]
+    return gradiva.as_batch(made, layout="HWC")
+
+
+def ragged(seed: int = 0) -> gradiva.Batch:
+    return images(seed, (40, 30), (5, 7), (64, 50))
+
+
+def program(batch: Any, times: int = 1) -> Any:
+    """Some calls, one after the other."""
+    for _ in range(times):
+        batch = gradiva.flip(gradiva.brightness(batch, brightness=0.9))
+    return batch
+
+
+def same(one: Any, other: Any) -> None:
+    for ours, theirs in zip(arrays_of(one), arrays_of(other), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_several_streams(device: str) -> None:
+    """Threads with streams of their own, all at work at once."""
+    wanted = [program(ragged(number), 3) for number in range(4)]
+
+    def work(number: int) -> None:
+        with gradiva.EvalContext(cuda_stream=gradiva.Stream()):
+            for _ in range(5):
+                same(program(ragged(number).gpu(), 3), wanted[number])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+
+
+def test_a_slow_consumer(device: str) -> None:
+    """One stream makes batches and drops them; another one reads them long afterwards."""
+    size, turns = ((600, 800), 30) if device == "real" else ((20, 30), 6)
+    making, reading = gradiva.Stream(), gradiva.Stream()
+    results = []
+    for number in range(turns):
+        with gradiva.EvalContext(cuda_stream=making):
+            batch = program(images(number, size, size).gpu())
+        with gradiva.EvalContext(cuda_stream=reading):
+            results.append(program(batch, 20 if device == "real" else 3))
+        # From here on nothing but the work that was queued uses the memory.
+        del batch
+    gpu = gpu_at(0)
+    assert gpu.memory.in_use >= sum(one.data.nbytes for one in results)
+    for number, result in enumerate(results):
+        expected = program(images(number, size, size))
+        same(result, program(expected, 20 if device == "real" else 3))
+
+
+def test_out_of_memory(device: str) -> None:
+    """More than any GPU has: an error that says so, and everything goes on."""
+    small = ragged().gpu()
+    grains = gradiva.as_batch(np.zeros((512, 1, 1, 1), np.uint8), layout="HWC")
+    for _ in range(2):
+        with pytest.raises(OperatorRuntimeError, match=r"pad: .*the GPU has no .* bytes"):
+            gradiva.pad(grains, axes=(0, 1), shape=[32768, 32768], device="gpu")
+        same(program(small), program(ragged()))
+
+
+def test_memory_does_not_grow(device: str) -> None:
+    batch = ragged().gpu()
+    used = []
+    for _ in range(30):
+        program(batch, 2).cpu()
+        used.append(gpu_at(0).memory.kept + gpu_at(0).memory.in_use)
+    assert used[-1] == used[5]
+
+
+def test_graphs_give_the_same(device: str) -> None:
+    """Eager, deferred and in a pipeline: the same bits."""
+
+    def calls(f: Any, batch: Any) -> Any:
+        images = f.flip(f.brightness_contrast(batch, brightness=1.2, contrast=0.8))
+        mean = [120.0, 110.0, 100.0]
+        return f.crop_mirror_normalize(images, crop=(16, 24), mean=mean, std=[60.0])
+
+    source = images(3, (30, 40), (20, 30))
+    eager = calls(gradiva, source.gpu())
+    assert eager.device == gradiva.Device("gpu:0")
+    same(eager, calls(gradiva, source))
+
+    @gradiva.pipeline_def(batch_size=2, num_threads=2, device_id=0)
+    def pipe() -> Any:
+        arrays = fn.external_source(lambda: list(source.arrays()), layout="HWC")
+        return calls(fn, arrays.gpu())
+
+    built = pipe()
+    built.build()
+    outputs = [built.run()[0] for _ in range(3)]
+    if outputs[0].device.device_type != "gpu":
+        pytest.skip("graphs do not run on a GPU yet")
+    for output in outputs:
+        same(output, eager)
+    with gradiva.EvalMode.deferred:
+        deferred = calls(gradiva, source.gpu())
+    same(deferred, eager)
+
+
+class Theirs:
+    """An array of another library on the simulated device."""
+
+    def __init__(self, batch: Any) -> None:
+        self.__cuda_array_interface__ = batch.__cuda_array_interface__
+
+
+def test_arrays_of_other_libraries(device: str) -> None:
+    """Out by `__cuda_array_interface__` and DLPack, in by both, without copies."""
+    values = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
+    batch = gradiva.as_batch(values, layout="HW").gpu()
+    given: list[Any] = [Theirs(batch)]
+    if device == "real":
+        cupy: Any = cuda._cupy
+        given = [cupy.asarray(batch), cupy.from_dlpack(batch)]
+        for array in given:
+            np.testing.assert_array_equal(cupy.asnumpy(array), values)
+    for array in given:
+        taken = gradiva.as_batch(array, layout="HW")
+        assert taken.data.address == batch.data.address  # type: ignore[attr-defined]
+        same(gradiva.flip(taken), gradiva.flip(gradiva.as_batch(values, layout="HW")))
+
+
+@pytest.mark.gpu
+def test_torch() -> None:
+    """There and back without a copy; what torch writes on its stream is seen here."""
+    reason = why_none()
+    if reason is not None:
+        pytest.skip(reason)
+    torch: Any = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU")
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    batch = gradiva.as_batch(values, layout="HW").gpu()
+    tensor = batch.torch()
+    assert tensor.device.type == "cuda"
+    assert tensor.data_ptr() == batch.data.address  # type: ignore[attr-defined]
+    with torch.cuda.stream(torch.cuda.Stream()):
+        doubled = tensor * 2
+        back = gradiva.as_batch(doubled, layout="HW")
+    assert back.data.address == doubled.data_ptr()  # type: ignore[attr-defined]
+    same(gradiva.flip(back), gradiva.flip(gradiva.as_batch(values * 2, layout="HW")))
+
+
+class OpenNvjpeg(FakeNvjpeg):
+    """The stand-in for nvJPEG, for files and memory that it was not told of."""
+
+    def __init__(self, gpu: Any) -> None:
+        super().__init__(gpu)
+        self.memory = Anywhere()
+
+    def _file(self, address: int, length: int) -> tuple[int, int]:
+        return 0, address
+
+
+class Anywhere(dict[int, int]):
+    def __missing__(self, address: int) -> int:
+        return 1 << 40
+
+
+@pytest.fixture
+def decode(device: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    if not getattr(operators["decoders.image"], "mixed", False):
+        pytest.skip("decoders.image has no part on the GPU yet")
+    if device == "simulated":
+        fake = OpenNvjpeg(gpu_at(0).runtime)
+        monkeypatch.setattr(library, "_loaded", library.Library(fake))
+
+    def call(files: list[bytes], **options: Any) -> Any:
+        batch = gradiva.as_batch([np.frombuffer(one, np.uint8) for one in files])
+        return gradiva.decoders.image(batch, **options)
+
+    return call
+
+
+@pytest.mark.parametrize("load", [0.0, 0.65, 1.0])
+def test_decoding(device: str, decode: Callable[..., Any], load: float) -> None:
+    """Every flavour of JPEG: shapes of the CPU, pixels near them, bits that do not depend on the
+    batch."""
+    files = [make() for make in FLAVOURS.values()]
+    options = {"device": "mixed", "hw_decoder_load": load}
+    made, expected = arrays_of(decode(files, **options)), arrays_of(decode(files))
+    for name, ours, theirs in zip(FLAVOURS, made, expected, strict=True):
+        assert ours.shape == theirs.shape, name
+        # Decoders round differently, and chroma is made larger in several ways.
+        assert np.abs(ours.astype(np.int32) - theirs).mean() <= 4, name
+    again = arrays_of(decode(files[::-1], **options))[::-1]
+    for name, ours, theirs in zip(FLAVOURS, made, again, strict=True):
+        np.testing.assert_array_equal(ours, theirs, err_msg=name)
+
+
+def test_decoding_for_kernels(device: str, decode: Callable[..., Any]) -> None:
+    """What follows the decoder waits for it; many batches, of which each is dropped early."""
+    files = [flavours.pil(flavours.ASTRONAUT[i:], "JPEG") for i in range(4)]
+    whole = decode(files, device="mixed")
+    wanted = arrays_of(program(whole.cpu(), 2))
+    for _ in range(3):
+        for ours, theirs in zip(
+            arrays_of(program(decode(files, device="mixed"), 2)), wanted, strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_damaged_file(device: str, decode: Callable[..., Any]) -> None:
+    """It fails with its number; the next batch is decoded."""
+    good = flavours.pil(flavours.ASTRONAUT, "JPEG")
+    with pytest.raises(OperatorRuntimeError, match="sample 1"):
+        decode([good, b"\xff\xd8\xff" + bytes(50)], device="mixed").cpu()
+    assert arrays_of(decode([good], device="mixed"))[0].shape == flavours.ASTRONAUT.shape

@@ -1,4 +1,5 @@
-"""`equalize`, `clahe`, `debayer` and what they stand on, through their GPU kernels on the CPU."""
+"""`equalize`, `clahe`, `debayer` and `jpeg_compression_distortion`, and what they stand on, through
+their GPU kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -125,3 +126,21 @@ def test_debayer(tmp_path: Path, dtype: Any) -> None:
         for place in ([0, 0], [0, 1], [1, 0], [1, 1])
     ]
     require_cases("debayer", cases, tmp_path)
+
+
+def test_jpeg_compression_distortion(tmp_path: Path) -> None:
+    """Sizes around those of blocks and squares, where borders are made up; black and white."""
+    generator = np.random.default_rng(0)
+    sizes = (1, 2, 4, 5, 7, 9, 15, 17, 33)
+    arrays = [
+        generator.integers(0, 256, (height, width, 3)).astype(np.uint8)
+        for height in sizes
+        for width in sizes
+    ]
+    arrays += [(generator.integers(0, 2, (40, 50, 3)) * 255).astype(np.uint8) for _ in range(5)]
+    arrays.append(np.zeros((0, 5, 3), np.uint8))
+    batch = gradiva.as_batch(arrays, layout="HWC")
+    cases = [Case(f"{q}", (batch,), {"quality": q}) for q in (1, 30, 49, 50, 90, 100)]
+    video = images((3, 20, 33, 3), (1, 5, 40, 3), (0, 4, 4, 3), layout="FHWC")
+    cases.append(Case("frames", (video,), {"quality": [10, 80, 3]}))
+    require_cases("jpeg_compression_distortion", cases, tmp_path)

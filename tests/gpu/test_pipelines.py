@@ -261,7 +261,7 @@ def test_a_stream_of_the_caller() -> None:
         for turn in range(2):
             (batch,) = pipe.run(stream)
             place = runtime.allocate_pinned(batch.data.nbytes)
-            runtime.copy(place, batch.data.address, batch.data.nbytes, stream)
+            runtime.copy(place, batch.data_ptr(), batch.data.nbytes, stream)
             runtime.synchronize(stream)
             assert [bits(batch)] == expected[turn]
             runtime.free_pinned(place)
