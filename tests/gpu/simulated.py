@@ -265,7 +265,7 @@ class SimulatedRuntime(FakeGpu):
         text = unit.text[unit.text.index(f"KERNEL({unit.kernel})") :]
         given = text[text.index(")(") + 2 : text.index("{")].rsplit(")", 1)[0]
         for name, meant in re.findall(r"^#define (\w+) (.+)$", unit.text, re.MULTILINE):
-            given = re.sub(rf"\b{name}\b", lambda _, meant=meant: meant, given)
+            given = re.sub(rf"\b{name}\b", meant.replace("\\", r"\\"), given)
         kinds = [
             "value" if "*" not in word else "read" if _CONST.match(word) else "write"
             for word in given.split(",")
