@@ -6,6 +6,7 @@ for the whole batch and is split after. Random values belong to samples, so they
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,12 @@ class BranchesWritten:
         return True
 
     def _write(
-        self, node: Node, schema: str, inputs: list[str], arguments: dict[str, Any], outputs: int
+        self,
+        node: Node,
+        schema: str,
+        inputs: Iterable[str],
+        arguments: dict[str, Any],
+        outputs: int,
     ) -> None:
         predicate = self._writer.edge(node.inputs[-1])
         self._writer.call(node, schema, inputs, [("predicate", predicate)], arguments, outputs)

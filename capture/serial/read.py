@@ -33,7 +33,7 @@ class StoredOperator:
     label: str
     name: str | None
     inputs: tuple[EdgeName, ...]
-    per_sample: dict[str, str]
+    per_sample: dict[str, EdgeName]
     outputs: tuple[EdgeName, ...]
     arguments: dict[str, Any]
     device: str = "cpu"
@@ -112,7 +112,7 @@ def _operator(op: Any, index: int) -> StoredOperator:
         arguments[stored.name] = _value(stored, where)
     device = known_device(arguments.get("device", "cpu"), where, ("cpu", "gpu", "mixed"))
     inputs: list[EdgeName] = []
-    per_sample: dict[str, str] = {}
+    per_sample: dict[str, EdgeName] = {}
     for stored in op.input:
         name = _edge(stored, f"an input of {where}")
         if stored.is_argument_input and name.device != "cpu":

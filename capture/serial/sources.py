@@ -12,6 +12,7 @@ from gradiva.eager.errors import OperatorValueError
 if TYPE_CHECKING:
     from gradiva.capture.graph import Node
 
+    from .edges import EdgeName
     from .write import Writer
 
 __all__ = ["write_constant", "write_source"]
@@ -37,7 +38,7 @@ def write_source(writer: Writer, node: Node) -> None:
         writer.call(node, "ExternalSource", [], [], arguments, 1, single, output)
 
 
-def write_constant(writer: Writer, node: Node) -> str:
+def write_constant(writer: Writer, node: Node) -> EdgeName:
     """Write a constant and return its name. Raises OperatorValueError for numbers that the format
     would change."""
     value: np.ndarray[Any, Any] = node.attribute("value")

@@ -36,7 +36,7 @@ class ExternalSource:
 
     source: a callable without arguments or an iterable, whose items are tensors (arrays) or
         batches (lists of arrays, or Batch).
-    num_outputs, cycle, layout, dtype: see `external_source`.
+    num_outputs, cycle, layout, dtype, device: see `external_source`.
 
     Raises StopIteration at the end of the data; with cycle="raise" the next call starts again;
     OperatorTypeError and OperatorValueError for a `batch_size` that is no integer from 1 on.
@@ -52,7 +52,7 @@ class ExternalSource:
         dtype: Any = None,
     ) -> None:
         with blaming("ExternalSource"):
-            require_device(to_device(device))
+            self._device = require_device(to_device(device))
             self._feed = Feed(source, cycle)
             self._count = num_outputs
             self._types = declared_types(num_outputs, layout, dtype, None)
@@ -172,7 +172,7 @@ class ExternalSource:
     ) -> tuple[list[Batch | Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
         """The values of an item and the positions of their samples."""
         with blaming("ExternalSource"):
-            values = [_value(part, batch_size) for part in item]
+            values = [_value(part, batch_size).to_device(self._device) for part in item]
         size = next((len(value) for value in values if isinstance(value, Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
@@ -246,8 +246,9 @@ def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:
     """One output of an item, as a batch or a tensor, on its own memory if `copy`."""
     if isinstance(item, Batch | list | tuple):
         made: Batch = batch_on(item, type.dtype, layout=type.layout)
-        return made.to_device("cpu", force_copy=copy and isinstance(item, Batch))
-    return tensor_on(item, type.dtype, layout=type.layout).to_device("cpu", force_copy=copy)
+        return made.to_device(made.device, force_copy=copy and isinstance(item, Batch))
+    tensor = tensor_on(item, type.dtype, layout=type.layout)
+    return tensor.to_device(tensor.device, force_copy=copy)
 
 
 def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:
@@ -260,6 +261,6 @@ def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:
             )
         return Batch(part.data, part.geometry, part.type)
     if batch_size is None:
-        return Tensor(np.asarray(part), part.layout)
-    array = np.asarray(part)
+        return Tensor(part._array, part.layout)
+    array = part._array
     return Batch(array.reshape(-1), Geometry.repeated(batch_size, array.shape), part.type)

@@ -171,11 +171,32 @@ def decoded(where: str, known: Any = None) -> list[Any]:
     return outputs(pipe, 4)
 
 
+def cuda_launches() -> list[str]:
+    runtime: Any = cuda.gpu_at(0).runtime
+    return list(runtime.launched)
+
+
 def test_a_mixed_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Decoded on the GPU, and the rest is one group of launches."""
     expected = decoded("cpu")
     with decoding(monkeypatch) as fake:
         assert decoded("gpu", fake.numbers) == expected
         assert any(name.startswith("nvjpegDecode") for name, _ in fake.calls)
-        launched = {name for name in fake.gpu.launched if "resample" in name}
+        launched = {name for name in cuda_launches() if "resample" in name}
         assert launched == {"resample_tables", "resample"}
+
+
+@pytest.mark.parametrize("capturing", [False, True])
+def test_a_source_on_the_gpu(capturing: bool) -> None:
+    expected = in_loop(colours, "cpu", 4)
+    with device():
+        random.set_seed(11)
+        items = [samples(number) for number in range(4)]
+        source = ExternalSource(items, layout="HWC", device="gpu")
+        found = []
+        loop = source.captured(batch_size=SIZE) if capturing else None
+        for images in loop or (source(SIZE) for _ in items):
+            assert images.device == gradiva.Device("gpu")
+            found.append(all_of(colours(images)))
+        assert found == expected
+        del source, loop, images
