@@ -168,9 +168,14 @@ class CupyRuntime:
             raise OperatorTypeError(expected=f"an array on gpu:{self.number}", got=f"gpu:{number}")
         return int(array.data.ptr), tuple(map(int, array.shape)), dtype, (data, array)
 
-    def dlpack(self, interface: Any, stream: int | None) -> Any:
+    def dlpack(self, array: Any) -> Any:
         with _reported("handing an array to another library"):
-            return _cupy.asarray(interface).__dlpack__(stream=stream)
+            memory = _cupy.cuda.UnownedMemory(
+                array.address, max(array.nbytes, 1), array, self.number
+            )
+            place = _cupy.cuda.MemoryPointer(memory, 0)
+            # Not `asarray`, which would wait for the stream.
+            return _cupy.ndarray(array.shape, array.dtype, place).__dlpack__(stream=-1)
 
 
 class _reported:  # noqa: N801  used like a function; faster than a generator

@@ -15,20 +15,25 @@ __all__ = ["DeviceArray", "Foreign"]
 
 
 class Foreign:
-    """Memory that another library owns. owner: what keeps it alive."""
+    """Memory that another library owns. owner: what keeps it alive, until all streams that used it
+    are past: its owner knows nothing of them. stream: the one that came after its making."""
 
-    __slots__ = ("address", "owner", "stream")
+    __slots__ = ("address", "owner", "stream", "users")
 
     def __init__(self, address: int, owner: Any, stream: DeviceStream) -> None:
         self.address = address
         self.owner = owner
         self.stream = stream
+        self.users = {stream.handle: stream}
 
     def use(self, stream: DeviceStream) -> None:
         """`stream` reads this memory with what it is given from now on."""
         stream.follow(self.stream)
-        # Its owner knows nothing of our streams: it is kept until they are done.
-        stream.gpu.keep(stream, self.owner)
+        self.users[stream.handle] = stream
+
+    def __del__(self) -> None:
+        # At any moment and in any thread, so nothing is done but to note it down.
+        self.stream.gpu.given_back.append((self.owner, self.users))
 
 
 class DeviceArray:

@@ -15,7 +15,7 @@ from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
 from .memory import Block, DevicePool, PinnedBlock, PinnedPool
 from .runtime import Runtime
-from .streams import DeviceStream, Ready
+from .streams import DeviceStream, Ready, are_past
 
 __all__ = ["Gpu", "restore_streams", "streams_in_force"]
 
@@ -50,8 +50,10 @@ class Gpu:
         self.memory = DevicePool(runtime, self.streams_left)
         self.pinned = PinnedPool(runtime)
         self._kernels: dict[Unit, Any] = {}
-        self._lock = threading.Lock()
-        self._kept: deque[tuple[Ready, Any]] = deque()
+        self._lock = threading.RLock()
+        self.given_back: deque[tuple[Any, dict[int, DeviceStream]]] = deque()
+        """Memory of other libraries that nobody refers to, and the streams that used it."""
+        self._kept: list[tuple[list[Ready], Any]] = []
         self._tools: dict[Any, Any] = {}
         self._making = threading.Lock()
         self.default_stream = DeviceStream(self)
@@ -83,6 +85,7 @@ class Gpu:
     def empty(self, size: int, dtype: np.dtype[Any]) -> DeviceArray:
         """A 1-D array for the current stream to write, not initialised. Raises MemoryError."""
         self.runtime.activate()
+        self.settle()
         block = self.memory.allocate(size * dtype.itemsize, self.stream)
         return DeviceArray(block, (size,), dtype)
 
@@ -143,19 +146,21 @@ class Gpu:
         address, shape, dtype, owner = self.runtime.external(data, stream.handle)
         return DeviceArray(Foreign(address, owner, stream), shape, dtype)
 
+    def settle(self) -> None:
+        """Let go of memory of other libraries that no stream uses any more. Waits for nothing."""
+        if not self.given_back and not self._kept:
+            return
+        with self._lock:
+            while self.given_back:
+                owner, users = self.given_back.popleft()
+                self._kept.append(([Ready(stream) for stream in users.values()], owner))
+            self._kept = [entry for entry in self._kept if not are_past(entry[0])]
+
     def release(self) -> None:
         """Give all memory back that nobody uses. Waits for the streams that it was used on."""
         self.runtime.activate()
         self.memory.release()
         self.pinned.release()
-
-    def keep(self, stream: DeviceStream, thing: Any) -> None:
-        """Keep `thing` alive until `stream` has done what it was given so far and what the calling
-        thread gives it in this call. Waits for nothing."""
-        kept = self._kept
-        while kept and kept[0][0].past:
-            kept.popleft()
-        kept.append((Ready(stream), thing))
 
     def tool(self, make: Callable[[Gpu], T]) -> T:
         """What operators keep for this GPU, such as a library's handles: made on first use, by
@@ -186,7 +191,6 @@ class Gpu:
         # The block is kept in this name until all is queued: then its memory may be used again.
         places, block = self._tables(launches, stream)
         scratch: dict[int, Block] = {}
-        foreign: list[Any] = []
         for launch in launches:
             words: list[np.generic] = []
             for given in launch.arguments:
@@ -195,8 +199,6 @@ class Gpu:
                     words.append(one)
                 elif isinstance(one, DeviceArray):
                     one.block.use(stream)
-                    if isinstance(one.block, Foreign):
-                        foreign.append(one.block.owner)
                     words.append(np.uint64(one.address))
                 elif isinstance(one, Scratch):
                     if id(one) not in scratch:
@@ -207,8 +209,6 @@ class Gpu:
             kernel = self._kernel(launch.unit)
             self.runtime.launch(kernel, launch.blocks, words, stream.handle)
         del block
-        if foreign:
-            self.keep(stream, foreign)
 
     def _tables(
         self, launches: Sequence[Launch], stream: DeviceStream

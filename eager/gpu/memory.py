@@ -17,7 +17,7 @@ from ..errors import OperatorRuntimeError
 from ..memory_settings import MemorySettings
 from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
-from .streams import DeviceStream, Ready
+from .streams import DeviceStream, Ready, are_past
 
 __all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool"]
 
@@ -130,7 +130,7 @@ class DevicePool:
             self._held.append(([Ready(user) for user in users.values()], address, size, stream))
         held, self._held = self._held, []
         for points, address, size, stream in held:
-            if _past(points):
+            if are_past(points):
                 self._keep(address, size, stream)
             else:
                 self._held.append((points, address, size, stream))
@@ -179,13 +179,6 @@ class DevicePool:
             self._collect()
             found = (size * len(a) for each in self._free.values() for size, a in each.items())
             return sum(found) + sum(entry[2] for entry in self._held)
-
-
-def _past(points: list[Ready]) -> bool:
-    """Whether all points are past; those that are leave the list."""
-    while points and points[-1].past:
-        points.pop()
-    return not points
 
 
 class PinnedBlock:
@@ -259,7 +252,7 @@ class PinnedPool:
             self._held.append(self.returned.popleft())
         held, self._held = self._held, []
         for points, address, size in held:
-            if _past(points):
+            if are_past(points):
                 self._free.setdefault(size, []).append(address)
             else:
                 self._held.append((points, address, size))

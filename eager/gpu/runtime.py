@@ -86,5 +86,5 @@ class Runtime(Protocol):
         dtype, and what keeps them alive. What `stream` is given from now on comes after the work
         that made them. Raises OperatorTypeError."""
 
-    def dlpack(self, interface: Any, stream: int | None) -> Any:
-        """A DLPack capsule for an object with `__cuda_array_interface__`."""
+    def dlpack(self, array: Any) -> Any:
+        """A DLPack capsule of a DeviceArray, which it keeps alive. Establishes no order."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-__all__ = ["DeviceStream", "Ready"]
+__all__ = ["DeviceStream", "Ready", "are_past"]
 
 
 class Ready:
@@ -36,6 +36,13 @@ class Ready:
     def __del__(self) -> None:
         if hasattr(self, "event"):
             self.gpu.events.append(self.event)
+
+
+def are_past(points: list[Ready]) -> bool:
+    """Whether all points are past; those that are leave the list."""
+    while points and points[-1].past:
+        points.pop()
+    return not points
 
 
 class DeviceStream:

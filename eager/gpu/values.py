@@ -7,6 +7,7 @@ from typing import Any, SupportsInt, TypeVar
 
 import numpy as np
 
+from ..bfloat16 import is_bfloat16
 from ..cuda import gpu_of
 from ..device import CPU, Device, require_device
 from ..dtypes import DType, DTypeLike
@@ -180,11 +181,13 @@ def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any
     wanted = options.get("dl_device")
     if wanted is not None and tuple(map(int, wanted)) != dlpack_device(array):
         raise BufferError(f"this array is on {array.device}: take .cpu() of it first")
+    if is_bfloat16(array.dtype):
+        raise BufferError("bfloat16 leaves a GPU by .cpu()")
     gpu = array.block.stream.gpu
     gpu.runtime.activate()
     if stream is None or int(stream) != -1:
         array.block.use(DeviceStream(gpu, 1 if stream is None else int(stream)))
-    return gpu.runtime.dlpack(array, -1)
+    return gpu.runtime.dlpack(array)
 
 
 class Exported:

@@ -309,12 +309,18 @@ class SimulatedRuntime(FakeGpu):
         address = int(interface["data"][0])
         return address, tuple(interface["shape"]), np.dtype(interface["typestr"]), data
 
-    def dlpack(self, interface: Any, stream: int | None) -> Any:
-        given = interface.__cuda_array_interface__
-        count = int(np.prod(given["shape"])) * np.dtype(given["typestr"]).itemsize
-        raw = (ctypes.c_uint8 * count).from_address(given["data"][0])
-        array = np.frombuffer(raw, given["typestr"]).reshape(given["shape"])
-        return array.__dlpack__()
+    def dlpack(self, array: Any) -> Any:
+        return np.asarray(_InHostMemory(array)).__dlpack__()
+
+
+class _InHostMemory:
+    """An array of the simulated device as NumPy sees it; keeps it alive."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        given = array.__cuda_array_interface__
+        self.__array_interface__ = {key: given[key] for key in ("shape", "typestr", "data")}
+        self.__array_interface__["version"] = 3
 
 
 _libraries: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -152,6 +153,55 @@ def test_other_libraries(runtime: SimulatedRuntime) -> None:
     assert taken.data.address == batch.data.address
     same(gradiva.flip(taken), gradiva.flip(gradiva.as_batch(values, layout="HW")))
     same(gradiva.batch([batch.tensors[1], batch.tensors[0]]), gradiva.as_batch(values[::-1]))
+
+
+def test_lent_memory_is_kept_until_the_stream_is_past(runtime: SimulatedRuntime) -> None:
+    """Whoever lends us memory may drop it as soon as the call returns."""
+    values = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+    class Theirs:
+        def __init__(self) -> None:
+            self.batch = gradiva.as_batch(values).gpu()
+            self.__cuda_array_interface__ = self.batch.__cuda_array_interface__
+
+    theirs: Any = Theirs()
+    lent = weakref.ref(theirs)
+    flipped = gradiva.flip(gradiva.as_batch(theirs, layout="HW"))
+    del theirs
+    gc.collect()
+    gpu_at(0).settle()
+    assert lent() is not None
+    same(flipped, gradiva.flip(gradiva.as_batch(values, layout="HW")))
+    gpu_at(0).settle()
+    gc.collect()
+    assert lent() is None
+
+
+def test_an_exported_array_is_kept(runtime: SimulatedRuntime) -> None:
+    """The memory of a capsule's array is not handed out again while somebody has it."""
+    values = np.arange(1000, dtype=np.float32)
+
+    class Taker:
+        """What NumPy asks for DLPack: it takes the simulated device for the CPU."""
+
+        def __init__(self, batch: gradiva.Batch) -> None:
+            self.batch = batch
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.batch.__dlpack__(stream=1)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+    batch = gradiva.as_batch([values]).gpu()
+    taken = np.from_dlpack(Taker(batch))
+    runtime.synchronize(1)
+    del batch
+    gc.collect()
+    others = [gradiva.as_batch([values * 0]).gpu() for _ in range(4)]
+    gpu_at(0).stream.synchronize()
+    np.testing.assert_array_equal(taken[0], values)
+    del others
 
 
 def test_mistakes(runtime: SimulatedRuntime) -> None:

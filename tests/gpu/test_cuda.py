@@ -227,3 +227,5 @@ def test_cupy_has_these_names() -> None:
     assert "ptr" in dir(cupy.cuda.function.Function)
     assert callable(cupy.cuda.ExternalStream)
     assert callable(cupy.from_dlpack)
+    assert callable(cupy.cuda.UnownedMemory)
+    assert callable(cupy.cuda.MemoryPointer)
