@@ -122,8 +122,7 @@ def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
     """(N, 128): what luma and chroma are quantised by, as libjpeg scales the tables."""
     scale = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)[:, None]
     tables = (np.array(_LUMA + _CHROMA) * scale + 50) // 100
-    quanta: np.ndarray[Any, np.dtype[np.uint16]] = np.clip(tables, 1, 255).astype(np.uint16)
-    return quanta
+    return np.asarray(np.clip(tables, 1, 255), np.uint16)
 
 
 @jpeg_compression_distortion.gpu

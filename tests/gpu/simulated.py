@@ -34,6 +34,7 @@ from ..nvjpeg_clock import Clock, FakeGpu, merge
 from .shim import COMPILER, HEADER, OPTIONS, ShimError
 
 _CONST = re.compile(r"^\s*const\b[^*]*\*")
+_DEFINED = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
 
 
 class SimulatedRuntime(FakeGpu):
@@ -264,8 +265,8 @@ class SimulatedRuntime(FakeGpu):
     def load(self, unit: Unit) -> Any:
         text = unit.text[unit.text.index(f"KERNEL({unit.kernel})") :]
         given = text[text.index(")(") + 2 : text.index("{")].rsplit(")", 1)[0]
-        for name, meant in re.findall(r"^#define (\w+) (.+)$", unit.text, re.MULTILINE):
-            given = re.sub(rf"\b{name}\b", meant.replace("\\", r"\\"), given)
+        for name, meant in _DEFINED.findall(unit.text):
+            given = re.sub(rf"\b{name}\b", meant, given)
         kinds = [
             "value" if "*" not in word else "read" if _CONST.match(word) else "write"
             for word in given.split(",")
