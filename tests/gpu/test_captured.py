@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,10 @@ import pytest
 import gradiva
 from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
 from gradiva.eager import cuda
+from gradiva.eager.gpu.streams import DeviceStream
 
 from .nvjpeg import decoding
-from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, samples
+from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
 
@@ -200,3 +203,42 @@ def test_a_source_on_the_gpu(capturing: bool) -> None:
             found.append(all_of(colours(images)))
         assert found == expected
         del source, loop, images
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_many_at_once(seed: int) -> None:
+    """Pipelines of any depth in threads of their own, which take their time on their own streams,
+    beside a captured loop."""
+    rng = np.random.default_rng(seed)
+    names = rng.choice(list(BODIES), 3)
+    depths = rng.integers(1, 6, 3).tolist()
+    expected = {name: in_loop(BODIES[name], "cpu", 8) for name in names}
+    wrong: list[str] = []
+
+    def consume(name: str, depth: int) -> None:
+        gpu, delays = cuda.gpu_at(0), np.random.default_rng(depth)
+        pipe = pipeline(BODIES[name], "gpu", prefetch_queue_depth=depth)
+        stream, kept = DeviceStream(gpu), []
+        with gpu.on(stream):
+            for _ in range(8):
+                made = pipe.run()
+                kept.append([one.to_device(one.device, force_copy=True) for one in made])
+                time.sleep(float(delays.uniform(0, 0.01)))
+            found = [[bits(one) for one in copies] for copies in kept]
+        pipe.close()
+        if found != expected[name]:
+            wrong.append(name)
+
+    with device(prompt=bool(seed % 2)):
+        threads = [
+            threading.Thread(target=consume, args=pair) for pair in zip(names, depths, strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        random.set_seed(11)
+        assert captured(colours, 8, 20) == in_loop(colours, "cpu", 8)
+        assert not wrong
+        del threads, thread
