@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..device import Device
-from .memory import Block
+from .memory import Block, Users
 from .streams import DeviceStream
 
 __all__ = ["DeviceArray", "Foreign"]
@@ -24,12 +24,12 @@ class Foreign:
         self.address = address
         self.owner = owner
         self.stream = stream
-        self.users = {stream.handle: stream}
+        self.users: Users = {stream.key: stream}
 
     def use(self, stream: DeviceStream) -> None:
         """`stream` reads this memory with what it is given from now on."""
         stream.follow(self.stream)
-        self.users[stream.handle] = stream
+        self.users[stream.key] = stream
 
     def __del__(self) -> None:
         # At any moment and in any thread, so nothing is done but to note it down.

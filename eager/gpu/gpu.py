@@ -13,7 +13,7 @@ import numpy as np
 
 from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
-from .memory import Block, DevicePool, PinnedBlock, PinnedPool
+from .memory import Block, DevicePool, PinnedBlock, PinnedPool, Users
 from .runtime import Runtime
 from .streams import DeviceStream, Ready, are_past
 
@@ -51,7 +51,7 @@ class Gpu:
         self.pinned = PinnedPool(runtime)
         self._kernels: dict[Unit, Any] = {}
         self._lock = threading.RLock()
-        self.given_back: deque[tuple[Any, dict[int, DeviceStream]]] = deque()
+        self.given_back: deque[tuple[Any, Users]] = deque()
         """Memory of other libraries that nobody refers to, and the streams that used it."""
         self._kept: list[tuple[list[Ready], Any]] = []
         self._tools: dict[Any, Any] = {}
@@ -154,6 +154,7 @@ class Gpu:
             while self.given_back:
                 owner, users = self.given_back.popleft()
                 self._kept.append(([Ready(stream) for stream in users.values()], owner))
+                self.runtime.activate()  # a user may be another GPU's stream
             self._kept = [entry for entry in self._kept if not are_past(entry[0])]
 
     def release(self) -> None:

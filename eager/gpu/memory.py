@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
 from .streams import DeviceStream, Ready, are_past
 
-__all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool"]
+__all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool", "Users"]
+
+Users: TypeAlias = dict[tuple[int, int], DeviceStream]
+"""Streams that read some memory, by their keys."""
 
 _LEAST: Final = 512
 _PINNED_LEAST: Final = 4096
@@ -45,14 +48,14 @@ class Block:
         self.address = address
         self.size = size
         self.stream = stream
-        self.users: dict[int, DeviceStream] = {}
+        self.users: Users = {}
         self.ready: Ready | None = None
 
     def use(self, stream: DeviceStream) -> None:
         """`stream` reads this memory with what it is given from now on."""
-        if stream.handle != self.stream.handle:
+        if not stream.is_same(self.stream):
             stream.follow(self.stream, self.ready)
-            self.users[stream.handle] = stream
+            self.users[stream.key] = stream
 
     def __del__(self) -> None:
         # At any moment and in any thread, so nothing is done but to note it down.
@@ -77,7 +80,7 @@ class DevicePool:
         """Addresses by the handle of their stream and by size; under 0 those that any may take."""
         self._held: list[tuple[list[Ready], int, int, DeviceStream]] = []
         self._lock = threading.RLock()
-        self.returned: deque[tuple[int, int, DeviceStream, dict[int, DeviceStream]]] = deque()
+        self.returned: deque[tuple[int, int, DeviceStream, Users]] = deque()
         self.in_use = 0
         self.peak = 0
 
@@ -128,6 +131,8 @@ class DevicePool:
             address, size, stream, users = self.returned.popleft()
             self.in_use -= size
             self._held.append(([Ready(user) for user in users.values()], address, size, stream))
+            if users:
+                self._runtime.activate()  # the user may be another GPU's stream
         held, self._held = self._held, []
         for points, address, size, stream in held:
             if are_past(points):

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-__all__ = ["DeviceStream", "Ready", "are_past"]
+__all__ = ["LEGACY", "DeviceStream", "Ready", "are_past"]
+
+LEGACY: Final = 1
+"""The handle of the default stream that all threads share. CUDA takes 0 for it as well, which our
+tables keep for what belongs to no stream."""
+
+_LAST_NAMED: Final = 2
+"""Handles up to this one name a default stream of the device that is current."""
 
 
 class Ready:
-    """A point of a stream: all that it was given until then."""
+    """A point of a stream: all that it was given until then. The stream's device may be the current
+    one afterwards."""
 
     __slots__ = ("event", "gpu")
 
     def __init__(self, stream: DeviceStream) -> None:
         self.gpu = gpu = stream.gpu
+        if stream.handle <= _LAST_NAMED or not gpu.events:
+            gpu.runtime.activate()
         try:
             self.event = gpu.events.popleft()
         except IndexError:
-            gpu.runtime.activate()
             self.event = gpu.runtime.create_event()
         gpu.runtime.record(self.event, stream.handle)
 
@@ -53,16 +62,25 @@ class DeviceStream:
     def __init__(self, gpu: Gpu, handle: int | None = None, priority: int = 0) -> None:
         self.gpu = gpu
         self._lent = handle is not None
-        self.handle = gpu.runtime.create_stream(priority) if handle is None else handle
+        self.handle = gpu.runtime.create_stream(priority) if handle is None else handle or LEGACY
 
     def follow(self, other: DeviceStream, ready: Ready | None = None) -> None:
         """What this stream is given from now on comes after a point of `other`, by default after
         all that it was given so far. Its own device is current afterwards."""
-        if other is not self and other.handle != self.handle:
+        if not self.is_same(other):
             # The wait is for the event as it was recorded: it may be recorded anew at once.
             point = Ready(other) if ready is None else ready
             self.gpu.runtime.activate()
             self.gpu.runtime.stream_wait(self.handle, point.event)
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Tells it from all other streams, also of other GPUs."""
+        return self.gpu.runtime.number, self.handle
+
+    def is_same(self, other: DeviceStream) -> bool:
+        """Whether both are one stream: default streams have the same handles on each GPU."""
+        return self.handle == other.handle and self.gpu is other.gpu
 
     def synchronize(self) -> None:
         """Hold the calling thread until the stream has done all it was given."""

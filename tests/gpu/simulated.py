@@ -61,6 +61,16 @@ class SimulatedRuntime(FakeGpu):
         self._parts: dict[int, dict[tuple[int, int], Clock]] = {}
         """Who has written only a part of a block: several may, at once, if the parts differ."""
 
+    def activate(self) -> None:
+        super().activate()
+        self.local.number = self.number
+
+    def check_current(self, what: str) -> None:
+        """It takes the device that is current in this thread for its own."""
+        self.check_active(what)
+        if getattr(self.local, "number", self.number) != self.number:
+            self.wrong(f"{what} for gpu:{self.number} while gpu:{self.local.number} is current")
+
     # Streams and events: the clock is `FakeGpu`'s, the work is queued here.
 
     def create_stream(self, priority: int = 0) -> int:
@@ -82,7 +92,7 @@ class SimulatedRuntime(FakeGpu):
 
     def record(self, event: int, stream: int) -> None:
         with self.lock:
-            self.check_active("record")
+            (self.check_current if stream <= 2 else self.check_active)("record")
             self._lent(stream)
             super().record(event, stream)
             self._marks[event] = stream, len(self._queues[stream])
@@ -156,7 +166,7 @@ class SimulatedRuntime(FakeGpu):
 
     def allocate(self, nbytes: int) -> int:
         with self.lock:
-            self.check_active("allocate")
+            self.check_current("allocate")
             if self.used + nbytes > self.capacity:
                 raise MemoryError
             self.used += nbytes
@@ -276,6 +286,7 @@ class SimulatedRuntime(FakeGpu):
     def launch(self, kernel: Any, blocks: int, words: list[np.generic], stream: int) -> None:
         name, kinds, function = kernel
         with self.lock:
+            self.check_current(name)
             self.launched.append(name)
             self._lent(stream)
             assert len(words) == len(kinds), (name, len(words), kinds)
