@@ -159,7 +159,7 @@ class Running(Building):
     def _follow_by(self, cuda_stream: Any, outputs: Outputs) -> Outputs:
         """Let what the stream is given from now on come after the work on these outputs."""
         stage = self._built().plan.stage
-        if cuda_stream not in _NO_STREAM and stage is not None:
+        if not (cuda_stream is None or cuda_stream == -1) and stage is not None:
             with blaming("Pipeline"):
                 stage.precede(cuda_stream, outputs)
         return outputs

@@ -154,7 +154,7 @@ class CupyRuntime:
     def external(self, data: Any, stream: int) -> tuple[int, tuple[int, ...], np.dtype[Any], Any]:
         with _reported("taking an array of another library"):
             try:
-                with _cupy.cuda.ExternalStream(stream):
+                with self._as_current(stream):
                     dense = getattr(data, "__dlpack__", None)
                     array = _cupy.from_dlpack(data) if dense else _cupy.asarray(data)
                     array = _cupy.ascontiguousarray(array)
@@ -168,6 +168,13 @@ class CupyRuntime:
             raise OperatorTypeError(expected=f"an array on gpu:{self.number}", got=f"gpu:{number}")
         return int(array.data.ptr), tuple(map(int, array.shape)), dtype, (data, array)
 
+    def _as_current(self, stream: int) -> Any:
+        """The stream as CuPy's current one, in a `with` block."""
+        cuda = _cupy.cuda
+        if hasattr(cuda.Stream, "from_external"):  # since CuPy 14, which warns of the other
+            return cuda.Stream.from_external(_Named(stream))
+        return cuda.ExternalStream(stream)
+
     def dlpack(self, array: Any) -> Any:
         with _reported("handing an array to another library"):
             memory = _cupy.cuda.UnownedMemory(
@@ -176,6 +183,16 @@ class CupyRuntime:
             place = _cupy.cuda.MemoryPointer(memory, 0)
             # Not `asarray`, which would wait for the stream.
             return _cupy.ndarray(array.shape, array.dtype, place).__dlpack__(stream=-1)
+
+
+class _Named:
+    """A stream by its handle, as other libraries take one."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
 
 
 class _reported:  # noqa: N801  used like a function; faster than a generator

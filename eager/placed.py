@@ -20,7 +20,7 @@ __all__ = ["Placed"]
 class Placed(Value):
     """A value in memory. Batch and Tensor say which memory, and what it is as one array."""
 
-    __slots__ = ()
+    __slots__ = ("_shown",)
 
     @property
     def _memory(self) -> Any:
@@ -49,7 +49,12 @@ class Placed(Value):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Of a value on a GPU, of one shape; raises AttributeError on the CPU."""
-        return cuda_interface(self._memory if on_cpu(self._memory) else self._whole())
+        if on_cpu(self._memory):
+            return cuda_interface(self._memory)
+        if getattr(self, "_shown", None) is None:
+            # Who takes the address keeps this value, not an array that was made for it.
+            self._shown = self._whole()
+        return cuda_interface(self._shown)
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
         """A DLPack capsule on the same memory. stream: on a GPU, the one that whoever asks will

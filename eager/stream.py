@@ -95,7 +95,10 @@ def device_stream(stream: Any, device_id: int | None = None, argument: str = "st
     except OperatorRuntimeError as error:
         problem = f"a CUDA stream needs a GPU: {error.problem}"
         raise OperatorRuntimeError(problem, argument=argument) from error
-    return DeviceStream(gpu, handle)
+    made = DeviceStream(gpu, handle)
+    if handle is not None:
+        gpu.lenders[made.handle] = stream
+    return made
 
 
 def _handle_of(stream: Any, argument: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..device import Device
 from .memory import Block, Users
-from .streams import DeviceStream
+from .streams import LEGACY, DeviceStream
 
 __all__ = ["DeviceArray", "Foreign"]
 
@@ -124,6 +124,10 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        # Who asks does not say on which stream it works: mostly it is the default one, or one that
+        # waits for that and that waits for it. So the memory is held until that one is past.
+        legacy = DeviceStream(self.block.stream.gpu, LEGACY)
+        self.block.users[legacy.key] = legacy
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -131,6 +135,9 @@ class DeviceArray:
             "version": 3,
             "stream": self.block.stream.handle,
         }
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"an array on {self.device} is not pickled: take .cpu() of it first")
 
     def __repr__(self) -> str:
         return f"<DeviceArray {self.dtype} {self.shape} on {self.device}>"

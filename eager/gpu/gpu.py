@@ -15,7 +15,7 @@ from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
 from .memory import Block, DevicePool, PinnedBlock, PinnedPool, Users
 from .runtime import Runtime
-from .streams import DeviceStream, Ready, are_past
+from .streams import DeviceStream, Ready, are_past, last_point
 
 __all__ = ["Gpu", "restore_streams", "streams_in_force"]
 
@@ -49,6 +49,9 @@ class Gpu:
         """Streams whose objects are gone."""
         self.memory = DevicePool(runtime, self.streams_left)
         self.pinned = PinnedPool(runtime)
+        self.lenders: dict[int, Any] = {}
+        """By handle: objects of other libraries whose streams were made current. Memory is kept for
+        these streams, so they may not be destroyed."""
         self._kernels: dict[Unit, Any] = {}
         self._lock = threading.RLock()
         self.given_back: deque[tuple[Any, Users]] = deque()
@@ -116,7 +119,8 @@ class Gpu:
         staging = self.pinned.allocate(array.nbytes)
         if array.nbytes:
             self.runtime.copy(staging.address, array.address, array.nbytes, stream.handle)
-            Ready(stream).wait()
+            staging.held_by(stream)  # also where the wait is interrupted
+            staging.points[-1].wait()
         return staging.array.view(array.dtype).reshape(array.shape)
 
     def copied(self, array: DeviceArray) -> DeviceArray:
@@ -153,7 +157,7 @@ class Gpu:
         with self._lock:
             while self.given_back:
                 owner, users = self.given_back.popleft()
-                self._kept.append(([Ready(stream) for stream in users.values()], owner))
+                self._kept.append(([last_point(stream) for stream in users.values()], owner))
                 self.runtime.activate()  # a user may be another GPU's stream
             self._kept = [entry for entry in self._kept if not are_past(entry[0])]
 

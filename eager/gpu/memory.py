@@ -17,7 +17,7 @@ from ..errors import OperatorRuntimeError
 from ..memory_settings import MemorySettings
 from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
-from .streams import DeviceStream, Ready, are_past
+from .streams import DeviceStream, Ready, are_past, last_point
 
 __all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool", "Users"]
 
@@ -130,7 +130,9 @@ class DevicePool:
         while self.returned:
             address, size, stream, users = self.returned.popleft()
             self.in_use -= size
-            self._held.append(([Ready(user) for user in users.values()], address, size, stream))
+            self._held.append(
+                ([last_point(user) for user in users.values()], address, size, stream)
+            )
             if users:
                 self._runtime.activate()  # the user may be another GPU's stream
         held, self._held = self._held, []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ..errors import OperatorRuntimeError
+
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-__all__ = ["LEGACY", "DeviceStream", "Ready", "are_past"]
+__all__ = ["LEGACY", "DeviceStream", "Ready", "are_past", "last_point"]
 
 LEGACY: Final = 1
 """The handle of the default stream that all threads share. CUDA takes 0 for it as well, which our
@@ -47,6 +49,17 @@ class Ready:
             self.gpu.events.append(self.event)
 
 
+def last_point(stream: DeviceStream) -> Ready:
+    """The point of a stream that is used no more for some memory. Where another library has
+    destroyed its stream meanwhile, one of the default stream."""
+    try:
+        return Ready(stream)
+    except OperatorRuntimeError:
+        if not stream.lent:
+            raise
+    return Ready(DeviceStream(stream.gpu, LEGACY))
+
+
 def are_past(points: list[Ready]) -> bool:
     """Whether all points are past; those that are leave the list."""
     while points and points[-1].past:
@@ -55,13 +68,13 @@ def are_past(points: list[Ready]) -> bool:
 
 
 class DeviceStream:
-    """A stream. handle: its cudaStream_t, ours (then it lives as long as this object) or lent."""
+    """A stream. handle: its cudaStream_t, ours (then it lives as long as this object) or `lent`."""
 
-    __slots__ = ("__weakref__", "_lent", "gpu", "handle")
+    __slots__ = ("__weakref__", "gpu", "handle", "lent")
 
     def __init__(self, gpu: Gpu, handle: int | None = None, priority: int = 0) -> None:
         self.gpu = gpu
-        self._lent = handle is not None
+        self.lent = handle is not None
         self.handle = gpu.runtime.create_stream(priority) if handle is None else handle or LEGACY
 
     def follow(self, other: DeviceStream, ready: Ready | None = None) -> None:
@@ -88,7 +101,7 @@ class DeviceStream:
         self.gpu.runtime.synchronize(self.handle)
 
     def __del__(self) -> None:
-        if not self._lent and hasattr(self, "handle"):
+        if not self.lent and hasattr(self, "handle"):
             self.gpu.streams_left.append(self.handle)
 
     def __repr__(self) -> str:

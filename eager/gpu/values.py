@@ -15,7 +15,7 @@ from ..errors import OperatorTypeError
 from ..memory import allocate
 from ..value import Value
 from .array import DeviceArray, Foreign
-from .streams import DeviceStream
+from .streams import LEGACY, DeviceStream
 
 __all__ = [
     "Exported",
@@ -86,7 +86,8 @@ def gpu_array(data: Any) -> Any:
     if isinstance(data, DeviceArray):
         return data
     if isinstance(data, Value):
-        if not hasattr(data, "__cuda_array_interface__"):
+        memory = getattr(data, "_memory", None)
+        if memory is None or on_cpu(memory):
             return None
         return data.as_array() if hasattr(data, "as_array") else data._array  # type: ignore[attr-defined]
     number = _number_of(data)
@@ -185,8 +186,10 @@ def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any
         raise BufferError("bfloat16 leaves a GPU by .cpu()")
     gpu = array.block.stream.gpu
     gpu.runtime.activate()
+    if options.get("copy"):
+        array = gpu.copied(array)
     if stream is None or int(stream) != -1:
-        array.block.use(DeviceStream(gpu, 1 if stream is None else int(stream)))
+        array.block.use(DeviceStream(gpu, LEGACY if stream is None else int(stream)))
     return gpu.runtime.dlpack(array)
 
 

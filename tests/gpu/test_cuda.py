@@ -225,7 +225,7 @@ def test_cupy_has_these_names() -> None:
     assert callable(cupy.cuda.driver.launchKernel)
     assert {"load", "get_function"} <= set(dir(cupy.cuda.function.Module))
     assert "ptr" in dir(cupy.cuda.function.Function)
-    assert callable(cupy.cuda.ExternalStream)
+    assert callable(getattr(cupy.cuda.Stream, "from_external", cupy.cuda.ExternalStream))
     assert callable(cupy.from_dlpack)
     assert callable(cupy.cuda.UnownedMemory)
     assert callable(cupy.cuda.MemoryPointer)

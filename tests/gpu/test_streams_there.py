@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -49,12 +52,12 @@ def test_a_user_on_another_gpu_does_not_change_the_current_one(handle: int | Non
         stream = DeviceStream(other, handle)
         mine = sent(one, DeviceStream(one, handle), 1)
         with other.on(stream):
-            copy = other.copied(mine)
+            made = other.copied(mine)
         other.events.clear()  # so that the next point needs one, which is made on its own device
         del mine
         gc.collect()
         sent(one, one.default_stream, 2)
-        np.testing.assert_array_equal(copy.get(), np.full(1000, 1, np.uint8))
+        np.testing.assert_array_equal(made.get(), np.full(1000, 1, np.uint8))
 
 
 def test_default_streams_of_two_gpus_are_two() -> None:
@@ -65,3 +68,105 @@ def test_default_streams_of_two_gpus_are_two() -> None:
         mine.block.use(DeviceStream(other, LEGACY))
         assert [entry[0] for entry in runtime.log[before:]] == ["record", "stream_wait"]
         assert [user.gpu for user in mine.block.users.values()] == [other]
+
+
+def test_what_the_interface_points_at_lives_as_long_as_the_batch() -> None:
+    """Where the samples do not lie one behind the other, it is an array made for that."""
+    with simulated():
+        there = gradiva.as_batch(np.arange(24, dtype=np.float32).reshape(4, 6)).gpu()
+        chosen = there.select([2, 0])
+        address = chosen.__cuda_array_interface__["data"][0]
+        assert gpu_at(0).empty(12, np.dtype(np.float32)).address != address
+        assert chosen.__cuda_array_interface__["data"][0] == address
+
+
+def test_memory_that_was_shown_is_held_for_the_default_stream() -> None:
+    """Another library reads it there after the batch is gone, and has said nothing."""
+    with simulated() as runtime:
+        gpu = gpu_at(0)
+        there = gradiva.as_tensor(np.full(1000, 7, np.uint8)).gpu()
+        address = there.__cuda_array_interface__["data"][0]
+        theirs = sent(gpu, DeviceStream(gpu, LEGACY), 0)
+        gpu.default_stream.synchronize()
+        runtime.copy(theirs.address, address, 1000, LEGACY)
+        del there
+        other = sent(gpu, gpu.default_stream, 9)
+        assert other.address != address
+        np.testing.assert_array_equal(theirs.get(), np.full(1000, 7, np.uint8))
+
+
+def test_dlpack_makes_a_copy_where_one_is_asked_for() -> None:
+    with simulated():
+        there = gradiva.as_tensor(np.arange(5)).gpu()
+        copies = gpu_at(0).runtime.copies  # type: ignore[attr-defined]
+        capsule: Any = there.__dlpack__(copy=False)
+        assert gpu_at(0).runtime.copies == copies  # type: ignore[attr-defined]
+        capsule = there.__dlpack__(copy=True)
+        assert gpu_at(0).runtime.copies == copies + 1  # type: ignore[attr-defined]
+        del capsule
+
+
+def test_pickling_is_refused_with_a_sentence() -> None:
+    with simulated():
+        there = gradiva.as_batch(np.zeros((2, 3))).gpu()
+        for value in (there, there.tensors[0], there.as_array()):
+            with pytest.raises(TypeError, match=r"on gpu:0 is not pickled: take \.cpu\(\) of it"):
+                pickle.dumps(value)
+            with pytest.raises(TypeError, match="is not pickled"):
+                copy.deepcopy(value)
+
+
+def test_a_stream_that_another_library_has_destroyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read our memory through DLPack; when that comes back, there is no such stream."""
+    with simulated() as runtime:
+        gpu = gpu_at(0)
+        there = gpu.sent(np.zeros(1000, np.uint8))
+        there.block.use(DeviceStream(gpu, 7))
+        record = runtime.record
+
+        def refuse(event: int, stream: int) -> None:
+            if stream == 7:
+                raise gradiva.OperatorRuntimeError(
+                    "cudaEventRecord: cudaErrorInvalidResourceHandle"
+                )
+            record(event, stream)
+
+        monkeypatch.setattr(runtime, "record", refuse)
+        del there
+        assert gpu.sent(np.ones(1000, np.uint8)).get().all()
+
+
+class Theirs:
+    """A stream of another library."""
+
+    def __init__(self, handle: int) -> None:
+        self.ptr = handle
+
+
+def test_a_stream_of_another_library_is_kept_while_we_have_memory_for_it() -> None:
+    with simulated():
+        theirs = Theirs(7)
+        gone = weakref.ref(theirs)
+        with gradiva.EvalContext(cuda_stream=theirs, device_id=0):
+            del theirs
+            gradiva.flip(np.zeros((4, 4, 1), np.uint8), device="gpu")
+        gc.collect()
+        assert gone() is not None
+
+
+@pytest.mark.parametrize(("given", "expected"), [(0, LEGACY), (7, 7), (None, None), (-1, None)])
+def test_outputs_come_before_the_stream_that_is_named(
+    given: int | None, expected: int | None
+) -> None:
+    with simulated() as runtime:
+        made = gradiva.Pipeline(batch_size=2, num_threads=1, device_id=0)
+        with made:
+            made.set_outputs(gradiva.fn.random.uniform(shape=[100], device="gpu"))
+        made.build()
+        made.run()
+        before = len(runtime.log)
+        outputs = made.run(given)
+        waits = [entry[1] for entry in runtime.log[before:] if entry[0] == "stream_wait"]
+        assert waits.count(expected) == (0 if expected is None else 1)
+        del outputs
+        made.close()
