@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -267,3 +268,38 @@ def test_the_stand_in_sees_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     b.decoder.close()
     b.pool.close()
     assert b.fake.live
+
+
+def test_an_interrupted_batch_leaves_nothing_under_way() -> None:
+    """The threads of a pool go on when the caller is interrupted: then its memory is gone."""
+    with bench() as b:
+        _, hybrid, _ = b.jobs(PLAIN[:3], Options(hw_decoder_load=0))
+        entered, go_on = threading.Event(), threading.Event()
+        later: list[Callable[[], None]] = []
+        begun: list[threading.Thread] = []
+
+        def run(task: Callable[[int, int], None], ranges: Sequence[tuple[int, int]]) -> None:
+            decode = HybridWorker.decode
+
+            def slowly(worker: HybridWorker, job: Any) -> Any:
+                entered.set()
+                assert go_on.wait(10)
+                return decode(worker, job)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(HybridWorker, "decode", slowly)
+                begun.append(threading.Thread(target=task, args=ranges[0]))
+                begun[0].start()
+                assert entered.wait(10)
+            later.append(lambda: task(*ranges[1]))
+            threading.Timer(0.1, go_on.set).start()
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            b.decoder.decode([], hybrid, b.stream, run)
+        done = len(b.calls(DEVICE))
+        assert done == 1
+        assert ("wait", b.decoder._workers[0].event) in b.gpu.log
+        later[0]()
+        begun[0].join(10)
+        assert len(b.calls(DEVICE)) == done

@@ -25,6 +25,34 @@ Run = Callable[[Task, Sequence[tuple[int, int]]], None]
 """`WorkerPool.run`: a function over ranges, in several threads."""
 
 
+class _Tasks:
+    """The tasks of one batch. Where `run` is interrupted, some may be under way, others to come."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._off = False
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Run one of them, if they were not called off."""
+        with self._changed:
+            if self._off:
+                return
+            self._under_way += 1
+        try:
+            work()
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def call_off(self) -> None:
+        """None begins from now on; wait for those that have."""
+        with self._changed:
+            self._off = True
+            self._changed.wait_for(lambda: not self._under_way)
+
+
 class JpegDecoder:
     """All that one device needs to decode JPEG. One batch at a time; close it at the end.
 
@@ -112,15 +140,17 @@ class JpegDecoder:
             # The engine's first batch comes before the threads' work, so that both run at once.
             # Further ones (other formats) have to wait for it: they come after.
             rounds = list(batches) or [()]
+            tasks = _Tasks()
             try:
                 for first, batch in enumerate(rounds):
                     rest = self._by_engine(batch, number) + (list(hybrid) if not first else [])
                     if rest:
                         run(
-                            self._by_threads(rest, number, failed),
+                            self._by_threads(rest, number, failed, tasks),
                             [(i, i + 1) for i in range(len(rest))],
                         )
             except BaseException as error:
+                tasks.call_off()
                 self._settle()
                 self._explain(error)
                 raise
@@ -146,9 +176,13 @@ class JpegDecoder:
         return refused
 
     def _by_threads(
-        self, jobs: list[Job], number: int, failed: list[tuple[Job, NvjpegError]]
+        self,
+        jobs: list[Job],
+        number: int,
+        failed: list[tuple[Job, NvjpegError]],
+        tasks: _Tasks,
     ) -> Callable[[int, int], None]:
-        def work(first: int, last: int) -> None:
+        def decode(first: int, last: int) -> None:
             self._runtime.activate()  # a thread of the pool may come from another device
             with self._worker() as worker:
                 worker.begin(self._ready, number)
@@ -157,7 +191,7 @@ class JpegDecoder:
                     if error is not None:
                         failed.append((job, error))
 
-        return work
+        return lambda first, last: tasks.do(lambda: decode(first, last))
 
     @contextlib.contextmanager
     def _worker(self) -> Iterator[HybridWorker]:
