@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -223,6 +224,9 @@ runtimes: list[Callable[[int], Runtime]] = [CupyRuntime]
 
 _gpus: dict[tuple[Any, int], Gpu] = {}
 _making = threading.Lock()
+_lost: list[Gpu] = []
+"""GPUs that were in use in the process that this one was forked from; kept, since nothing of them
+may be given back here."""
 
 
 def gpu_at(number: int) -> Gpu:
@@ -230,6 +234,11 @@ def gpu_at(number: int) -> Gpu:
     make = runtimes[-1]
     found = _gpus.get((make, number))
     if found is None:
+        if _lost:
+            raise OperatorRuntimeError(
+                "it was in use before this process was forked, and CUDA does not survive that; "
+                "start processes by 'spawn' or 'forkserver'"
+            )
         with _making:
             found = _gpus.get((make, number))
             if found is None:
@@ -242,6 +251,18 @@ def _close() -> None:
     for gpu in list(_gpus.values()):
         with contextlib.suppress(OperatorRuntimeError):  # CUDA may be gone already
             gpu.close()
+
+
+def _forget_after_fork() -> None:
+    """In the child, whose CUDA is unusable, and where locks may be held by threads not there."""
+    global _making
+    _making = threading.Lock()
+    _lost.extend(_gpus.values())
+    _gpus.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
 
 
 def known_gpus() -> list[Gpu]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gradiva
+from gradiva.eager import cuda
 from gradiva.eager.cuda import gpu_at
 from gradiva.eager.gpu.array import DeviceArray
 from gradiva.eager.gpu.gpu import Gpu
@@ -170,3 +171,15 @@ def test_outputs_come_before_the_stream_that_is_named(
         assert waits.count(expected) == (0 if expected is None else 1)
         del outputs
         made.close()
+
+
+def test_a_forked_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CUDA's state does not survive a fork, and at exit nothing of the parent's may be closed."""
+    with simulated():
+        monkeypatch.setattr(cuda, "_lost", [])
+        monkeypatch.setattr(cuda, "_gpus", {})
+        gpu_at(0)
+        cuda._forget_after_fork()
+        assert not cuda._gpus
+        with pytest.raises(gradiva.OperatorRuntimeError, match="before this process was forked"):
+            gradiva.flip(np.zeros((4, 4, 1), np.uint8), device="gpu")
