@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .cuda import gpu_of, known_gpus
 from .device import Device, device
-from .errors import OperatorRuntimeError, OperatorTypeError, blaming, describe
+from .errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError, blaming, describe
 from .gpu.gpu import Gpu
 from .gpu.streams import DeviceStream
 from .gpu.values import gpu_named
@@ -37,7 +37,8 @@ class Stream:
     integer), or an object of another library that has one (torch, CuPy, `__cuda_stream__`); theirs
     must live as long as this one is used. device_id: of the GPU; by default the current one.
 
-    Raises OperatorTypeError for what is no stream, OperatorRuntimeError if there is no such GPU.
+    Raises OperatorTypeError for what is no stream, OperatorValueError for one of another GPU,
+    OperatorRuntimeError if there is no such GPU.
     """
 
     create_new: ClassVar[object] = _CreateNew()
@@ -87,11 +88,16 @@ def face_of(stream: DeviceStream) -> Stream:
 
 def device_stream(stream: Any, device_id: int | None = None, argument: str = "stream") -> Any:
     """The DeviceStream that a user's object means. Raises as `Stream`."""
+    own = None if stream is Stream.create_new else _number_of(stream)
+    if own is not None and device_id not in (None, own):
+        raise OperatorValueError(
+            argument=argument, expected=f"a stream of gpu:{device_id}", got=f"one of gpu:{own}"
+        )
     if isinstance(stream, Stream):
         return stream._stream
     handle = None if stream is Stream.create_new else _handle_of(stream, argument)
     try:
-        gpu = gpu_of(gpu_named(Device.current(), None if device_id is None else device_id))
+        gpu = gpu_of(gpu_named(Device.current(), own if device_id is None else device_id))
     except OperatorRuntimeError as error:
         problem = f"a CUDA stream needs a GPU: {error.problem}"
         raise OperatorRuntimeError(problem, argument=argument) from error
@@ -99,6 +105,15 @@ def device_stream(stream: Any, device_id: int | None = None, argument: str = "st
     if handle is not None:
         gpu.lenders[made.handle] = stream
     return made
+
+
+def _number_of(stream: Any) -> int | None:
+    """The number of the GPU whose stream this is, if it tells."""
+    for name in ("device_index", "device_id"):  # torch; CuPy (-1: it does not know) and ours
+        number = getattr(stream, name, None)
+        if isinstance(number, int) and number >= 0:
+            return number
+    return None
 
 
 def _handle_of(stream: Any, argument: str) -> int:

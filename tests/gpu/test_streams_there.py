@@ -183,3 +183,19 @@ def test_a_forked_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not cuda._gpus
         with pytest.raises(gradiva.OperatorRuntimeError, match="before this process was forked"):
             gradiva.flip(np.zeros((4, 4, 1), np.uint8), device="gpu")
+
+
+def test_a_stream_belongs_to_its_gpu() -> None:
+    """A kernel on the stream of another GPU than its memory's would be refused by CUDA."""
+    with simulated(2):
+        theirs: Any = Theirs(7)
+        theirs.device_index = 1
+        assert gradiva.Stream(theirs).device_id == 1
+        gradiva.set_current_stream(theirs)
+        assert [gpu_at(n).stream.handle == 7 for n in (0, 1)] == [False, True]
+        gradiva.set_current_stream(None)
+        for stream in (theirs, gradiva.Stream(device_id=1)):
+            with pytest.raises(gradiva.OperatorValueError, match="of gpu:0, got one of gpu:1"):
+                gradiva.EvalContext(device_id=0, cuda_stream=stream)
+        theirs.device_index = -1
+        assert gradiva.Stream(theirs, 1).device_id == 1
