@@ -262,10 +262,11 @@ def execute(
 
 
 def _on_cpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
-    kernel = operator.kernels.get("cpu")
-    if kernel is None and operator.view_rule is None:
-        raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
-    return kernel  # type: ignore[return-value]  # not called for a view
+    return operator.kernels.get("cpu", _no_kernel)
+
+
+def _no_kernel(_call: Call) -> None:
+    raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
 
 
 backends: dict[str, Callable[[OperatorBase, Device], Callable[[Call], None]]] = {"cpu": _on_cpu}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 from collections.abc import Sequence
 
 import gradiva
 from gradiva import demo, graph, listing, warmup
+from gradiva.eager.cuda import count_gpus
 from gradiva.eager.errors import GradivaError
+from gradiva.eager.gpu.presence import missing
 from gradiva.eager.kernel_cache import cache_folder
 from gradiva.eager.threads import default_num_threads
 
@@ -41,6 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except GradivaError as error:
         print(f"gradiva: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever read along, such as `head`, has enough. Python would write what is left at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         print("gradiva: stopped", file=sys.stderr)
         return 130
@@ -51,6 +58,8 @@ def show_info() -> int:
     print(f"gradiva      {gradiva.__version__}")
     print(f"python       {platform.python_version()} on {platform.system()} {platform.machine()}")
     print(f"threads      {default_num_threads()}")
+    lack = missing()
+    print(f"GPUs         {count_gpus() if lack is None else f'none: {lack}'}")
     print(f"kernel cache {cache_folder() or 'off: no private folder could be made'}")
     return 0
 

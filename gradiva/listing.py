@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from gradiva.eager.arguments import Argument
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operator import OperatorBase, operators
 from gradiva.eager.source import SourceOperator
 from gradiva.facts import Fact, facts, later, operator_of, reached
@@ -94,7 +95,8 @@ def _one_operator(name: str) -> Iterator[str]:
     operator = _find(name)
     fewest, most = operator.min_inputs, operator.max_inputs
     inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
-    yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, on the CPU"
+    places = "on the CPU and on GPUs" if len(devices_of(operator)) > 1 else "on the CPU"
+    yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, {places}"
     yield ""
     yield inspect.cleandoc(operator.__doc__ or "")
     yield ""
@@ -131,8 +133,10 @@ def coverage_lines(name: str | None = None) -> Iterator[str]:
 def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
     if operator is None:
         return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
-    absent = [device for device in fact.devices if device != "cpu"]
-    devices = "cpu" + (f" (not {', '.join(absent)})" if absent else "")
+    here = devices_of(operator)
+    absent = [device for device in fact.devices if device not in here]
+    present = [device for device in here if device in fact.devices or device == "cpu"]
+    devices = " ".join(present) + (f" (not {', '.join(absent)})" if absent else "")
     names = [name for name in fact.arguments if name in operator.arguments]
     missing = [name for name in fact.arguments if name not in operator.arguments]
     text = f"{devices} | arguments {len(names)} of {len(fact.arguments)}"

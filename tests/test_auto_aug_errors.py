@@ -67,7 +67,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: a.color.augmentation(param_device="gpu")(
             images(), magnitude_bin=1, num_magnitude_bins=4
         ),
-        "GPU",
+        "is not available",
     ),
     "shapes of parameters": (
         lambda: a.color.augmentation(mag_to_param=lambda m: [m] * int(1 + m))(

@@ -227,7 +227,7 @@ def test_contexts() -> None:
     context.cache_results("key", [1])
     assert context.cached_results("key") == [1]
     assert context.cached_results("other") is None
-    with pytest.raises(ValueError, match="device_id"):
+    with pytest.raises(RuntimeError, match="is not available"):
         EvalContext(device_id=0)
     wrong: Any
     with pytest.raises(ValueError, match="num_threads"):

@@ -11,10 +11,11 @@ from ..errors import OperatorRuntimeError
 from ..modes import EvalMode
 from ..operator import OperatorBase
 from ..run import Call
+from ..source import SourceOperator
 from .chains import gpu_kernel
 from .launch import launches_of
 
-__all__ = ["on_gpu", "require_gpu_kernel"]
+__all__ = ["devices_of", "on_gpu", "require_gpu_kernel"]
 
 
 def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
@@ -35,13 +36,21 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
     return work
 
 
+def devices_of(operator: OperatorBase) -> tuple[str, ...]:
+    """Where an operator runs: "cpu", "gpu", and "mixed" for those that take host memory there. What
+    sources make is copied there."""
+    if operator.gpu_work is not None:
+        return ("cpu", "mixed", "gpu")
+    views = operator.view_rule is not None or operator.metadata
+    views = views or isinstance(operator, SourceOperator)
+    return ("cpu", "gpu") if views or gpu_kernel(operator) is not None else ("cpu",)
+
+
 def require_gpu_kernel(operator: OperatorBase) -> Callable[[Call], Any] | None:
     """The GPU kernel of an operator; None if it needs none. Raises OperatorRuntimeError."""
-    kernel = gpu_kernel(operator)
-    needs = operator.view_rule is None and operator.gpu_work is None and not operator.metadata
-    if kernel is None and needs:
+    if len(devices_of(operator)) == 1:
         raise OperatorRuntimeError(
             "this operator does not run on a GPU: leave out `device`, and take `.cpu()` of "
             "inputs that are on one"
         )
-    return kernel
+    return gpu_kernel(operator)

@@ -83,9 +83,9 @@ def _refuse_symbol() -> None:
 def _samples(given: Any) -> tuple[list[Tensor], bool]:
     """The samples, and whether one was given without a batch."""
     if isinstance(given, Batch):
-        return list(given.tensors), False
+        return list(given.cpu().tensors), False
     if isinstance(given, Tensor):
-        return [given], True
+        return [given.cpu()], True
     if isinstance(given, Value):
         _refuse_symbol()
     if isinstance(given, str | bytes):
@@ -109,7 +109,8 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
         if isinstance(entry, Value) and not isinstance(entry, Tensor):
             _refuse_symbol()
         try:
-            tensors.append(entry if isinstance(entry, Tensor) else Tensor(to_array(entry)))
+            own = entry if isinstance(entry, Tensor) else Tensor(to_array(entry))
+            tensors.append(own.cpu())
         except GradivaError as error:
             raise error.complete(argument="batch", sample=index) from None
     return tensors, False

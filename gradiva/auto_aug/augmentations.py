@@ -164,7 +164,7 @@ def contrast(data: Any, parameter: Any) -> Any:
     grey = color_space_conversion(data, image_type=RGB, output_type=GRAY)
     layout = data.type.layout
     if layout is not None and not layout.startswith("F"):
-        return scale_contrast(data, contrast=parameter, contrast_center=mean(grey))
+        return scale_contrast(data, contrast=parameter, contrast_center=mean(grey).cpu())
     # Each frame has a centre of its own. The same operations in the same order: the same bits,
     # also for images of which it is not known before a pipeline runs that they are no sequences.
     center = mean(grey, axis_names="HW", keep_dims=True)

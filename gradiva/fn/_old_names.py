@@ -83,7 +83,7 @@ _READERS = {
 LATER = {
     **dict.fromkeys(_AUDIO, "audio"),
     **dict.fromkeys(_VIDEO, "video"),
-    **dict.fromkeys(_GPU_ONLY, "a GPU backend"),
+    **dict.fromkeys(_GPU_ONLY, "a GPU to write them on"),
     **dict.fromkeys(_READERS, "readers beyond `file`"),
 }
 """What operators wait for that users know and that are still to be written."""

@@ -13,6 +13,7 @@ from gradiva.eager.errors import (
     OperatorValueError,
 )
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.through_host import through_host
 from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype
 from gradiva.eager.run import Call
@@ -80,6 +81,9 @@ def _cpu(call: Call) -> None:
             raise OperatorRuntimeError(
                 f"cannot write {name}: {error.strerror}", sample=sample
             ) from error
+
+
+dump_image.mixed_gpu(through_host)
 
 
 def _netpbm(image: Any) -> str:

@@ -6,6 +6,7 @@ import gc
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -334,3 +335,15 @@ def test_the_simulated_device_sees_mistakes() -> None:
         runtime.synchronize(stream.handle)
         assert staging.array.tolist() == [0xA5] * 8
         assert "copy touches" in runtime.violations.pop()
+
+
+def test_files_are_written_by_the_host(
+    runtime: SimulatedRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dump_image` brings the images, writes them, and hands them on where they were."""
+    monkeypatch.chdir(tmp_path)
+    images = gradiva.as_batch([np.full((2, 3, 3), n, np.uint8) for n in (7, 8)], layout="HWC")
+    there = gradiva.dump_image(images.gpu(), suffix="gpu")
+    assert str(there.device) == "gpu:0"
+    same(there, images)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0-gpu-0.ppm", "1-gpu-0.ppm"]

@@ -149,6 +149,8 @@ class Augmentation:
             except GradivaError as error:
                 raise error.complete(operator=self._title, location=user_location()) from None
         parameter = self._parameter(data, magnitude_bin, num_magnitude_bins)
+        if self._param_device == "gpu" and isinstance(parameter, Value):
+            parameter = parameter.gpu()  # type: ignore[attr-defined]  # all three kinds have it
         op = rewritten(self._op) if isinstance(data, DataNode) else self._op
         return op(data, parameter, **passed)
 

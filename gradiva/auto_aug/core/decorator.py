@@ -51,7 +51,8 @@ def augmentation(
     randomly_negate: whether the magnitude is negated for each sample with a chance of one half.
     mag_to_param: from a magnitude, a float32 number, to the parameter: a number or an array, of
         one shape and dtype for all bins; float64 becomes float32. The magnitude itself by default.
-    param_device: "cpu" or "auto"; "gpu" is refused when the augmentation is called.
+    param_device: where the parameter is made: "cpu" or "auto", for arguments of operators; "gpu",
+        for functions that take it as an input.
     name: of the function by default; lists of augmentations and errors show it.
 
     Further arguments of the function are taken from the call. Returns an Augmentation. Raises

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.cuda import gpu_of
+from gradiva.eager.device import CPU
 from gradiva.eager.errors import OperatorTypeError, describe, user_location
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.provenance import Provenance
 from gradiva.eager.run import Call
 from gradiva.eager.tensor import Tensor
@@ -87,7 +90,11 @@ def _gathered(parts: Sequence[tuple[Rows, Batch]], size: int) -> Batch:
         shapes[rows] = batch.geometry.shapes
         owner[rows] = number
         place[rows] = np.arange(len(rows))
-    result = Batch.empty(Geometry.of(shapes), parts[0][1].type, _provenance(parts, size))
+    device = next((one.device for _, one in parts if one.device is not CPU), CPU)
+    result = Batch.empty(Geometry.of(shapes), parts[0][1].type, _provenance(parts, size), device)
+    if device is not CPU:
+        _gather_there([(rows, one.to_device(device)) for rows, one in parts], owner, result)
+        return result
     whose, where = owner.tolist(), place.tolist()
 
     def copy(begin: int, end: int) -> None:
@@ -98,6 +105,18 @@ def _gathered(parts: Sequence[tuple[Rows, Batch]], size: int) -> Batch:
     call.outputs = (result,)
     call.for_samples(copy)
     return result
+
+
+def _gather_there(parts: Sequence[tuple[Rows, Batch]], owner: Rows, result: Batch) -> None:
+    """The same on a GPU."""
+    starts = np.empty(len(owner), np.int64)
+    for rows, batch in parts:
+        starts[rows] = batch.geometry.offsets
+    size = result.dtype.itemsize
+    places = result.geometry.offsets * size, result.geometry.volumes * size
+    pieces = (owner, starts * size, *places)
+    slabs = [batch.data for _, batch in parts]
+    gpu_of(result.device).run(piece_launches(slabs, result.data, pieces))
 
 
 def _provenance(parts: Sequence[tuple[Rows, Batch]], size: int) -> Provenance | None:
