@@ -106,7 +106,10 @@ class DeviceArray:
         return DeviceArray(self.block, wanted, self.dtype, self.offset)
 
     def __getitem__(self, part: slice) -> DeviceArray:
-        """Consecutive elements, or rows, without a copy."""
+        """Consecutive elements, or rows, without a copy. Raises TypeError for a number, which NumPy
+        and `for` would go on with."""
+        if not isinstance(part, slice):
+            raise TypeError(f"{self!r} has no elements in host memory: take .get() of it first")
         begin, end, step = part.indices(self.shape[0])
         if step != 1:
             raise ValueError("only consecutive rows are an array")

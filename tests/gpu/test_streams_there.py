@@ -199,3 +199,11 @@ def test_a_stream_belongs_to_its_gpu() -> None:
                 gradiva.EvalContext(device_id=0, cuda_stream=stream)
         theirs.device_index = -1
         assert gradiva.Stream(theirs, 1).device_id == 1
+
+
+def test_numpy_and_loops_are_told_to_fetch_an_array() -> None:
+    with simulated():
+        there = gradiva.as_batch(np.zeros((2, 3))).gpu().as_array()
+        for take in (list, np.asarray, lambda array: array[0]):
+            with pytest.raises(TypeError, match=r"take \.get\(\) of it first"):
+                take(there)
