@@ -7,6 +7,7 @@ import difflib
 import inspect
 from collections.abc import Iterator
 
+from gradiva.capture.inference import ON_GPU
 from gradiva.eager.arguments import Argument
 from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.gpu.execute import devices_of
@@ -66,6 +67,10 @@ def _find(name: str) -> OperatorBase:
     raise OperatorValueError(f"there is no operator {name!r}{hint}")
 
 
+def _devices(operator: OperatorBase) -> tuple[str, ...]:
+    return ("cpu", "gpu") if operator.name in ON_GPU else devices_of(operator)
+
+
 def _summary(operator: OperatorBase) -> str:
     return next(
         (line for line in inspect.cleandoc(operator.__doc__ or "").splitlines() if line), ""
@@ -95,7 +100,7 @@ def _one_operator(name: str) -> Iterator[str]:
     operator = _find(name)
     fewest, most = operator.min_inputs, operator.max_inputs
     inputs = str(fewest) if fewest == most else f"{fewest} to {most}"
-    places = "on the CPU and on GPUs" if len(devices_of(operator)) > 1 else "on the CPU"
+    places = "on the CPU and on GPUs" if len(_devices(operator)) > 1 else "on the CPU"
     yield f"{operator.name}: {inputs} input{'' if inputs == '1' else 's'}, {places}"
     yield ""
     yield inspect.cleandoc(operator.__doc__ or "")
@@ -133,7 +138,7 @@ def coverage_lines(name: str | None = None) -> Iterator[str]:
 def _coverage(fact: Fact, operator: OperatorBase | None) -> str:
     if operator is None:
         return f"missing: waits for {later(fact.name) or 'nobody knows what'}"
-    here = devices_of(operator)
+    here = _devices(operator)
     absent = [device for device in fact.devices if device not in here]
     present = [device for device in here if device in fact.devices or device == "cpu"]
     devices = " ".join(present) + (f" (not {', '.join(absent)})" if absent else "")

@@ -11,7 +11,6 @@ from ..errors import OperatorRuntimeError
 from ..modes import EvalMode
 from ..operator import OperatorBase
 from ..run import Call
-from ..source import SourceOperator
 from .chains import gpu_kernel
 from .launch import launches_of
 
@@ -37,12 +36,10 @@ def on_gpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
 
 
 def devices_of(operator: OperatorBase) -> tuple[str, ...]:
-    """Where an operator runs: "cpu", "gpu", and "mixed" for those that take host memory there. What
-    sources make is copied there."""
+    """Where an operator runs: "cpu", "gpu", and "mixed" for those that take host memory there."""
     if operator.gpu_work is not None:
         return ("cpu", "mixed", "gpu")
     views = operator.view_rule is not None or operator.metadata
-    views = views or isinstance(operator, SourceOperator)
     return ("cpu", "gpu") if views or gpu_kernel(operator) is not None else ("cpu",)
 
 

@@ -343,7 +343,7 @@ def test_mistakes() -> None:
     with pipe, pytest.raises(TypeError, match=r"`angle`|`brightness`.*host memory"):
         fn.brightness(images, brightness=fn.random.uniform(range=(0.0, 1.0), device="gpu"))
     with pipe, pytest.raises(RuntimeError, match="does not run on a GPU"):
-        fn.dump_image(images)
+        fn.python_function(images, function=lambda image: image)
     with pipe, pytest.raises(RuntimeError, match="does not run on a GPU"):
         fn.readers.file(files=["a"], device="gpu")
     with pipe, pytest.raises(ValueError, match="that of its `device_id`"):
