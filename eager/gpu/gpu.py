@@ -15,7 +15,7 @@ from .array import DeviceArray, Foreign
 from .launch import Launch, Out, Scratch, Unit
 from .memory import Block, DevicePool, PinnedBlock, PinnedPool, Users
 from .runtime import Runtime
-from .streams import DeviceStream, Ready, are_past, last_point
+from .streams import DeviceStream, Held, last_point
 
 __all__ = ["Gpu", "restore_streams", "streams_in_force"]
 
@@ -56,7 +56,7 @@ class Gpu:
         self._lock = threading.RLock()
         self.given_back: deque[tuple[Any, Users]] = deque()
         """Memory of other libraries that nobody refers to, and the streams that used it."""
-        self._kept: list[tuple[list[Ready], Any]] = []
+        self._kept = Held[Any]()
         self._tools: dict[Any, Any] = {}
         self._making = threading.Lock()
         self.default_stream = DeviceStream(self)
@@ -157,9 +157,9 @@ class Gpu:
         with self._lock:
             while self.given_back:
                 owner, users = self.given_back.popleft()
-                self._kept.append(([last_point(stream) for stream in users.values()], owner))
+                self._kept.add([last_point(stream) for stream in users.values()], owner)
                 self.runtime.activate()  # a user may be another GPU's stream
-            self._kept = [entry for entry in self._kept if not are_past(entry[0])]
+            self._kept.past()
 
     def release(self) -> None:
         """Give all memory back that nobody uses. Waits for the streams that it was used on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..errors import OperatorRuntimeError
 from ..memory_settings import MemorySettings
 from ..memory_settings import settings as memory_settings
 from .runtime import Runtime
-from .streams import DeviceStream, Ready, are_past, last_point
+from .streams import DeviceStream, Held, Ready, last_point
 
 __all__ = ["Block", "DevicePool", "PinnedBlock", "PinnedPool", "Users"]
 
@@ -32,6 +33,15 @@ def _size_class(nbytes: int, least: int) -> int:
     """Round up to one of eight steps per power of two, so that ragged batches meet again."""
     step = max(least, 1 << max(0, nbytes.bit_length() - 4))
     return max(-(-nbytes // step), 1) * step
+
+
+def _twice(allocate: Callable[[int], int], release: Callable[[], None], size: int) -> int:
+    """Fresh memory; where there is none left, once more after `release`. Raises MemoryError."""
+    try:
+        return allocate(size)
+    except MemoryError:
+        release()
+    return allocate(size)
 
 
 class Block:
@@ -78,7 +88,7 @@ class DevicePool:
         self._settings = memory_settings if settings is None else settings
         self._free: dict[int, dict[int, list[int]]] = {}
         """Addresses by the handle of their stream and by size; under 0 those that any may take."""
-        self._held: list[tuple[list[Ready], int, int, DeviceStream]] = []
+        self._held = Held[tuple[int, int, DeviceStream]]()
         self._lock = threading.RLock()
         self.returned: deque[tuple[int, int, DeviceStream, Users]] = deque()
         self.in_use = 0
@@ -111,11 +121,7 @@ class DevicePool:
 
     def _fresh(self, size: int) -> int:
         try:
-            return self._runtime.allocate(size)
-        except MemoryError:
-            self.release()
-        try:
-            return self._runtime.allocate(size)
+            return _twice(self._runtime.allocate, self.release, size)
         except MemoryError:
             free, total = self._runtime.memory()
             raise MemoryError(
@@ -130,17 +136,12 @@ class DevicePool:
         while self.returned:
             address, size, stream, users = self.returned.popleft()
             self.in_use -= size
-            self._held.append(
-                ([last_point(user) for user in users.values()], address, size, stream)
-            )
+            points = [last_point(user) for user in users.values()]
+            self._held.add(points, (address, size, stream))
             if users:
                 self._runtime.activate()  # the user may be another GPU's stream
-        held, self._held = self._held, []
-        for points, address, size, stream in held:
-            if are_past(points):
-                self._keep(address, size, stream)
-            else:
-                self._held.append((points, address, size, stream))
+        for address, size, stream in self._held.past():
+            self._keep(address, size, stream)
         while self._streams_left:
             handle = self._streams_left.popleft()
             self._runtime.synchronize(handle)
@@ -167,9 +168,7 @@ class DevicePool:
         """Give all waiting memory back to CUDA, once the streams that it waits for are done."""
         with self._lock:
             self._collect()
-            for points, *_ in self._held:
-                for point in points:
-                    point.wait()
+            self._held.wait()
             self._collect()
             for handle, sizes in self._free.items():
                 if handle:
@@ -185,7 +184,7 @@ class DevicePool:
         with self._lock:
             self._collect()
             found = (size * len(a) for each in self._free.values() for size, a in each.items())
-            return sum(found) + sum(entry[2] for entry in self._held)
+            return sum(found) + sum(size for _, size, _ in self._held)
 
 
 class PinnedBlock:
@@ -230,7 +229,7 @@ class PinnedPool:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._free: dict[int, list[int]] = {}
-        self._held: list[tuple[list[Ready], int, int]] = []
+        self._held = Held[tuple[int, int]]()
         self._lock = threading.RLock()
         self.returned: deque[tuple[list[Ready], int, int]] = deque()
 
@@ -246,31 +245,22 @@ class PinnedPool:
 
     def _fresh(self, size: int) -> int:
         try:
-            return self._runtime.allocate_pinned(size)
-        except MemoryError:
-            self.release()
-        try:
-            return self._runtime.allocate_pinned(size)
+            return _twice(self._runtime.allocate_pinned, self.release, size)
         except MemoryError:
             raise OperatorRuntimeError(f"there are no {size:,} bytes of pinned memory") from None
 
     def _collect(self) -> None:
         while self.returned:
-            self._held.append(self.returned.popleft())
-        held, self._held = self._held, []
-        for points, address, size in held:
-            if are_past(points):
-                self._free.setdefault(size, []).append(address)
-            else:
-                self._held.append((points, address, size))
+            points, address, size = self.returned.popleft()
+            self._held.add(points, (address, size))
+        for address, size in self._held.past():
+            self._free.setdefault(size, []).append(address)
 
     def release(self) -> None:
         """Give waiting memory back to the system, once the streams that use it are done."""
         with self._lock:
             self._collect()
-            for points, *_ in self._held:
-                for point in points:
-                    point.wait()
+            self._held.wait()
             self._collect()
             for addresses in self._free.values():
                 for address in addresses:

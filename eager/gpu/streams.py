@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ..errors import OperatorRuntimeError
 
 if TYPE_CHECKING:
     from .gpu import Gpu
 
-__all__ = ["LEGACY", "DeviceStream", "Ready", "are_past", "last_point"]
+__all__ = ["LEGACY", "DeviceStream", "Held", "Ready", "last_point"]
+
+T = TypeVar("T")
 
 LEGACY: Final = 1
 """The handle of the default stream that all threads share. CUDA takes 0 for it as well, which our
@@ -27,11 +30,12 @@ class Ready:
 
     def __init__(self, stream: DeviceStream) -> None:
         self.gpu = gpu = stream.gpu
-        if stream.handle <= _LAST_NAMED or not gpu.events:
+        if stream.handle <= _LAST_NAMED:
             gpu.runtime.activate()
         try:
             self.event = gpu.events.popleft()
         except IndexError:
+            gpu.runtime.activate()
             self.event = gpu.runtime.create_event()
         gpu.runtime.record(self.event, stream.handle)
 
@@ -60,11 +64,40 @@ def last_point(stream: DeviceStream) -> Ready:
     return Ready(DeviceStream(stream.gpu, LEGACY))
 
 
-def are_past(points: list[Ready]) -> bool:
-    """Whether all points are past; those that are leave the list."""
-    while points and points[-1].past:
-        points.pop()
-    return not points
+class Held(Generic[T]):
+    """Things that wait until points of streams are past. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[list[Ready], T]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[T]:
+        return (thing for _, thing in self._entries)
+
+    def add(self, points: list[Ready], thing: T) -> None:
+        """Hold `thing` until all of these are past."""
+        self._entries.append((points, thing))
+
+    def past(self) -> list[T]:
+        """What needs to be held no longer, in order; it leaves. Waits for nothing."""
+        found: list[T] = []
+        entries, self._entries = self._entries, []
+        for points, thing in entries:
+            while points and points[-1].past:
+                points.pop()
+            if points:
+                self._entries.append((points, thing))
+            else:
+                found.append(thing)
+        return found
+
+    def wait(self) -> None:
+        """Hold the calling thread until all points are past."""
+        for points, _ in self._entries:
+            for point in points:
+                point.wait()
 
 
 class DeviceStream:
