@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradiva.ops.generic.conditional_split import split
 
 from .conditionals.scopes import ScopeError, is_anchored, scopes_of
+from .gpu_expression import is_expression
 from .graph import Graph, Node
 from .inference import infer
 from .leaves import constant, fused, parameter, random_key
@@ -75,22 +76,26 @@ def _check_scopes(graph: Graph) -> None:
 
 
 def _check_members(group: Node, where: str) -> None:
-    """The members of a fused group are a chain, and read nothing but each other and its inputs."""
+    """The members of a fused group are a chain, or arithmetic, and read nothing but each other and
+    its inputs."""
     last: Node | None = None
+    tree, before = is_expression(group.members), set[Node]()
     for member in group.members:
         if member.operator.stage is None:
             raise GraphError(f"{where}: {member.operator.name} cannot be fused")
         for edge in member.inputs:
-            inside = edge.node is last and edge.argument is None
+            inside = edge.node is last if not tree else edge.node in before
+            inside = inside and edge.argument is None
             number = edge.node.attribute("number", len(group.inputs))
             given = edge.node.operator is parameter and number < len(group.inputs)
             if not inside and not given:
                 raise GraphError(f"{where}: {member.operator.name} reads what is not there")
-        if last is not None and member.inputs[0].node is not last:
+        if last is not None and not tree and member.inputs[0].node is not last:
             raise GraphError(f"{where}: its members are no chain")
         read = tuple(edge for edge in member.inputs if edge.argument != "key")
         if infer(member.operator, read, dict(member.attributes), group.device) != member.type:
             raise GraphError(f"{where}: {member.operator.name} has another type than its rule says")
         last = member
+        before.add(member)
     if len(group.members) < 2 or last is None or last.type != group.type:
         raise GraphError(f"{where}: its type is not that of its last member")

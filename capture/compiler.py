@@ -10,6 +10,7 @@ from typing import TypeAlias
 from .check import check
 from .dropping import hold
 from .graph import Graph
+from .passes.express import express
 from .passes.fold import fold
 from .passes.fuse import fuse, region
 from .passes.lower import lower
@@ -20,7 +21,7 @@ __all__ = ["PASSES", "optimise"]
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-PASSES: tuple[Pass, ...] = (hold, prune, fold, lower, move, region, fuse)
+PASSES: tuple[Pass, ...] = (hold, prune, fold, lower, move, region, fuse, express)
 """In the order in which they run."""
 
 

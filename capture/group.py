@@ -24,6 +24,7 @@ from gradiva.eager.stages import Planes
 from gradiva.eager.threads import WorkerPool
 from gradiva.eager.tolerance import forgives
 
+from .gpu_expression import is_expression, run_expression
 from .gpu_group import run_launches
 from .graph import Node, Opaque
 from .sweep import Sweep, UnfitError
@@ -48,10 +49,12 @@ def run_group(
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
     """
-    first = members[0].inputs[0]
-    source = values[first.node, first.output]
     if not size:
         raise UnfitError("the batch is empty")
+    if device is not CPU and is_expression(members):
+        return run_expression(members, values, size, pool, device)
+    first = members[0].inputs[0]
+    source = values[first.node, first.output]
     calls: list[Call] = []
     image = source
     for member in members:

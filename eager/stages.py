@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from .geometry import Int64Array
 from .run import Call
 
-__all__ = ["Images", "Planes", "Reindex", "Rows", "View"]
+__all__ = ["Expression", "Images", "Planes", "Reindex", "Rows", "View"]
+
+
+class Expression(NamedTuple):
+    """Computes element by element, with broadcasting: arithmetic. symbol: as `evaluate` has it. A
+    tree of them is one kernel on a GPU."""
+
+    symbol: str
 
 
 class View(NamedTuple):

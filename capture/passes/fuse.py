@@ -9,9 +9,10 @@ from gradiva.eager.stages import Images, Planes, Reindex, Rows
 
 from ..conditionals.scopes import is_anchored
 from ..gpu_group import is_gpu_chain
-from ..graph import Edge, Graph, Members, Node
-from ..leaves import fused, parameter
+from ..graph import Edge, Graph, Node
+from ..leaves import parameter
 from ..rewrite import Rewriter, rewrite
+from .grouping import Grouping
 
 __all__ = ["fuse", "region"]
 
@@ -42,7 +43,7 @@ def _join(rewriter: Rewriter, node: Node, kinds: tuple[type, ...]) -> Edge | Non
         return None
     if node.device == "gpu" and not is_gpu_chain(chain):
         return None
-    group = _Group(rewriter)
+    group = _Chain(rewriter)
     group.take(image, image.inputs)
     group.take(node, inputs)
     return group.edge(node)
@@ -87,14 +88,8 @@ def _is_chain(nodes: Sequence[Node]) -> bool:
     return True
 
 
-class _Group:
-    """A fused group while it is put together: a chain of inner nodes, and what they read."""
-
-    def __init__(self, rewriter: Rewriter) -> None:
-        self.rewriter = rewriter
-        self.inputs: list[Edge] = []
-        self.members: list[Node] = []
-        self._leaves: dict[tuple[Node, int], Node] = {}
+class _Chain(Grouping):
+    """A chain of inner nodes, and what they read."""
 
     def take(self, node: Node, inputs: Sequence[Edge]) -> None:
         """A node, or all members of a group, that reads `inputs`."""
@@ -116,26 +111,5 @@ class _Group:
             if index == 0 and self.members:
                 inner.append(Edge(self.members[-1], 0))
             else:
-                inner.append(Edge(self._leaf(edge), 0, edge.argument))
-        made = Node(node.operator, tuple(inner), node.attributes, node.type)
-        self.members.append(made)
-        graph, builder = self.rewriter.graph, self.rewriter.builder
-        # A node of the old graph, or one that this rewriting has made.
-        old = graph.locations.get(node, ()), graph.origins.get(node), graph.names.get(node)
-        builder.describe(made, *(old if any(old) else builder.described(node)))
-
-    def _leaf(self, edge: Edge) -> Node:
-        key = (edge.node, edge.output)
-        if key not in self._leaves:
-            number = len(self.inputs)
-            type = edge.node.type[edge.output]
-            self._leaves[key] = Node(parameter, (), (("number", number),), (type,))
-            self.inputs.append(Edge(edge.node, edge.output))
-        return self._leaves[key]
-
-    def edge(self, node: Node) -> Edge:
-        """The group as a node of the new graph."""
-        made = self.rewriter.builder.add(
-            fused, tuple(self.inputs), {"members": Members(tuple(self.members))}, node.type
-        )
-        return Edge(made, 0)
+                inner.append(self.leaf(edge))
+        self.member(node, inner)

@@ -25,6 +25,7 @@ from gradiva.eager.errors import (
     OperatorValueError,
     user_location,
 )
+from gradiva.eager.stages import Expression
 from gradiva.eager.value import SampleType
 
 from .arithmetic import (
@@ -110,6 +111,7 @@ def _declare() -> dict[str, Function]:
     for name, operator in made.items():
         mark = operator.gpu if name in EXACT else operator.gpu_within(LIBRARY)
         mark(lambda call, s=name: operation_launch(call, s))
+        operator.stage = Expression(name)
     return made
 
 
