@@ -140,3 +140,13 @@ def test_type_checkers_see_the_parameters(tmp_path: Path) -> None:
         flagged = [text for text in run.stdout.splitlines() if f"bad.py:{number}:" in text]
         assert flagged, f"not flagged: {line}\n{run.stdout}"
         assert any(word in text for text in flagged), (line, flagged)
+
+
+def test_files_that_are_no_python_are_installed() -> None:
+    """pyproject.toml names every folder that holds the source of a GPU kernel."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    folders = {path.parent for room in ROOMS[:3] for path in (ROOT / room).rglob("*.cuh")}
+    assert len(folders) > 8
+    for folder in folders:
+        package = ".".join(("gradiva", *folder.relative_to(ROOT).parts))
+        assert f'"{package}" = ["*.cuh"]' in text
