@@ -74,6 +74,7 @@ def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]
             require_equal_bits(ours, expected, (one.name, number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [uint8, int8, uint16, int16, float32])
 def test_filters(tmp_path: Path, dtype: DType) -> None:
     """Every filter, up and down, mirrored, with and without antialiasing, to both dtypes."""
@@ -91,6 +92,7 @@ def test_filters(tmp_path: Path, dtype: DType) -> None:
     require_same_bits(tmp_path, wanted)
 
 
+@pytest.mark.slow
 def test_channels(tmp_path: Path) -> None:
     """Any number of channels; the same one in all samples, and not."""
     wanted: list[tuple[str, Any, dict[str, Any]]] = []
@@ -105,6 +107,7 @@ def test_channels(tmp_path: Path) -> None:
     require_same_bits(tmp_path, wanted)
 
 
+@pytest.mark.slow
 def test_volumes(tmp_path: Path) -> None:
     """Volumes with one plane and with several, among them such of one slice; sequences."""
     wanted: list[tuple[str, Any, dict[str, Any]]] = []
