@@ -58,7 +58,7 @@ class Batch(Placed):
         device: Device = CPU,
     ) -> Batch:
         """A batch whose samples are not initialised. Raises MemoryError."""
-        type = type if device is CPU else type.with_(device="gpu")
+        type = type if device.device_type == "cpu" else type.with_(device="gpu")
         data = allocated(geometry.size, type.dtype.numpy, device)  # type: ignore[union-attr]
         return Batch(data, geometry, type, provenance)
 

@@ -144,7 +144,7 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
                 operator="device", argument="id", expected=f"the number of {obj}, or None",
                 got=describe(id),
             )  # fmt: skip
-        return obj if obj.device_type == "gpu" else CPU
+        return obj
     if not isinstance(obj, str) and isinstance(getattr(obj, "type", None), str):
         # torch numbers its CPU too, as in `torch.device("cpu:0")`.
         torch_device: Any = obj

@@ -114,9 +114,12 @@ def check_common(operator: OperatorBase, common: Mapping[str, Any], present: boo
 
 
 def device_named(name: Any) -> Device:
-    """The device of an argument `device`: "mixed", which takes host memory, runs on a GPU. Raises
-    OperatorTypeError, OperatorValueError."""
-    return gpu_named(Device.current(), None) if name == "mixed" else device(name)
+    """The device of an argument `device`: "mixed", which takes host memory, runs on a GPU; the CPU
+    is the one `CPU`. Raises OperatorTypeError, OperatorValueError."""
+    if name == "mixed":
+        return gpu_named(Device.current(), None)
+    chosen = device(name)
+    return CPU if chosen.device_type == "cpu" else chosen
 
 
 def device_for(
