@@ -103,7 +103,7 @@ class DeviceStage:
                 if len(self._queued) <= self._most:
                     return
                 first = self._queued.popleft()
-            self._gpu.runtime.wait(first.event)
+            first.wait()
 
     def close(self) -> None:
         """Let go of the streams: they go when nobody holds an array of theirs."""

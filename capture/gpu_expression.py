@@ -61,6 +61,6 @@ def run_expression(
         image = images[members[-1]]
         target = Batch.empty(image.geometry, image.type, image.provenance, device)
         gpu_of(device).run([expression_launch(operands, target, terms[members[-1]])])
-    except (GradivaError, MemoryError, TypeError) as error:
+    except (GradivaError, MemoryError) as error:
         raise UnfitError(str(error)) from None
     return target

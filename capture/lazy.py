@@ -23,7 +23,7 @@ from gradiva.eager.rng import RandomKey
 from gradiva.eager.tensor import Tensor
 from gradiva.eager.value import SampleType
 
-from .placed import Placed
+from .placed import LazyPlace
 from .program import Positions
 
 __all__ = [
@@ -175,7 +175,7 @@ class Pending:
         return made
 
 
-class LazyBatch(Placed, Batch):
+class LazyBatch(LazyPlace, Batch):
     """A batch whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
@@ -253,7 +253,7 @@ class LazyBatch(Placed, Batch):
         return self
 
 
-class LazyTensor(Placed, Tensor):
+class LazyTensor(LazyPlace, Tensor):
     """A tensor whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")

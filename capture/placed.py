@@ -8,10 +8,10 @@ from gradiva.eager.device import Device, DeviceLike
 from gradiva.eager.device import device as to_device
 from gradiva.ops.arrays.copy import copy
 
-__all__ = ["Placed"]
+__all__ = ["LazyPlace"]
 
 
-class Placed:
+class LazyPlace:
     """What LazyBatch and LazyTensor share about devices."""
 
     __slots__ = ()

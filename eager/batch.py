@@ -182,7 +182,7 @@ class Batch(Placed):
     as_cpu = Placed.cpu
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
-        """The batch on `device`; a copy with `force_copy`, or if it is elsewhere. Raises."""
+        """The batch on `device`, a copy with `force_copy`. Raises OperatorRuntimeError."""
         data = moved(self.data, to_device(device), force_copy)
         if data is self.data:
             return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from .cuda import gpu_of, known_gpus
-from .device import Device, device
+from .device import Device
 from .errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError, blaming, describe
 from .gpu.gpu import Gpu
 from .gpu.streams import DeviceStream
@@ -86,7 +86,9 @@ def face_of(stream: DeviceStream) -> Stream:
     return made
 
 
-def device_stream(stream: Any, device_id: int | None = None, argument: str = "stream") -> Any:
+def device_stream(
+    stream: Any, device_id: int | None = None, argument: str = "stream"
+) -> DeviceStream:
     """The DeviceStream that a user's object means. Raises as `Stream`."""
     own = None if stream is Stream.create_new else _number_of(stream)
     if own is not None and device_id not in (None, own):
@@ -172,5 +174,5 @@ def set_default_stream(stream: Any) -> None:
 def _gpu_in_use() -> Gpu | None:
     current = Device.current()
     if current.device_type == "gpu":
-        return gpu_of(device(current))
+        return gpu_of(current)
     return next(iter(known_gpus()), None)

@@ -139,7 +139,8 @@ class TensorGPU(TensorFace):
         use_copy_kernel: bool = False,
     ) -> None:
         """Copy the elements to an address in the GPU's memory, an integer or a pointer of ctypes:
-        on a stream (by default the current one), for which this waits unless `non_blocking`."""
+        on a stream (by default the current one), for which this waits unless `non_blocking`.
+        use_copy_kernel: accepted; the device's own copies are used."""
         _copy_on_gpu([self._array], ptr, cuda_stream, non_blocking)
 
 

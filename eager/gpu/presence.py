@@ -6,7 +6,7 @@ import ctypes
 import importlib.util
 from typing import Final
 
-__all__ = ["EXTRAS", "missing", "no_gpu"]
+__all__ = ["EXTRAS", "missing"]
 
 EXTRAS: Final = "'gradiva[cuda12]' or 'gradiva[cuda13]'"
 """What a user gives to pip."""
@@ -24,9 +24,3 @@ def missing() -> str | None:
     except OSError:
         return "there is no NVIDIA driver (libcuda.so.1)"
     return None
-
-
-def no_gpu() -> str:
-    """Why a GPU cannot be had, for all places that refuse one, in one line."""
-    lack = missing()
-    return "this version of gradiva has no GPU backend yet" + (f", and {lack}" if lack else "")

@@ -6,7 +6,7 @@ import threading
 
 from gradiva.eager.gpu.gpu import Gpu
 from gradiva.eager.gpu.memory import Block, PinnedBlock
-from gradiva.eager.gpu.streams import DeviceStream, Ready
+from gradiva.eager.gpu.streams import DeviceStream, Held, Ready
 
 from .allocators import Allocator
 
@@ -28,19 +28,18 @@ def pinned_allocator(gpu: Gpu) -> Allocator:
 
 def device_allocator(gpu: Gpu) -> Allocator:
     """Of device memory."""
-    held = _Held(gpu)
-    return Allocator(held.take, pinned=False, give=held.give)
+    freed = _Freed(gpu)
+    return Allocator(freed.take, pinned=False, give=freed.give)
 
 
-class _Held:
+class _Freed:
     """Blocks of one stream, which is given no work: the library says only when it frees a block
     which stream has used it, and by then the pool may no longer ask that stream."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self._stream = DeviceStream(gpu)
-        self._blocks: list[tuple[Ready, Block]] = []
-        """With the point after which each is free."""
+        self._blocks = Held[Block]()
         self._lock = threading.Lock()
 
     def take(self, size: int, stream: int) -> tuple[int, Block]:
@@ -50,8 +49,8 @@ class _Held:
 
     def give(self, block: Block, stream: int) -> None:
         with self._lock:
-            self._blocks.append((Ready(DeviceStream(self._gpu, stream)), block))
+            self._blocks.add([Ready(DeviceStream(self._gpu, stream))], block)
 
     def _collect(self) -> None:
         with self._lock:
-            self._blocks = [entry for entry in self._blocks if not entry[0].past]
+            self._blocks.past()
