@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
+from gradiva.eager.closing import closer
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.quarantine import Quarantined, collecting
+from gradiva.eager.read_ahead import ReadAhead
 from gradiva.eager.threads import WorkerPool
 
 from .runners import Runners
@@ -27,8 +31,8 @@ class LoopSource(Protocol):
     """The threads that the user has chosen for it."""
     memory: dict[str, Any]
     """What the loops over this source leave for the next one."""
-    turn: AbstractContextManager[Any]
-    """Held by the thread whose loop takes a batch, or gives back what was read ahead."""
+    ahead: ReadAhead
+    """What is read ahead, by whichever loop."""
 
     def read(self) -> tuple[Batch, ...]:
         """The next batches. Raises StopIteration at the end."""
@@ -39,8 +43,8 @@ class LoopSource(Protocol):
     def rewind(self, mark: Any, undelivered: list[Any]) -> None:
         """Go back to a place: `undelivered` was read since and is to be read again."""
 
-    def claim(self, loop: Any) -> None:
-        """This loop reads from now on: another one that has read ahead goes back first."""
+    def claim(self) -> None:
+        """A loop takes a batch."""
 
 
 class Item:
@@ -65,18 +69,20 @@ class Item:
 class Ahead:
     """A thread that reads items, at most `depth` of them in advance, and runners that compute.
 
-    compute: called with an item and a pool of `num_threads` threads.
+    compute: called with an item and a pool of `num_threads` threads; finish: when it has stopped.
     """
 
     def __init__(
         self,
         source: LoopSource,
         compute: Callable[[Item, WorkerPool], None],
+        finish: Callable[[], None],
         num_threads: int,
         depth: int = 3,
     ) -> None:
         self._source = source
         self._compute = compute
+        self._finish = finish
         self._depth = depth
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
@@ -84,8 +90,10 @@ class Ahead:
         self._working: Item | None = None
         self._process = os.getpid()
         self._pool = WorkerPool(num_threads, apart=num_threads > 1)
-        self._runners = Runners(self._make, "ahead")
+        self._runners = Runners("ahead")
         self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
+        closer.ready()  # for the finalizer of the loop
+        _running.add(self)
         self._thread.start()
 
     def get(self) -> Item:
@@ -109,7 +117,7 @@ class Ahead:
                 "this loop was begun in the parent process of this fork: begin another one"
             )
 
-    def first_mark(self) -> Any:
+    def place(self) -> Any:
         """The place in the data before everything that was read ahead."""
         with self._changed:
             waiting = self._undelivered()
@@ -118,20 +126,30 @@ class Ahead:
     def _undelivered(self) -> list[Item]:
         return [*self._items, *([self._working] if self._working else [])]
 
-    def stop(self) -> list[Item]:
-        """Stop, and return what was read and not delivered, in order."""
+    def stop(self) -> None:
+        """Stop, and put the source before what was read and not delivered."""
+        if self._process != os.getpid():
+            return  # its thread is not here, and its lock may be held by it for ever
+        self.halt()
+        with self._changed:
+            items = self._undelivered()
+            self._items.clear()
+        if items:
+            undelivered = [item.error or item.batches for item in items]
+            self._source.rewind(items[0].mark, undelivered)
+
+    def halt(self, timeout: float | None = None) -> None:
+        """Stop the threads. timeout: seconds to wait for them."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._pool.cancelled = True
+        until = None if timeout is None else time.monotonic() + timeout
         if self._thread is not threading.current_thread():
-            self._thread.join()
-        self._runners.stop()
+            self._thread.join(timeout)
+        self._runners.stop(None if until is None else max(until - time.monotonic(), 0.0))
         self._pool.close()
-        with self._changed:
-            items = self._undelivered()
-            self._items.clear()
-        return items
+        self._finish()
 
     def _run(self) -> None:
         while True:
@@ -153,7 +171,7 @@ class Ahead:
             if item.computed.is_set():
                 continue
             if self._pool.num_threads > 1:
-                self._runners.put(item)
+                self._runners.put(self._make, item)
             else:
                 self._make(item)
 
@@ -163,6 +181,16 @@ class Ahead:
         except BaseException as error:  # noqa: BLE001  the step then runs at once
             item.failure = f"computing this step ahead failed: {error!r}"
         item.computed.set()
+
+
+_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+
+
+@atexit.register
+def _halt_all() -> None:
+    for ahead in list(_running):
+        if ahead._process == os.getpid():
+            ahead.halt(timeout=2.0)
 
 
 def read_item(source: LoopSource, item: Item) -> None:

@@ -18,13 +18,14 @@ from collections import deque
 from typing import Any
 
 from gradiva.eager import trace
+from gradiva.eager.closing import closer
 from gradiva.eager.errors import OperatorRuntimeError
 from gradiva.eager.threads import WorkerPool
 
 from .dropping import Made, Rows, deliver
 from .plan import Plan, Read
 from .program import Outputs
-from .runners import Runners, weakly
+from .runners import Runners
 
 __all__ = ["Executor"]
 
@@ -54,11 +55,13 @@ class Executor:
         threads = plan.pool.num_threads
         self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
         self._reading = plan.pool
-        self._runners = Runners(weakly(weakref.WeakMethod(self._compute)), "runner")
+        self._runners = Runners("runner")
         if self._overlaps:
             plan.pool.apart = True
             # What is read must not wait behind what is computed.
             self._reading = WorkerPool(threads, cpus=plan.pool.cpus)
+        closer.ready()  # for the finalizer of the pipeline
+        closer.catch_up()
         _executors.add(self)
 
     @property
@@ -177,7 +180,7 @@ class Executor:
             self._put(number, error)
             return
         if self._overlaps:
-            self._runners.put(number, read)
+            self._runners.put(self._compute, number, read)
         else:
             self._compute(number, read)
 

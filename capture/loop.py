@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from gradiva.eager.closing import Closer, closer
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming, user_location
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.quarantine import record
 from gradiva.eager.reader import loop_makers
 from gradiva.eager.rng import Step as Running
-from gradiva.eager.rng import current_step, enter_step, leave_step
+from gradiva.eager.rng import close_step, current_step, enter_step, leave_step
 from gradiva.eager.threads import default_pool
 
 from .ahead import Ahead, Item, LoopSource, read_item
@@ -40,7 +41,6 @@ __all__ = ["CapturedLoop"]
 class _Learnt(NamedTuple):
     """What a loop knows of its body at its end."""
 
-    token: object
     plan: LoopPlan
     signatures: Signatures
 
@@ -53,6 +53,8 @@ class CapturedLoop(Iterator[Any]):
     bits of the eager call. See `explain` for what was not served, and why. A loop begins with what
     the last one over this source has learnt: only the first one traces its first step.
     """
+
+    _ended = True  # where `__init__` has not come to its end
 
     def __init__(
         self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
@@ -74,7 +76,8 @@ class CapturedLoop(Iterator[Any]):
         self._signatures = Signatures(self._token)
         learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
         if learnt is not None:
-            self._token, self._plan, self._signatures = learnt
+            self._plan, self._signatures = learnt
+            self._signatures.token = self._token
         self._missed: dict[int, int] = {}
         self._leaves: set[Leaf] = set()
         self._explanation = Explanation(source.name)
@@ -101,62 +104,88 @@ class CapturedLoop(Iterator[Any]):
         for noted in item.noted:
             record(noted)
         if item.error is not None:
-            if isinstance(item.error, GradivaError):
-                with blaming(self._source.name):
-                    raise item.error
-            self.close()
-            raise item.error
+            self._raise(item)
         self._step = Step(item, self._number, self.operator, self._single, self._late)
         self._number += 1
         positions = item.batches[0].positions
         self._running = enter_step(
-            self._token, np.empty(0, np.int64) if positions is None else positions, self
+            self._source.ahead,
+            np.empty(0, np.int64) if positions is None else positions,
+            self._token,
         )
         self._face.enter()
         batches = self._step.source.hand_out()
         return batches[0] if len(batches) == 1 else batches
 
+    def _raise(self, item: Item) -> NoReturn:
+        """Raise what reading has raised. Nothing but the error may refer to the error: it refers to
+        this frame and to the user's, which would stay until the collector comes."""
+        error, item.error = item.error, None
+        assert error is not None
+        try:
+            if isinstance(error, GradivaError):
+                with blaming(self._source.name):
+                    raise error
+            if isinstance(error, StopIteration):
+                leave_step(self._source.ahead)
+            self.close()
+            if isinstance(error, StopIteration):
+                raise StopIteration(*error.args)
+            raise error
+        finally:
+            del error, item
+
     def _next_item(self) -> Item:
+        source = self._source
         # Loops of other threads over this source wait, and then go on after this batch.
-        with self._source.turn:
-            self._source.claim(self)
+        with source.ahead.turn:
+            source.claim()
+            if self._ahead is None or source.ahead.prefetcher is not self._ahead:
+                source.ahead.pause()
+                self._ahead = None
             if self._plan is None:
                 item = Item(None)
-                read_item(self._source, item)
+                read_item(source, item)
                 return item
             if self._ahead is None:
-                # The thread must not keep the loop alive: a loop that was left ends.
-                threads = (self._source.pool or default_pool()).num_threads
-                self._ahead = Ahead(self._source, self._plan.compute, threads)
+                # Its thread does not keep the loop alive: a loop that was left ends.
+                threads = (source.pool or default_pool()).num_threads
+                self._ahead = Ahead(source, self._plan.compute, self._plan.let_go, threads)
+                source.ahead.prefetcher = self._ahead
             return self._ahead.get()
 
     def close(self) -> None:
-        """End the loop here; the source keeps its place."""
+        """End the loop and its step here; the source keeps its place."""
+        self._let_go()
+        self._pause()
+        self._face.leave()
+        close_step(self._token)
+
+    def _let_go(self) -> None:
+        """Nothing is captured any more: leave to the next loop what was learnt, and let the values
+        of the step, which the user may hold, go without it. Takes no lock."""
         if not self._ended and self._plan is not None and not self._leaves:
-            learnt = _Learnt(self._token, self._plan, self._signatures)
+            learnt = _Learnt(self._plan, self._signatures)
             self._source.memory[f"single={self._single}"] = learnt
         self._ended = True
-        self.pause()
-        self._face.leave()
-        leave_step(self._token)
+        step, self._step = self._step, None
+        if step is not None:
+            for call in (*step.calls, step.source):
+                call.home = self._late
 
-    def __del__(self) -> None:
-        self.close()
+    def __del__(self, closer: Closer = closer) -> None:
+        # In any thread, at any moment, also at the end of the process: nothing is waited for, and
+        # the context of this thread may not be that of the loop.
+        if not self._ended:
+            self._let_go()
+            if self._ahead is not None:
+                closer.post(self._source.ahead.pause, self._ahead)
 
-    def pause(self) -> None:
+    def _pause(self) -> None:
         """Stop reading ahead, and put the source where the loop is."""
-        with self._source.turn:
-            ahead, self._ahead = self._ahead, None
-            items = [] if ahead is None else ahead.stop()
-            if ahead is not None and self._plan is not None:
-                self._plan.let_go()
-            if items:
-                undelivered = [item.error or item.batches for item in items]
-                self._source.rewind(items[0].mark, undelivered)
-
-    def place(self) -> Any:
-        """The place in the data of what was delivered, or None if nothing was read ahead."""
-        return None if self._ahead is None else self._ahead.first_mark()
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._source.ahead.pause(ahead)
 
     def __repr__(self) -> str:
         return f"<{str(self._explanation).partition(chr(10))[0]}>"
@@ -208,7 +237,7 @@ class CapturedLoop(Iterator[Any]):
         return made[0] if len(made) == 1 else made
 
     def _miss(self, step: Step, pending: Pending, written: bool) -> None:
-        reason = self._reason(step, pending, written)
+        reason = step.why_missed(pending, written, self._leaves, self._token)
         step.missed.add(pending.signature)
         if step.number:
             self._explanation.add(pending.operator.name, pending.location, step.number, reason)
@@ -220,29 +249,6 @@ class CapturedLoop(Iterator[Any]):
             raise OperatorRuntimeError(
                 f"this call was not computed ahead: {reason}", location=pending.location
             )
-
-    def _reason(self, step: Step, pending: Pending, written: bool) -> str:
-        item = step.item
-        if item.failure is not None:
-            return item.failure
-        if not step.number:
-            return "it is the first step, which is traced"
-        if written:
-            return "an input was looked at before the call, which may have written into it"
-        if not pending.single and pending.size != step.size:
-            return "its batch size is not that of the loop's source"
-        for ref in pending.inputs:
-            source = ref.source
-            if isinstance(source, Leaf):
-                if source.array is None and source not in self._leaves:
-                    return "it reads a batch that does not come from the loop's source"
-            elif source.signature in step.missed:
-                return f"it reads the result of `{source.operator.name}`, which was not served"
-        if pending.operator.random and pending.key is not None:
-            running = current_step()
-            if running is None or running.leader is not self._token:
-                return "its random values belong to another source, which was read in the body"
-        return "no step before has made this call with these arguments"
 
     def _finish_step(self) -> None:
         """The step is over: decide what to compute ahead from now on."""
@@ -263,12 +269,12 @@ class CapturedLoop(Iterator[Any]):
                 if count > 1 or not step.number:
                     fresh.append(call)
         if self._plan is None:
-            self._plan = LoopPlan(self.operator, self._token)
+            self._plan = LoopPlan(self.operator)
         before = self._plan.compilations
         self._plan.learn(step.calls, fresh, known_leaves, step.source, not step.number)
         if not step.number and self._plan.compilations > before:
             # What was computed ahead by what an earlier loop had learnt is not what this one does.
-            self.pause()
+            self._pause()
         with self._late.lock:
             for call in (*step.calls, step.source):
                 # Who still holds a value must not hold the whole step.

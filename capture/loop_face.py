@@ -43,19 +43,19 @@ class Face:
         if loop is not None and loop.owns(operator, inputs, keywords):
             return loop.bind(operator, inputs, keywords)
         if loop is None and current_interpreter() is self:
-            # Its last reference went in another context, which could not take it away.
-            enter_interpreter(self.outer)
+            enter_interpreter(_living(self.outer))
+        self.outer = _living(self.outer)
         outer = self.outer or eager_interpreter()
         with interpreter(outer):
             return outer.bind(operator, inputs, keywords)
 
     def enter(self) -> None:
         """Let the loop be the interpreter in force, if it is not."""
-        current = current_interpreter()
-        running = current
+        current = running = _living(current_interpreter())
         while isinstance(running, Face):
             if running is self:
                 return
+            running.outer = _living(running.outer)
             running = running.outer
         self.outer = current
         enter_interpreter(self)
@@ -71,3 +71,11 @@ class Face:
             enter_interpreter(self.outer)
         else:
             inner.outer = self.outer
+
+
+def _living(found: Interpreter | None) -> Interpreter | None:
+    """The first that is not the face of a loop that has gone: a finalizer may run in any thread,
+    and so cannot take it out of its context."""
+    while isinstance(found, Face) and found.loop() is None:
+        found = found.outer
+    return found

@@ -59,7 +59,7 @@ def _spec(ref: Ref) -> tuple[int | Leaf, int, str | None]:
 class LoopPlan:
     """Calls by signature, those whose values are kept, and the compiled program for them."""
 
-    def __init__(self, operator: OperatorBase, token: object) -> None:
+    def __init__(self, operator: OperatorBase) -> None:
         self._operator = operator
         self._calls: dict[int, _Known] = {}
         self._kept: set[int] = set()

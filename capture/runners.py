@@ -9,35 +9,36 @@ from __future__ import annotations
 import queue
 import threading
 import time
-import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["Runners", "weakly"]
+__all__ = ["Runners"]
+
+Work: TypeAlias = tuple[Callable[..., None], tuple[Any, ...]]
 
 _COUNT = 2
 
 
 class Runners:
-    """Threads that call `work` with what is put, first in, first out. They start on first use.
+    """Threads that do what is put, first in, first out. They start on first use.
 
-    `work` must not raise. name: of the threads, `gradiva-<name>-0` and so on.
+    name: of the threads, `gradiva-<name>-0` and so on. Nothing is kept of work that is done: whose
+    method it was may refer to the runners.
     """
 
-    def __init__(self, work: Callable[..., None], name: str) -> None:
-        self._work = work
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._waiting: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self.threads: list[threading.Thread] = []
 
-    def put(self, *arguments: Any) -> None:
-        """Have `work(*arguments)` called soon."""
-        self._waiting.put(arguments)
+    def put(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Have `work(*arguments)` called soon. It must not raise."""
+        self._waiting.put((work, arguments))
         if not self.threads:
             for index in range(_COUNT):
                 thread = threading.Thread(
                     target=_serve,
-                    args=(self._waiting, self._work),
+                    args=(self._waiting,),
                     name=f"gradiva-{self._name}-{index}",
                     daemon=True,
                 )
@@ -55,18 +56,8 @@ class Runners:
                 thread.join(None if until is None else max(until - time.monotonic(), 0.0))
 
 
-def _serve(waiting: queue.SimpleQueue[tuple[Any, ...] | None], work: Callable[..., None]) -> None:
-    while (arguments := waiting.get()) is not None:
+def _serve(waiting: queue.SimpleQueue[Work | None]) -> None:
+    while (found := waiting.get()) is not None:
+        work, arguments = found
         work(*arguments)
-        del arguments  # a waiting thread must not keep the last batch's buffers alive
-
-
-def weakly(method: weakref.WeakMethod[Any]) -> Callable[..., None]:
-    """A function that calls the method for as long as there is its object."""
-
-    def call(*arguments: Any) -> None:
-        bound = method()
-        if bound is not None:
-            bound(*arguments)
-
-    return call
+        del found, work, arguments  # a waiting thread must not keep the last batch's buffers alive

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.closing import Closer, closer
 from gradiva.eager.device import require_device
 from gradiva.eager.errors import OperatorRuntimeError, blaming
 from gradiva.eager.memory_settings import settings
@@ -261,12 +262,12 @@ class Running(Building):
         if self._executor is not None:
             self._executor.close()
 
-    def __del__(self) -> None:
+    def __del__(self, closer: Closer = closer) -> None:
         executor = getattr(self, "_executor", None)
-        # At the end of the process it is closed already, and modules are half taken apart.
+        # At the end of the process it is closed already.
         if executor is not None and not executor._closed:
-            # Not long: a callback that never returns must not hold up whoever let the object go.
-            executor.close(timeout=1.0)
+            # Not long: a callback that never returns must not hold up the closing of others.
+            closer.post(executor.close, 1.0)
 
 
 def _release(outputs: Outputs) -> None:

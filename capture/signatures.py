@@ -17,10 +17,13 @@ _REMEMBERED = 1 << 14
 
 
 class Signatures:
-    """Equal numbers for equal computations of all steps of the loop with this token."""
+    """Equal numbers for equal computations of all steps of a loop.
+
+    token: the owner of its steps. Where a loop goes on with what another one has learnt, its own.
+    """
 
     def __init__(self, token: object) -> None:
-        self._token = token
+        self.token = token
         self._numbers: dict[Any, int] = {}
         self._count = 0
 
@@ -38,7 +41,7 @@ class Signatures:
         key: Any = None
         if pending.operator.random:
             running = current_step()
-            mine = running is not None and running.leader is self._token
+            mine = running is not None and running.owner is self.token
             key = (pending.key, mine or object())
             pending.own_key = mine
         attributes = tuple(

@@ -7,9 +7,10 @@ from typing import Any
 
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.quarantine import collecting
+from gradiva.eager.rng import current_step
 
 from .ahead import Item
-from .lazy import LazyBatch, LazyTensor, Pending, Ref
+from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Ref
 from .looks import Looks
 from .plans import Plans, evaluate
 
@@ -42,6 +43,30 @@ class Step:
         if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
             return Ref(value.pending, value.output)
         return None
+
+    def why_missed(self, call: Pending, written: bool, leaves: set[Leaf], owner: object) -> str:
+        """Why a call was not computed ahead. written: whether an input may have been written into;
+        leaves: batches from outside that the loop knows; owner: of the loop's steps."""
+        if self.item.failure is not None:
+            return self.item.failure
+        if not self.number:
+            return "it is the first step, which is traced"
+        if written:
+            return "an input was looked at before the call, which may have written into it"
+        if not call.single and call.size != self.size:
+            return "its batch size is not that of the loop's source"
+        for ref in call.inputs:
+            source = ref.source
+            if isinstance(source, Leaf):
+                if source.array is None and source not in leaves:
+                    return "it reads a batch that does not come from the loop's source"
+            elif source.signature in self.missed:
+                return f"it reads the result of `{source.operator.name}`, which was not served"
+        if call.operator.random and call.key is not None:
+            running = current_step()
+            if running is None or running.owner is not owner:
+                return "its random values belong to another source, which was read in the body"
+        return "no step before has made this call with these arguments"
 
     def force(self, pending: Pending) -> None:
         """Somebody looks at a value inside a fused group: compute it from what was read."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import OperatorValueError, describe
 from .integers import integer
-from .rng import RandomKey, current_step, philox
+from .rng import RandomKey, current_step, leave_loops, philox
 
 __all__ = ["RNG", "get_default_rng", "set_seed"]
 
@@ -152,5 +152,11 @@ def get_default_rng() -> RNG:
 
 
 def set_seed(seed: SupportsIndex) -> None:
-    """Start the default generator again, from `seed`. Raises OperatorTypeError."""
-    _default.seed = seed
+    """Start the default generator again, from `seed`. The calls that follow are outside of any loop
+    that was begun before, up to its next batch: they do not depend on what was before.
+
+    Raises OperatorTypeError.
+    """
+    number = _seed(seed)
+    leave_loops()
+    _default.seed = number

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,15 +75,20 @@ class MemoryPool:
     A waiting block serves a request if it is large enough, and the request, with its margin for
     growth, is not less than the shrink threshold times the block. `limit` bounds the bytes kept
     for reuse, not the bytes in use; sizes that were not asked for the longest are dropped first.
-    The lock is reentrant because a lease may end at any moment, also inside this code.
+    A lease may end at any moment and in any thread, also inside this code: it leaves its block in a
+    queue, and who has the lock takes it in.
     """
 
     def __init__(self, limit: int | None = None, settings: MemorySettings | None = None) -> None:
         self._settings = memory_settings.settings if settings is None else settings
         self._limit = limit
         self._free: OrderedDict[int, list[np.ndarray[Any, Any]]] = OrderedDict()
+        self._returned: deque[np.ndarray[Any, Any]] = deque()
         self._kept = self._leased = self._peak = 0
         self._lock = threading.RLock()
+        self._busy = False
+        """Whether the thread that has the lock is at work on the tables: a finalizer of the user's
+        that interrupts it there and wants memory gets it elsewhere."""
 
     @property
     def limit(self) -> int:
@@ -104,15 +109,23 @@ class MemoryPool:
         size = _size_class(nbytes if growth == 1.0 else int(nbytes * growth))
         block = None
         with self._lock:
-            waiting = self._free.get(size) or self._fitting(nbytes, size)
-            if waiting:
-                block = waiting.pop()
-                size = block.size
-                self._kept -= size
-                self._free.move_to_end(size)
-            self._leased += size
-            if self._leased > self._peak:
-                self._peak = self._leased
+            if self._busy:
+                return _aligned(nbytes)
+            self._busy = True
+            try:
+                if self._returned:
+                    self._collect()
+                waiting = self._free.get(size) or self._fitting(nbytes, size)
+                if waiting:
+                    block = waiting.pop()
+                    size = block.size
+                    self._kept -= size
+                    self._free.move_to_end(size)
+                self._leased += size
+                if self._leased > self._peak:
+                    self._peak = self._leased
+            finally:
+                self._busy = False
         if block is None:
             block = self._fresh(size)
         return np.asarray(_Lease(block, nbytes, self))
@@ -135,15 +148,34 @@ class MemoryPool:
             block.fill(POISON)
         return block
 
-    def _give_back(self, block: np.ndarray[Any, Any]) -> None:
-        size, settings = block.size, self._settings
-        if settings.poison:
-            block.fill(POISON)
-        with self._lock:
+    def _give_back(self, block: np.ndarray[Any, Any], poison: int = POISON) -> None:
+        """Called by finalizers: must not wait for the lock."""
+        if self._settings.poison:
+            block.fill(poison)
+        self._returned.append(block)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._take_in()
+            finally:
+                self._lock.release()
+
+    def _take_in(self) -> None:
+        """Take in what was returned, unless the same thread is at work already. Under the lock."""
+        if not self._busy:
+            self._busy = True
+            try:
+                self._collect()
+            finally:
+                self._busy = False
+
+    def _collect(self) -> None:
+        limit = self.limit
+        while self._returned:
+            block = self._returned.popleft()
+            size = block.size
             self._leased -= size
-            limit = settings.kept if self._limit is None else self._limit
             if size > limit:
-                return
+                continue
             while self._kept + size > limit:
                 oldest = next(iter(self._free))
                 if self._free[oldest]:
@@ -167,22 +199,25 @@ class MemoryPool:
     def stats(self) -> MemoryStats:
         """Bytes in use, bytes that wait, and the most that were in use at once."""
         with self._lock:
+            self._take_in()
             return MemoryStats(self._leased, self._kept, self._peak)
 
     @property
     def kept_bytes(self) -> int:
         """Bytes that wait for reuse."""
-        return self._kept
+        return self.stats().kept
 
     def clear(self) -> None:
         """Hand the waiting memory back to the system."""
         with self._lock:
+            self._take_in()
             self._free.clear()
             self._kept = 0
 
     def after_fork(self) -> None:
         """In the child: another thread of the parent may have held the lock."""
         self._lock = threading.RLock()
+        self._busy = False
 
 
 pool = MemoryPool()

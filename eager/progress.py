@@ -32,9 +32,6 @@ class _Watched(Iterator[Any]):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._epoch, name)
 
-    def __del__(self) -> None:
-        self._bar.close()
-
 
 def watched(epoch: Iterator[Any], total: int | None, name: str) -> Iterator[Any]:
     """The loop with a bar of `total` turns: a widget in notebooks, or a line of text, where it is

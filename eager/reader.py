@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
@@ -16,7 +14,8 @@ from .integers import integer
 from .modes import pool_of
 from .operator import current_interpreter
 from .progress import watched
-from .rng import enter_step, leave_step
+from .read_ahead import ReadAhead
+from .rng import close_step, enter_step, leave_step
 from .signature import extended
 from .source import Source, SourceOperator
 from .threads import WorkerPool, default_pool
@@ -56,7 +55,7 @@ class Epoch(Iterator[Any]):
         self._source = source
         self._batch_size = batch_size
         self._name = name
-        self._token = object()
+        self._owner = object()
         self._ended = False
 
     def __iter__(self) -> Epoch:
@@ -67,10 +66,10 @@ class Epoch(Iterator[Any]):
             raise StopIteration
         try:
             # Several threads may share a loop: each batch goes to one of them.
-            with self._reader._turn, blaming(self._name):
+            with self._reader._ahead.turn, blaming(self._name):
                 if self._ended:
                     raise StopIteration
-                self._reader._pause()
+                self._reader._ahead.pause()
                 self._reader._moved = True
                 try:
                     batches = _read(self._source, self._batch_size, self._pool)
@@ -78,21 +77,19 @@ class Epoch(Iterator[Any]):
                     self._ended = True
                     raise
         except StopIteration:
-            self.close()
+            leave_step(self._reader._ahead)
             raise
         positions = batches[0].positions
-        enter_step(self._token, np.empty(0, np.int64) if positions is None else positions, self)
+        known = np.empty(0, np.int64) if positions is None else positions
+        enter_step(self._reader._ahead, known, self._owner)
         if self._batch_size is None:
             return _unpack([batch.select(0) for batch in batches])
         return _unpack(batches)
 
     def close(self) -> None:
-        """End the loop here; the reader keeps its place."""
+        """End the loop and its step here; the reader keeps its place."""
         self._ended = True
-        leave_step(self._token)
-
-    def __del__(self) -> None:
-        leave_step(self._token)
+        close_step(self._owner)
 
 
 class _Ahead:
@@ -104,7 +101,7 @@ class _Ahead:
         self.pool = pool
         self.name = reader.operator.name
         self.memory = reader._learnt
-        self.turn = reader._turn
+        self.ahead = reader._ahead
         self._reader = reader
         self._source = source
         self._batch_size = batch_size
@@ -118,11 +115,8 @@ class _Ahead:
     def rewind(self, mark: dict[str, Any], undelivered: list[Any]) -> None:
         self._source.set_state(mark)
 
-    def claim(self, loop: Any) -> None:
+    def claim(self) -> None:
         self._reader._moved = True
-        if self._reader._loop() is not loop:
-            self._reader._pause()
-            self._reader._loop = weakref.ref(loop)
 
 
 def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tuple[Any, ...]:
@@ -144,11 +138,6 @@ def size_of_batches(batch_size: Any, operator: str) -> int:
             batch_size, 1, expected="a positive integer", limits="a positive number",
             argument="batch_size",
         )  # fmt: skip
-
-
-def _nobody() -> None:
-    """The captured loop of a reader that has none."""
-    return
 
 
 class Reader:
@@ -178,10 +167,9 @@ class Reader:
             check_common(self.operator, common)
             seed = as_seed(common.get("seed"))
             seed = get_default_rng().seed if seed is None else seed
-            self._loop: Callable[[], Any] = _nobody
+            self._ahead = ReadAhead()
             self._learnt: dict[str, Any] = {}
             self._moved = False
-            self._turn = threading.RLock()
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 
     @overload
@@ -219,14 +207,13 @@ class Reader:
             if batch_size is not None:
                 batch_size = size_of_batches(batch_size, self.operator.name)
             pool = pool_of(ctx)
-        with self._turn:
-            self._pause()
+        with self._ahead.turn:
+            self._ahead.pause()
             self._end_epoch()
         epoch: Iterator[Any]
         if capture:
             ahead = _Ahead(self, self._source, batch_size, pool)
             epoch = loop_makers[0](ahead, self.operator, batch_size is None, strict)
-            self._loop = weakref.ref(epoch)
         else:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:
@@ -244,13 +231,12 @@ class Reader:
     def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
         """The reader's place, as plain data."""
         with blaming(self.operator.name):
-            loop = self._loop()
-            place = None if loop is None else loop.place()
+            place = self._ahead.place()
             return self._source.get_state() if place is None else cast("dict[str, Any]", place)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
-        self._pause()
+        self._ahead.pause()
         with blaming(self.operator.name):
             self._source.set_state(state)
             self._moved = False
@@ -262,12 +248,6 @@ class Reader:
             left, length = self._source.remaining(), self._source.epoch_length()
             if left is not None and left <= 0 and length:
                 self._source.skip_epoch()
-
-    def _pause(self) -> None:
-        """A captured loop may have read ahead: go back to what it delivered."""
-        loop = self._loop()
-        if loop is not None:
-            loop.pause()
 
     def __repr__(self) -> str:
         return f"<{self.operator.name} reader, {self.get_metadata()}>"

@@ -9,8 +9,7 @@ source: in it, calls are numbered anew, and samples have the positions the sourc
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = [
     "RandomKey",
     "Step",
+    "close_step",
     "current_step",
     "enter_step",
+    "leave_loops",
     "leave_step",
     "narrow_step",
     "natural_log",
@@ -50,15 +51,18 @@ class RandomKey(NamedTuple):
 class Step:
     """One turn of a loop: the positions of its samples and the calls counted so far.
 
-    leader: who opened it, and alone may open the next one in its place; outer: the step it stands
-    in, which is in force again when the leader has ended; loop: None if it was dropped; narrowed:
-    what is left of the positions where samples were left out, by their number.
+    leader: the source that opened it, and alone may open the next one in its place; owner: the
+    loop over the source; outer: the step it stands in, which is in force again when the leader has
+    ended; narrowed: what is left of the positions where samples were left out, by their number.
+
+    A step is in force until its leader opens the next one or ends. Whether somebody still holds the
+    loop does not matter: objects go at moments that no program determines.
     """
 
     positions: np.ndarray[Any, np.dtype[np.int64]]
     leader: object = None
+    owner: object = None
     outer: Step | None = None
-    loop: Callable[[], object] = object
     calls: dict[RNG, int] = field(default_factory=dict)
     narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
 
@@ -71,32 +75,36 @@ class Step:
 
 _step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
 
+_DEEPEST = 32
+"""Steps that are remembered at once: of more sources whose loops were left the first are forgotten.
+"""
+
 
 def current_step() -> Step | None:
     """The step in force in this context, or None outside of any loop over a source."""
-    running = _step.get()
-    while running is not None and running.loop() is None:
-        # The last reference to its loop went in another context, which could not take it away.
-        running = running.outer
-        _step.set(running)
-    return running
+    return _step.get()
 
 
 def enter_step(
-    leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], loop: object
+    leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], owner: object = None
 ) -> Step:
-    """The source `leader` delivers a batch: its step is in force from now on, no longer than there
-    is the `loop`.
+    """The source `leader` delivers a batch: its step is in force from now on.
 
     Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
-    an older one that was never finished, and after an inner loop the outer step goes on.
+    an older one that was never finished, and after an inner loop the outer step goes on. Steps that
+    were opened within the last one of this leader are over.
     """
     running = _step.get()
-    own = running
+    own, depth, deepest = running, 1, running
     while own is not None and own.leader is not leader:
+        depth += 1
+        if depth == _DEEPEST:
+            deepest = own
         own = own.outer
-    outer = running if own is None else own.outer
-    opened = Step(positions, leader, outer, weakref.ref(loop))
+    if own is None and depth > _DEEPEST:
+        assert deepest is not None
+        deepest.outer = None
+    opened = Step(positions, leader, owner, running if own is None else own.outer)
     _step.set(opened)
     return opened
 
@@ -114,16 +122,34 @@ def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
 
 
 def leave_step(leader: object) -> None:
-    """The source `leader` has ended or was dropped: take its step away."""
-    inner, own = None, _step.get()
+    """The source `leader` has come to its end: its step is over, and those opened within it."""
+    own = _step.get()
     while own is not None and own.leader is not leader:
-        inner, own = own, own.outer
+        own = own.outer
+    if own is not None:
+        _step.set(own.outer)
+
+
+def close_step(owner: object) -> None:
+    """The loop `owner` was closed: take its step away. Without effect if another loop over its
+    source has opened one since."""
+    within, own = None, _step.get()
+    while own is not None and own.owner is not owner:
+        within, own = own, own.outer
     if own is None:
         return
-    if inner is None:
+    if within is None:
         _step.set(own.outer)
     else:
-        inner.outer = own.outer
+        within.outer = own.outer
+
+
+def leave_loops() -> None:
+    """Take away the steps of all loops, up to a step that was opened by hand."""
+    running = _step.get()
+    while running is not None and running.leader is not None:
+        running = running.outer
+    _step.set(running)
 
 
 @contextmanager

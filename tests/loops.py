@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from gradiva.capture.explain import Explanation
 
 __all__ = [
     "Found", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",
-    "normalised", "open_reader", "run", "same",
+    "normalised", "open_reader", "run", "same", "threads_end",
 ]  # fmt: skip
 
 Body = Callable[[Any, Any, int], Iterable[Any]]
@@ -83,12 +84,21 @@ def ahead_threads() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("gradiva-ahead")]
 
 
+def threads_end() -> bool:
+    """Whether the threads of captured loops end: not at once after a loop was dropped, since a
+    finalizer waits for nothing, but soon."""
+    until = time.monotonic() + 30.0
+    while ahead_threads() and time.monotonic() < until:
+        time.sleep(0.002)
+    return ahead_threads() == []
+
+
 @pytest.fixture
 def no_thread_is_left(young_heap: None) -> Any:
     gc.collect()  # what other tests have left to it
     yield
     gc.collect()
-    assert ahead_threads() == []
+    assert threads_end()
 
 
 def run(

@@ -18,6 +18,9 @@ from tests.programs import Program
 
 __all__ = ["WAYS", "comparable", "graph_of", "run_eager", "run_pipeline", "run_plan", "turns_of"]
 
+_LEFT = 0.15
+"""The share of turns of a captured loop after which it is left."""
+
 Turn: TypeAlias = Any
 """The outputs as (type, shapes, bytes), or the facts of the error."""
 
@@ -59,10 +62,11 @@ def _in_turns(program: Program, function: Any) -> list[Turn]:
     source = _source(program)
     found = []
     for batches in program.turns:
+        program.moments.happen(source)
         given = source()
         found.append(_turn(lambda given=given: function(*given), len(batches[0])))  # type: ignore[misc]
         found.append(_next_value())
-    del source
+    source.close()
     return [*found, *_outside(program, function)]
 
 
@@ -93,13 +97,20 @@ def run_compiled(program: Program) -> list[Turn]:
 
 
 def run_captured(program: Program) -> list[Turn]:
-    """As the body of a captured loop: all but the first turn are computed ahead."""
+    """As the body of a captured loop: all but the first turn are computed ahead. At some moments
+    the loop is left, and another one goes on."""
     source = _source(program)
     found = []
-    loop = source.captured(program.batch_size)
-    for given in loop:
+    loop: Any = source.captured(program.batch_size)
+    while (given := next(loop, None)) is not None:
         found.append(_turn(lambda given=given: program(*given), len(given[0])))  # type: ignore[misc]
         found.append(_next_value())
+        program.moments.happen(loop, source, given)
+        if program.moments.chance(_LEFT):
+            program.moments.leave(loop)
+            loop = source.captured(program.batch_size)
+    program.moments.leave(loop, source)
+    del loop, source, given
     return [*found, *_outside(program, program)]
 
 
@@ -128,8 +139,14 @@ def run_pipeline(program: Program) -> list[Turn]:
     except GradivaError as error:
         return [_facts(error)] * len(program.turns)
     before = _state()
-    found = [_turn(pipe.run, len(batches[0])) for batches in program.turns]
-    pipe.close()
+    found = []
+    for batches in program.turns:
+        program.moments.happen(pipe)
+        found.append(_turn(pipe.run, len(batches[0])))
+    if program.moments.chance(0.5):
+        pipe.close()
+    program.moments.leave(pipe)
+    del pipe
     assert _state() == before, "a pipeline has changed the state of the default generator"
     return found
 

@@ -17,6 +17,7 @@ import numpy as np
 import gradiva
 from gradiva.eager.rng import enter_step, leave_step
 from tests.program_inputs import draw_turns
+from tests.program_moments import Moments
 
 __all__ = ["SIZE", "Drawer", "Facts", "Program", "Ref", "Step"]
 
@@ -73,7 +74,8 @@ class Step:
 class Program:
     """A function of batches, and what it is called with in each turn.
 
-    declared: whether a pipeline is told the types of its inputs; fails: whether a call fails.
+    declared: whether a pipeline is told the types of its inputs; fails: whether a call fails;
+    moments: what happens to objects between its calls.
     """
 
     seed: int
@@ -82,10 +84,12 @@ class Program:
     fails: bool = False
     steps: list[Step] = field(default_factory=list)
     outputs: tuple[int, ...] = ()
+    moments: Moments = field(default_factory=lambda: Moments(0, share=0.0))
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         values = list(inputs)
         for step in self.steps:
+            self.moments.happen(*values)
             values.append(step.run(values))
         return tuple(values[index] for index in self.outputs)
 
@@ -184,7 +188,7 @@ class Drawer:
         step = Step(name, function, inputs, keywords)
         results = []
         for values in self.values:
-            enter_step(self, np.arange(len(values[0])), self)
+            enter_step(self, np.arange(len(values[0])))
             try:
                 results.append(step.run(values))
             finally:

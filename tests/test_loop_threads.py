@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -117,14 +118,23 @@ def test_random_values_belong_to_the_step_of_their_context(folder: str) -> None:
 
 
 @pytest.mark.parametrize("capture", [True, False])
-def test_a_loop_that_was_dropped_by_another_thread_leaves_no_step(
-    folder: str, capture: bool
-) -> None:
-    """Random calls after it are those outside of any loop."""
-    random.set_seed(7)
-    expected = bits(random.uniform(shape=3, batch_size=2))
-    loops = [open_reader(folder).next_epoch(2, capture=capture)]
-    next(loops[0])
-    next(loops[0])
-    in_threads(1, loops.clear)
-    assert bits(random.uniform(shape=3, batch_size=2)) == expected
+def test_who_drops_a_loop_and_when_does_not_matter(folder: str, capture: bool) -> None:
+    """Random calls after it are those of its last step, until another one begins."""
+
+    def draw_after(drop: Callable[[list[Any]], None]) -> Any:
+        loops = [open_reader(folder).next_epoch(2, capture=capture)]
+        next(loops[0])
+        next(loops[0])
+        drop(loops)
+        found = [bits(random.uniform(shape=3, batch_size=2))]
+        gc.collect()
+        return [*found, bits(random.uniform(shape=3, batch_size=2))]
+
+    def into_a_cycle(loops: list[Any]) -> None:
+        cycle = [loops.pop()]
+        cycle.append(cycle)
+
+    expected = draw_after(lambda loops: None)
+    assert draw_after(list.clear) == expected
+    assert draw_after(into_a_cycle) == expected
+    assert draw_after(lambda loops: in_threads(1, loops.clear)) == expected

@@ -21,6 +21,7 @@ from .loops import (
     normalised,
     open_reader,
     same,
+    threads_end,
 )
 
 __all__ = ["no_thread_is_left"]
@@ -177,8 +178,14 @@ def test_a_dropped_loop_ends(folder: str) -> None:
     gone = weakref.ref(loop)
     del loop
     assert gone() is None
-    assert ahead_threads() == []
     assert len(list(reader.next_epoch(2))) == 3
+    assert ahead_threads() == [], "who reads the source next has stopped the threads"
+    loop = reader.next_epoch(2, capture=True)
+    normalised(next(loop)[0])
+    normalised(next(loop)[0])
+    assert "gradiva-ahead" in ahead_threads()
+    del loop
+    assert threads_end()
 
 
 def test_a_dropped_reader_ends(folder: str) -> None:

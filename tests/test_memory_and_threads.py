@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,9 @@ def test_dropping_a_pipeline_stops_it() -> None:
     pipe.run()
     del pipe
     gc.collect()
+    until = time.monotonic() + 30.0  # the closer ends them, which was perhaps not there before
+    while threading.active_count() > before + 1 and time.monotonic() < until:
+        time.sleep(0.002)
     assert threading.active_count() <= before + 1
 
 

@@ -19,6 +19,7 @@ from gradiva.capture.rewrite import Rewriter, rewrite
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.pixelwise import Pixelwise
 from tests.program_drawing import WIDE, draw_program
+from tests.program_moments import Moments
 from tests.program_newer import NEWER
 from tests.program_runs import (
     WAYS,
@@ -30,6 +31,8 @@ from tests.program_runs import (
     turns_of,
 )
 from tests.programs import Program
+
+pytestmark = pytest.mark.usefixtures("young_heap")
 
 QUICK = range(100)
 QUICK_WIDE = range(WIDE, WIDE + 8)
@@ -59,6 +62,10 @@ def explained(program: Program, way: str, found: Any, wanted: Any) -> str:
 def check_program(seed: int) -> None:
     program = draw_program(seed)
     eager = run_eager(program)
+    # From here on objects go at random moments, which the eager run above knows nothing of.
+    program.moments = Moments(seed)
+    found, wanted = run_eager(program), eager
+    assert found == wanted, explained(program, "eager, with moments", found, wanted)
     for way, run in WAYS.items():
         found, wanted = comparable(way, run(program), eager), comparable(way, eager, eager)
         assert found == wanted, explained(program, way, found, wanted)
@@ -68,6 +75,7 @@ def check_program(seed: int) -> None:
     for way, passes in CHOICES.items():
         found = run_plan(program, *passes)
         assert found == wanted, explained(program, way, found, wanted)
+    program.moments.end()
 
 
 @pytest.mark.parametrize("seed", [*QUICK, *QUICK_WIDE])

@@ -82,21 +82,59 @@ def test_values_do_not_depend_on_the_batch() -> None:
 def test_steps_of_a_loop(photographs: Path) -> None:
     reader = gradiva.readers.File(file_root=str(photographs))
     other = gradiva.readers.File(file_root=str(photographs))
-    for _ in range(2):
+    for ended in (False, True):
         for index, (files, _labels) in enumerate(reader.next_epoch(batch_size=3)):
             opened = current_step()
             assert opened is not None
             assert files.positions is not None
             assert opened.positions.tolist() == files.positions.tolist()
-            # A source that is read in the same turn leads until it is dropped.
-            inner = other.next_epoch(batch_size=2)
+            # A source that is read in the same turn leads until it ends or is closed.
+            inner: Any = other.next_epoch(batch_size=2)
             next(inner)
             assert current_step() is not opened
-            del inner
+            inner.close()
             assert current_step() is opened
             if index == 1:
                 break
-        assert current_step() is None
+        # A loop that was left has not ended: who still holds it does not matter.
+        assert current_step() is (None if ended else opened)
+
+
+def test_the_end_of_a_loop_ends_what_was_opened_in_its_steps(photographs: Path) -> None:
+    reader = gradiva.readers.File(file_root=str(photographs))
+    for _ in reader.next_epoch(batch_size=3):
+        for _ in gradiva.readers.File(file_root=str(photographs)).next_epoch(batch_size=2):
+            break
+    assert current_step() is None
+    source = gradiva.ExternalSource(iter([np.zeros((2, 3))]))
+    source()
+    assert current_step() is not None
+    source.close()
+    assert current_step() is None
+
+
+def test_a_seed_makes_calls_independent_of_loops_before(photographs: Path) -> None:
+    random.set_seed(5)
+    expected = draw()
+    with gradiva.step(3, 2) as own:
+        next(gradiva.readers.File(file_root=str(photographs)).next_epoch(batch_size=2))
+        random.set_seed(5)
+        assert current_step() is own
+    next(gradiva.readers.File(file_root=str(photographs)).next_epoch(batch_size=2))
+    assert draw() != expected
+    random.set_seed(5)
+    assert draw() == expected
+    with pytest.raises(TypeError, match="seed"):
+        random.set_seed("five")  # type: ignore[arg-type]
+
+
+def test_loops_that_never_end_are_forgotten(photographs: Path) -> None:
+    for _ in range(100):
+        next(gradiva.readers.File(file_root=str(photographs)).next_epoch(batch_size=2))
+    depth, found = 0, current_step()
+    while found is not None:
+        depth, found = depth + 1, found.outer
+    assert depth == 32
 
 
 def test_distributions() -> None:

@@ -92,6 +92,7 @@ class DevicePool:
         self._lock = threading.RLock()
         self.returned: deque[tuple[int, int, DeviceStream, Users]] = deque()
         self.in_use = 0
+        self.peak = 0
 
     def allocate(self, nbytes: int, stream: DeviceStream) -> Block:
         """Memory for `stream` to write, not initialised. Raises MemoryError."""
@@ -106,6 +107,7 @@ class DevicePool:
             if not address:
                 address = self._fresh(size)
             self.in_use += size
+            self.peak = max(self.peak, self.in_use)
         return Block(self, address, size, stream)
 
     def _waiting(self, least: int, size: int, stream: DeviceStream) -> tuple[int, int] | None:
@@ -175,6 +177,14 @@ class DevicePool:
                     for address in addresses:
                         self._runtime.free(address)
             self._free.clear()
+
+    @property
+    def kept(self) -> int:
+        """Bytes that wait for reuse."""
+        with self._lock:
+            self._collect()
+            found = (size * len(a) for each in self._free.values() for size, a in each.items())
+            return sum(found) + sum(size for _, size, _ in self._held)
 
 
 class PinnedBlock:
@@ -256,3 +266,10 @@ class PinnedPool:
                 for address in addresses:
                     self._runtime.free_pinned(address)
             self._free.clear()
+
+    @property
+    def kept(self) -> int:
+        """Bytes that wait for reuse."""
+        with self._lock:
+            self._collect()
+            return sum(size * len(found) for size, found in self._free.items())

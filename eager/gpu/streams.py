@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ..errors import OperatorRuntimeError
@@ -71,6 +72,9 @@ class Held(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def __iter__(self) -> Iterator[T]:
+        return (thing for _, thing in self._entries)
 
     def add(self, points: list[Ready], thing: T) -> None:
         """Hold `thing` until all of these are past."""

@@ -6,7 +6,6 @@ import atexit
 import os
 import pickle
 import socket
-import threading
 import time
 import weakref
 from typing import Any
@@ -122,8 +121,6 @@ class ProcessPool(Dispatcher):
             self._closed = True
             self._changed.notify_all()
         self._poke()
-        if self._thread is threading.current_thread():
-            return  # the garbage collector closes it here: the thread does the rest when it ends
         if self._thread is not None:
             self._thread.join(5.0)
         self._clean_up()

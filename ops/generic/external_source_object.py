@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections import deque
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +15,9 @@ from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueE
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
+from gradiva.eager.read_ahead import ReadAhead
 from gradiva.eager.reader import Loop, loop_makers, size_of_batches
-from gradiva.eager.rng import enter_step, leave_step
+from gradiva.eager.rng import close_step, enter_step, leave_step
 from gradiva.eager.tensor import Tensor, tensor_on
 from gradiva.eager.value import SampleType
 
@@ -56,30 +54,31 @@ class ExternalSource:
             self._feed = Feed(source, cycle)
             self._count = num_outputs
             self._types = declared_types(num_outputs, layout, dtype, None)
-        self._token = object()
         self._position = 0
         self._ended = False
         self._waiting: deque[tuple[Any, _Mark]] = deque()
         """Items (or what taking them raised) that come before those of the feed."""
-        self._loop: Callable[[], Any] = _nobody
+        self._ahead = ReadAhead()
         self._learnt: dict[str, Any] = {}
-        self._turn = threading.RLock()
 
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
         (then a tensor is the same for all samples). A tuple if there are several outputs."""
         if batch_size is not None:
             batch_size = size_of_batches(batch_size, "ExternalSource")
-        loop = self._loop()
-        if loop is not None:
-            loop.pause()
+        self._ahead.pause()
         try:
             values, positions = self._values(self._take(), batch_size)
         except StopIteration:
-            leave_step(self._token)
+            leave_step(self._ahead)
             raise
-        enter_step(self._token, positions, self)
+        enter_step(self._ahead, positions, self._ahead)
         return values[0] if self._count == 1 else tuple(values)
+
+    def close(self) -> None:
+        """End the step of the last call: random calls are counted as outside of any loop again. The
+        source keeps its place."""
+        close_step(self._ahead)
 
     def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
         """Loop over the items as batches, while the calls made in the loop's body are captured:
@@ -91,11 +90,8 @@ class ExternalSource:
         for a `batch_size` that is no integer from 1 on.
         """
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
-        loop = self._loop()
-        if loop is not None:
-            loop.pause()
+        self._ahead.pause()
         made: Loop = loop_makers[0](_Ahead(self, batch_size, ctx), external_source, False, strict)
-        self._loop = weakref.ref(made)
         return made
 
     def _take(self, copy: bool = False) -> list[Batch | Tensor]:
@@ -130,8 +126,7 @@ class ExternalSource:
         count. Raises OperatorRuntimeError or OperatorTypeError if the source's own `state_dict`
         raises or returns what is no plain data."""
         with blaming("ExternalSource"):
-            loop = self._loop()
-            mark = None if loop is None else loop.place()
+            mark = self._ahead.place()
             if mark is None:
                 mark = self._mark()
             if isinstance(mark.feed, GradivaError):
@@ -144,9 +139,7 @@ class ExternalSource:
         Raises OperatorValueError for another state; OperatorTypeError for a source that cannot be
         continued there.
         """
-        loop = self._loop()
-        if loop is not None:
-            loop.pause()
+        self._ahead.pause()
         with blaming("ExternalSource"):
             try:
                 position, ended, feed = int(state["position"]), state["ended"], state["feed"]
@@ -180,10 +173,6 @@ class ExternalSource:
             value.provenance = Provenance(positions)
         return values, positions
 
-    def __del__(self) -> None:
-        if hasattr(self, "_token"):
-            leave_step(self._token)
-
 
 class _Mark(NamedTuple):
     """A place in a source. feed: its state, or the error that asking for it raised."""
@@ -201,7 +190,7 @@ class _Ahead:
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
         self.pool = pool_of(ctx)
         self.memory = source._learnt
-        self.turn = source._turn
+        self.ahead = source._ahead
         self._source = source
         self._batch_size = batch_size
         self._taken: deque[tuple[Any, _Mark]] = deque(maxlen=8)
@@ -228,18 +217,8 @@ class _Ahead:
             item, before = self._taken.pop()
             self._source._waiting.appendleft((given if item is None else item, before))
 
-    def claim(self, loop: Any) -> None:
-        source = self._source
-        running = source._loop()
-        if running is not loop:
-            if running is not None:
-                running.pause()
-            source._loop = weakref.ref(loop)
-
-
-def _nobody() -> None:
-    """The captured loop of a source that has none."""
-    return
+    def claim(self) -> None:
+        pass
 
 
 def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:

@@ -1,0 +1,46 @@
+"""What was read ahead of a source, and how it is taken back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+__all__ = ["Prefetcher", "ReadAhead"]
+
+
+class Prefetcher(Protocol):
+    """Reads a source ahead of a captured loop."""
+
+    def stop(self) -> None:
+        """Stop reading, and put the source where the loop is."""
+
+    def place(self) -> Any:
+        """The place in the data of the loop."""
+
+
+class ReadAhead:
+    """The prefetcher of a source, if there is one. Whoever reads the source next pauses it first.
+
+    The source holds it, and not the loop: what was read ahead is taken back when the source is read
+    again, whatever has become of the loop.
+    turn: held by the thread that takes a batch of the source, or gives back what was read ahead.
+    """
+
+    def __init__(self) -> None:
+        self.turn = threading.RLock()
+        self.prefetcher: Prefetcher | None = None
+
+    def pause(self, only: Prefetcher | None = None) -> None:
+        """Stop reading ahead, and put the source where its loop is. only: if that reads ahead."""
+        if only is not None and self.prefetcher is not only:
+            return
+        with self.turn:
+            running = self.prefetcher
+            if running is not None and only in (None, running):
+                self.prefetcher = None
+                running.stop()
+
+    def place(self) -> Any:
+        """The place in the data of what was delivered, or None if nothing was read ahead."""
+        running = self.prefetcher
+        return None if running is None else running.place()
