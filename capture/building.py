@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.affinity import thread_cpus
+from gradiva.eager.default_generator import default
 from gradiva.eager.errors import OperatorRuntimeError, blaming
-from gradiva.eager.generator import get_default_rng
 from gradiva.eager.lazy import lazy_module
 from gradiva.eager.threads import WorkerPool
 
@@ -88,7 +88,7 @@ class Building(Definition):
         program = Program(recorded)
         on_gpu = require_gpu(recorded, self._gpu, program.locate)
         graph = optimise(recorded)
-        plan = self._plan(graph, on_gpu, get_default_rng().seed if seed is None else seed)
+        plan = self._plan(graph, on_gpu, default.inherited_seed if seed is None else seed)
         with blaming("Pipeline"):
             ended = restored.put_into(plan) if restored is not None else False
         if self._options.enable_checkpointing:

@@ -116,10 +116,12 @@ class Compiled(Generic[P, R]):
 
 def _concrete(value: Any) -> Any:
     """The result with plain batches and tensors in place of lazy ones."""
-    if isinstance(value, LazyBatch):
-        return value.pending.value(value.output)
-    if isinstance(value, LazyTensor):
-        return value.pending.value(value.output).tensors[0]
+    if isinstance(value, LazyBatch | LazyTensor):
+        made = value.pending.value(value.output)
+        if value.drawn_at is not None:
+            # A batch of its own: this one may be the user's, where a call has left it as it was.
+            made = Batch(made.data, made.geometry, made.type, made.provenance, value.drawn_at)
+        return made if isinstance(value, LazyBatch) else made.tensors[0]
     if isinstance(value, dict):
         return {key: _concrete(item) for key, item in value.items()}
     if type(value) in (tuple, list):

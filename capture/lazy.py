@@ -15,6 +15,7 @@ import numpy as np
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.device import CPU
+from gradiva.eager.drawn import Drawn
 from gradiva.eager.errors import Location
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
@@ -89,13 +90,14 @@ class Pending:
     at; readers: how many pending calls read it; own_key: whether its random values belong to the
     captured loop that it is in; droppers: the calls before it that may leave out samples and have
     not run when it was made: until then its size is what it would be if none does; context: the
-    EvalContext in force, in deferred mode; device: where it runs and its outputs are.
+    EvalContext in force, in deferred mode; device: where it runs and its outputs are; drawn_at: the
+    mark of its values (see `gradiva.eager.drawn`).
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "context", "device", "droppers", "handed", "home", "inputs",
-        "key", "location", "name", "observed", "operator", "own_key", "positions", "readers",
-        "serial", "shown", "signature", "single", "size", "types", "values",
+        "__weakref__", "attributes", "context", "device", "drawn_at", "droppers", "handed", "home",
+        "inputs", "key", "location", "name", "observed", "operator", "own_key", "positions",
+        "readers", "serial", "shown", "signature", "single", "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -131,6 +133,7 @@ class Pending:
         self.handed: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU
+        self.drawn_at: Drawn = None
 
     def hand_out(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""
@@ -168,14 +171,14 @@ class Pending:
         made = Pending(
             self.operator, (), {}, self.types, self.size, self.single, self.home, self.location
         )
+        made.drawn_at = self.drawn_at
         made.values = tuple(
-            Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
-            for batch in self.values
+            Batch(one.data.copy(), one.geometry, one.type, one.provenance) for one in self.values
         )
         return made
 
 
-class LazyBatch(LazyPlace, Batch):
+class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
     """A batch whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
@@ -247,13 +250,8 @@ class LazyBatch(LazyPlace, Batch):
         known = self.type.ndim
         return self._look().ndim if known is None else known
 
-    def evaluate(self) -> Batch:
-        """Run what is needed, and return the batch."""
-        self._look()
-        return self
 
-
-class LazyTensor(LazyPlace, Tensor):
+class LazyTensor(LazyPlace, Tensor):  # type: ignore[override]
     """A tensor whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
@@ -281,11 +279,6 @@ class LazyTensor(LazyPlace, Tensor):
     @property
     def provenance(self) -> Provenance | None:  # type: ignore[override]
         return self._look().provenance
-
-    def evaluate(self) -> Tensor:
-        """Run what is needed, and return the tensor."""
-        self._look()
-        return self
 
 
 _leaves: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()

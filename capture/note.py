@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager.arguments import Argument, is_edge
 from gradiva.eager.batch import Batch
 from gradiva.eager.device import CPU, Device
+from gradiva.eager.drawn import drawn_by
 from gradiva.eager.dynamic import (
     as_argument,
     as_input,
@@ -69,6 +70,7 @@ def note(
     types = _infer(operator, refs, attributes, where)
     pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
     pending.device = where
+    pending.drawn_at = drawn_by(operator, inputs, keywords)
     pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:

@@ -1,4 +1,4 @@
-"""Where lazy values are, which is known before they are computed; moving them is a pending call."""
+"""What is known of lazy values before they are computed. Moving them is a pending call."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 from gradiva.eager.device import Device, DeviceLike
 from gradiva.eager.device import device as to_device
+from gradiva.eager.drawn import Drawn
 from gradiva.ops.arrays.copy import copy
 
 __all__ = ["LazyPlace"]
 
 
 class LazyPlace:
-    """What LazyBatch and LazyTensor share about devices."""
+    """What LazyBatch and LazyTensor share: what is known of the call that they wait for."""
 
     __slots__ = ()
 
@@ -21,6 +22,17 @@ class LazyPlace:
     def _look(self) -> Any:
         """The value itself; computes it if need be."""
         raise NotImplementedError
+
+    def evaluate(self) -> Any:
+        """Run what is needed, and return the value."""
+        self._look()
+        return self
+
+    @property
+    def drawn_at(self) -> Drawn:
+        """The user's line where random values that it depends on were drawn."""
+        drawn: Drawn = self.pending.drawn_at
+        return drawn
 
     @property
     def device(self) -> Device:

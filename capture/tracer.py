@@ -11,6 +11,7 @@ import numpy as np
 from gradiva.eager.arguments import Argument, is_edge
 from gradiva.eager.batch import Batch
 from gradiva.eager.device import Device
+from gradiva.eager.drawn import refuse_drawn
 from gradiva.eager.dynamic import as_seed, check_common
 from gradiva.eager.errors import (
     GradivaError,
@@ -81,6 +82,9 @@ class Recorder:
             if name not in operator.arguments and value is not None
         }
         check_common(operator, common, present=False)
+        if not isinstance(operator, SourceOperator):
+            for name, value in keywords.items():
+                refuse_drawn(value, argument=name)
         edges = [self._input(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
         for name, value in keywords.items():
@@ -161,6 +165,7 @@ class Recorder:
 
     def _constant(self, value: Any) -> Node:
         """A tensor or array that is the same for all samples of every batch."""
+        refuse_drawn(value)
         if isinstance(value, Batch):
             raise OperatorTypeError(
                 "a batch has no place in a graph, whose batches may differ in size: use an "
@@ -241,6 +246,11 @@ class Recorder:
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
             return DataNode(self.branches.bring(value.edge), self)
+        try:
+            refuse_drawn(value)
+        except GradivaError as error:
+            error.problem = f"output {index}: {error.problem}"
+            raise
         try:
             return DataNode(Edge(self._constant(value), 0), self)
         except GradivaError as error:

@@ -10,6 +10,7 @@ import numpy as np
 from . import display
 from .device import CPU, Device, DeviceLike, require_device
 from .device import device as to_device
+from .drawn import Drawn, drawn_among
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, user_location
 from .foreign import ArrayLike, SupportsDLPack, in_low_corners, is_array
@@ -39,16 +40,14 @@ class Batch(Placed):
     __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
 
     def __init__(
-        self,
-        data: np.ndarray[Any, Any],
-        geometry: Geometry,
-        type: SampleType,
-        provenance: Provenance | None = None,
-    ) -> None:
+        self, data: np.ndarray[Any, Any], geometry: Geometry, type: SampleType,
+        provenance: Provenance | None = None, drawn_at: Drawn = None,
+    ) -> None:  # fmt: skip
         self.data = data
         self.geometry = geometry
         self.type = type
         self.provenance = provenance
+        self.drawn_at = drawn_at
 
     @staticmethod
     def empty(
@@ -149,11 +148,11 @@ class Batch(Placed):
         """
         if sample_range is ...:
             return self
-        chosen = chosen_samples(sample_range, len(self))
+        chosen, drawn = chosen_samples(sample_range, len(self)), drawn_among((self, sample_range))
         if isinstance(chosen, int):
-            return self._tensor(chosen)
+            return self._tensor(chosen, drawn)
         where = self.provenance.select(chosen) if self.provenance else None
-        return Batch(self.data, self.geometry.select(chosen), self.type, where)
+        return Batch(self.data, self.geometry.select(chosen), self.type, where, drawn)
 
     def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
@@ -168,9 +167,9 @@ class Batch(Placed):
         """The samples, as a sequence of Tensors on the batch's memory."""
         return [self._tensor(index) for index in range(len(self))]
 
-    def _tensor(self, index: int) -> Tensor:
+    def _tensor(self, index: int, drawn_at: Drawn = None) -> Tensor:
         where = self.provenance.select([index]) if self.provenance else None
-        return Tensor(self.array(index), self.layout, where)
+        return Tensor(self.array(index), self.layout, where, drawn_at or self.drawn_at)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self._tensor(index) for index in range(len(self)))
@@ -187,7 +186,7 @@ class Batch(Placed):
         if data is self.data:
             return self
         type = self.type.with_(device=device_of(data).device_type)
-        return Batch(data, self.geometry, type, self.provenance)  # type: ignore[return-value]
+        return Batch(data, self.geometry, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
@@ -288,7 +287,7 @@ def batch_on(
     """`as_batch` for callers who say themselves what went wrong where."""
     where = None if device is None else require_device(to_device(device))
     if isinstance(tensors, Batch):
-        parts = Gathered(tensors.data, tensors.geometry, tensors.type, tensors.provenance)
+        parts = Gathered.of(tensors)
         made = converted(parts, dtype, layout)
         found = tensors if made is parts else Batch(*made)
     elif is_array(tensors):

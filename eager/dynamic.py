@@ -10,14 +10,16 @@ import numpy as np
 
 from .arguments import Argument, bytes_hint, is_edge
 from .batch import Batch, batch_on
+from .default_generator import get_default_rng
 from .device import CPU, Device, device, require_device
+from .drawn import drawn_by
 from .errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     user_location,
 )
-from .generator import RNG, get_default_rng
+from .generator import RNG
 from .geometry import Geometry
 from .gpu.execute import on_gpu
 from .gpu.values import gpu_named
@@ -64,6 +66,7 @@ class Eager:
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         refuse_single(given, single)
+        drawn = drawn_by(operator, inputs, keywords)
         batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)
@@ -74,6 +77,9 @@ class Eager:
         outputs = execute(
             operator, batches, given, size, default_pool(), key, positions, device=where
         )
+        if drawn is not None:
+            for batch in outputs:
+                batch.drawn_at = drawn
         if single:
             tensors = tuple(batch.tensors[0] for batch in outputs)
             return tensors[0] if len(tensors) == 1 else tensors

@@ -41,6 +41,8 @@ _NOT_THE_USER = (
     "contextlib",
     "numpy.",  # np.mean(symbol) asks the symbol for data
 )
+_ours: dict[str, bool] = {}
+"""Whether a module is one of those, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class Location:
 
     code: CodeType
     line: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Code has no place in a pickle: the text remains.
+        return str, (str(self),)
 
     @property
     def text(self) -> str:
@@ -65,8 +71,11 @@ def user_location() -> Location | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        # A thread of ours has no user below it, only the module that started it.
-        if not module.startswith(_NOT_THE_USER) and module != "threading":
+        ours = _ours.get(module)
+        if ours is None:
+            # A thread of ours has no user below it, only the module that started it.
+            ours = _ours[module] = module.startswith(_NOT_THE_USER) or module == "threading"
+        if not ours:
             return Location(frame.f_code, frame.f_lineno)
         frame = frame.f_back
     return None

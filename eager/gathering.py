@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .convert import convert_array
+from .drawn import Drawn, drawn_among
 from .dtypes import DType, DTypeLike
 from .errors import GradivaError, OperatorValueError
 from .foreign import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
@@ -30,6 +31,12 @@ class Gathered(NamedTuple):
     geometry: Geometry
     type: SampleType
     provenance: Provenance | None = None
+    drawn_at: Drawn = None
+
+    @staticmethod
+    def of(batch: Any) -> Gathered:
+        """The fields of a batch that is there."""
+        return Gathered(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
 
 
 def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
@@ -49,7 +56,8 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gat
         same_dtype(found, dtype)
         array = found
     geometry = Geometry.repeated(count, array.shape)
-    return Gathered(array.reshape(-1), geometry, _type(array, array.ndim, layout))
+    type, drawn = _type(array, array.ndim, layout), drawn_among((sample,))
+    return Gathered(array.reshape(-1), geometry, type, None, drawn)
 
 
 def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> Gathered:
@@ -69,7 +77,8 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
         layout = layout[1:]
     layout = checked(check_layout, layout or "", array.ndim - 1)
     geometry = Geometry.equal(len(array), array.shape[1:])
-    return Gathered(array.reshape(-1), geometry, _type(array, array.ndim - 1, layout))
+    type, drawn = _type(array, array.ndim - 1, layout), drawn_among((data,))
+    return Gathered(array.reshape(-1), geometry, type, None, drawn)
 
 
 def from_samples(
@@ -109,11 +118,12 @@ def from_samples(
     geometry = Geometry.of(shapes)
     if not on_cpu(first):
         data = spread(arrays, geometry.offsets.tolist(), geometry.size)
-        return Gathered(data, geometry, _type(first, first.ndim, layout), _provenance(samples))
-    data = allocate(geometry.size, first.dtype)
-    for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
-        data[offset : offset + array.size] = array.reshape(-1)
-    return Gathered(data, geometry, _type(first, first.ndim, layout), _provenance(samples))
+    else:
+        data = allocate(geometry.size, first.dtype)
+        for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
+            data[offset : offset + array.size] = array.reshape(-1)
+    type = _type(first, first.ndim, layout)
+    return Gathered(data, geometry, type, _provenance(samples), drawn_among(samples))
 
 
 def converted(source: Gathered, dtype: DTypeLike | None, layout: str | None) -> Gathered:

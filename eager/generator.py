@@ -12,14 +12,14 @@ import numpy as np
 
 from .errors import OperatorValueError, describe
 from .integers import integer
-from .rng import RandomKey, current_step, leave_loops, philox
+from .rng import RandomKey, current_step, philox
 
-__all__ = ["RNG", "get_default_rng", "set_seed"]
+__all__ = ["RNG", "SEED_BITS"]
 
 _OUTSIDE = 1 << 31
 """Calls outside of steps have numbers from here on."""
 _LAST = _OUTSIDE - 1
-_SEED = 0xFFFFFFFFFFFFFFFF
+SEED_BITS = 0xFFFFFFFFFFFFFFFF
 
 
 class RNG:
@@ -51,6 +51,7 @@ class RNG:
     @property
     def seed(self) -> int:
         """The seed; setting it starts the generator again."""
+        self._follow()
         return self._seed
 
     @seed.setter
@@ -69,6 +70,7 @@ class RNG:
     def get_state(self, *, cuda_stream: object = None) -> tuple[int, ...]:
         """(seed, number of calls made outside of steps), and in a step in which it was used the
         number of its calls there: plain data for `set_state`."""
+        self._follow()
         running = current_step()
         inside = 0 if running is None else running.calls.get(self, 0)
         with self._lock:
@@ -90,8 +92,9 @@ class RNG:
                 operator="RNG.set_state", argument="value",
                 expected="the state of an RNG, (seed, calls)", got=describe(value),
             )  # fmt: skip
+        self._follow()
         with self._lock:
-            self._seed, self._calls = seed & _SEED, calls
+            self._seed, self._calls = seed & SEED_BITS, calls
         running = current_step()
         if running is not None:
             running.calls[self] = inside
@@ -102,6 +105,7 @@ class RNG:
         Raises OperatorTypeError for what is no integer; OperatorValueError below 0.
         """
         count = integer(n, 0, limits="a number from 0 on", operator="RNG.advance", argument="n")
+        self._follow()
         running = current_step()
         if running is not None:
             running.calls[self] = running.calls.get(self, 0) + count
@@ -115,6 +119,7 @@ class RNG:
 
     def draw(self) -> RandomKey:
         """The key of the next call made in this context."""
+        self._follow()
         running = current_step()
         if running is not None:
             return RandomKey(self._seed, running.take(self) & _LAST)
@@ -122,6 +127,9 @@ class RNG:
             number = self._calls
             self._calls += 1
             return RandomKey(self._seed, _OUTSIDE + (number & _LAST))
+
+    def _follow(self) -> None:
+        """Called before each use; the default generator sees here in which process it is."""
 
     def __call__(self) -> int:
         """A number of 32 random bits, as one call of the generator."""
@@ -135,28 +143,8 @@ class RNG:
         return RNG, (None, self.get_state())
 
     def __repr__(self) -> str:
-        return f"RNG(seed={self._seed})"
+        return f"RNG(seed={self.seed})"
 
 
 def _seed(value: SupportsIndex) -> int:
-    return integer(value, operator="RNG", argument="seed") & _SEED
-
-
-_default = RNG()
-
-
-def get_default_rng() -> RNG:
-    """The generator that random operators use when no `rng` and no `seed` is given; one for all
-    threads."""
-    return _default
-
-
-def set_seed(seed: SupportsIndex) -> None:
-    """Start the default generator again, from `seed`. The calls that follow are outside of any loop
-    that was begun before, up to its next batch: they do not depend on what was before.
-
-    Raises OperatorTypeError.
-    """
-    number = _seed(seed)
-    leave_loops()
-    _default.seed = number
+    return integer(value, operator="RNG", argument="seed") & SEED_BITS

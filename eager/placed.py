@@ -8,6 +8,7 @@ import numpy as np
 
 from .bfloat16 import export, is_bfloat16
 from .device import CPU, Device, DeviceLike
+from .errors import Location
 from .gpu.values import capsule_of, cuda_interface, device_of, dlpack_device, gpu_named, on_cpu
 from .value import Value
 
@@ -18,9 +19,15 @@ __all__ = ["Placed"]
 
 
 class Placed(Value):
-    """A value in memory. Batch and Tensor say which memory, and what it is as one array."""
+    """A value in memory. Batch and Tensor say which memory, and what it is as one array.
 
-    __slots__ = ("_shown",)
+    drawn_at: the user's line where random values that it depends on were drawn, None if there are
+    none (see `drawn`).
+    """
+
+    __slots__ = ("_shown", "drawn_at")
+
+    drawn_at: Location | str | None
 
     @property
     def _memory(self) -> Any:

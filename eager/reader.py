@@ -7,9 +7,9 @@ from typing import Any, Literal, ParamSpec, Protocol, cast, overload
 
 import numpy as np
 
+from .default_generator import default
 from .dynamic import as_seed, check_common
 from .errors import OperatorTypeError, blaming
-from .generator import get_default_rng
 from .integers import integer
 from .modes import pool_of
 from .operator import current_interpreter
@@ -166,7 +166,7 @@ class Reader:
             }
             check_common(self.operator, common)
             seed = as_seed(common.get("seed"))
-            seed = get_default_rng().seed if seed is None else seed
+            seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()
             self._learnt: dict[str, Any] = {}
             self._moved = False

@@ -96,6 +96,10 @@ def _number(value: Any, given: list[Value]) -> int | str:
         if not hasattr(number, "item") or number.ndim:
             given.append(value)
             return GIVEN
+        if number.drawn_at is not None:
+            # An input of the call, where it is looked for; a bool as the number that it is.
+            given.append(number * 1 if number.dtype.numpy.kind == "b" else number)
+            return GIVEN
         number = number.item()
     try:
         return int(operator.index(number))

@@ -11,6 +11,7 @@ from . import display
 from .bfloat16 import is_bfloat16
 from .device import DeviceLike, require_device
 from .device import device as to_device
+from .drawn import Drawn, drawn_among
 from .dtypes import DType, DTypeLike
 from .errors import OperatorValueError, blaming
 from .foreign import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
@@ -52,10 +53,12 @@ class Tensor(Placed):
         array: np.ndarray[Any, Any],
         layout: str = "",
         provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
     ) -> None:
         self._array = array
         self.layout = layout
         self.provenance = provenance
+        self.drawn_at = drawn_at
 
     @property
     def dtype(self) -> DType:
@@ -104,7 +107,7 @@ class Tensor(Placed):
         array = moved(self._array, to_device(device), force_copy)
         if array is self._array:
             return self
-        return Tensor(array, self.layout, self.provenance)  # type: ignore[return-value]
+        return Tensor(array, self.layout, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -146,8 +149,9 @@ class Tensor(Placed):
         with blaming("subscript"):
             items, given = parse(ranges)
             if not given and on_cpu(self._array):
-                type = result_type(self.type, items)
-                return Tensor(view(self._array, items), type.layout or "", self.provenance)
+                layout = result_type(self.type, items).layout or ""
+                part = view(self._array, items)
+                return Tensor(part, layout, self.provenance, self.drawn_at)
         return self.slice[ranges]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -215,7 +219,7 @@ def tensor(
     """
     with blaming("tensor"):
         view = tensor_on(data, dtype, device, layout, pad)
-        return Tensor(view._array.copy(), view.layout, view.provenance)
+        return Tensor(view._array.copy(), view.layout, view.provenance, view.drawn_at)
 
 
 def as_tensor(
@@ -239,6 +243,7 @@ def tensor_on(
 ) -> Tensor:
     """`as_tensor` for callers who say themselves what went wrong where."""
     where = None if device is None else require_device(to_device(device))
+    drawn = drawn_among((data,))
     if layout is None and isinstance(data, Value):
         layout = getattr(data, "layout", "")
         if hasattr(data, "batch_size"):
@@ -255,5 +260,5 @@ def tensor_on(
     else:
         same_dtype(array, dtype)
         layout = checked(check_layout, layout or "", array.ndim)
-    made = Tensor(array, layout, provenance)
+    made = Tensor(array, layout, provenance, drawn)
     return made if where is None else made.to_device(where)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from .batch import Batch, batch_on
+from .drawn import Drawn
 from .dtypes import DType, DTypeLike
 from .errors import OperatorTypeError, OperatorValueError, blaming, describe
 from .layouts import check_layout
@@ -55,8 +56,10 @@ class TensorFace(Tensor):
 
     layout: Text
 
-    def _take(self, array: Any, layout: str, provenance: Provenance | None) -> None:
-        Tensor.__init__(self, array, Text(layout), provenance)
+    def _take(
+        self, array: Any, layout: str, provenance: Provenance | None, drawn_at: Drawn = None
+    ) -> None:
+        Tensor.__init__(self, array, Text(layout), provenance, drawn_at)
 
     @property
     def shape(self) -> _Shape:
@@ -105,7 +108,7 @@ class ListFace(Batch, Generic[T]):
     _sample: type[T]
 
     def _take(self, batch: Batch) -> None:
-        super().__init__(batch.data, batch.geometry, batch.type, batch.provenance)
+        super().__init__(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
 
     @property
     def shape(self) -> _Shapes:
@@ -129,13 +132,15 @@ class ListFace(Batch, Generic[T]):
             )
         return self._tensor(sample_number(int(index), len(self)))
 
-    def _tensor(self, index: int) -> T:
+    def _tensor(self, index: int, drawn_at: Drawn = None) -> T:
         where: Provenance | None = self.provenance.select([index]) if self.provenance else None
-        return self._made(self.array(index), self.type.layout or "", where)
+        return self._made(self.array(index), self.type.layout or "", where, drawn_at)
 
-    def _made(self, array: Any, layout: str, where: Provenance | None = None) -> T:
+    def _made(
+        self, array: Any, layout: str, where: Provenance | None = None, drawn_at: Drawn = None
+    ) -> T:
         made = self._sample.__new__(self._sample)
-        made._take(array, layout, where)
+        made._take(array, layout, where, drawn_at or self.drawn_at)
         return made
 
     def __iter__(self) -> Iterator[T]:

@@ -33,7 +33,7 @@ class TensorCPU(TensorFace):
     def __init__(self, data: Any, layout: str | None = None, is_pinned: bool = False) -> None:
         with blaming("TensorCPU"):
             given = tensor_on(data, layout=layout)
-        self._take(np.asarray(given), given.layout, given.provenance)
+        self._take(np.asarray(given), given.layout, given.provenance, given.drawn_at)
 
     def as_cpu(self) -> TensorCPU:
         return self
@@ -119,12 +119,12 @@ class TensorGPU(TensorFace):
         with blaming("TensorGPU"):
             require_device(gpu_named(CPU, None))
             given = tensor_on(data, layout=layout).gpu()
-        self._take(given._array, given.layout, given.provenance)
+        self._take(given._array, given.layout, given.provenance, given.drawn_at)
 
     def as_cpu(self) -> TensorCPU:
         """A copy in host memory. Waits for the GPU."""
         made = TensorCPU.__new__(TensorCPU)
-        made._take(self._host, self.layout, self.provenance)
+        made._take(self._host, self.layout, self.provenance, self.drawn_at)
         return made
 
     def data_ptr(self) -> int:

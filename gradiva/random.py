@@ -3,9 +3,11 @@
 Inside a loop over a reader a value depends on the seed, the number of the call in the step and the
 sample; outside, the generator numbers its own calls. `batch_size` asks for one value per sample,
 `rng` for another generator than the default one; an explicit `seed` makes a call repeat its values.
+A forked process, and each worker of a torch DataLoader, draws values of its own (docs/dynamic.md).
 """
 
-from gradiva.eager.generator import RNG, get_default_rng, set_seed
+from gradiva.eager.default_generator import get_default_rng, set_seed
+from gradiva.eager.generator import RNG
 from gradiva.ops.random.beta import beta
 from gradiva.ops.random.choice import choice
 from gradiva.ops.random.coin_flip import coin_flip

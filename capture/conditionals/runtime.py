@@ -15,8 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.drawn import refuse_drawn
 from gradiva.eager.dtypes import bool_
 from gradiva.eager.errors import OperatorTypeError, blaming, describe, user_location
+from gradiva.eager.operator import current_interpreter
+from gradiva.eager.value import Value
 from gradiva.ops.generic.conditional_boolean import boolean
 from gradiva.ops.generic.conditional_not import not_ as _not
 from gradiva.ops.generic.conditional_rules import require_boolean, require_scalar
@@ -56,6 +59,9 @@ def _truth(test: Any) -> bool:
         with blaming("if"):
             require_scalar(test.type, "a condition")
         return bool(np.asarray(test.edge.node.attribute("value")))
+    if isinstance(test, Value) and getattr(current_interpreter(), "symbolic", False):
+        with blaming("if"):
+            refuse_drawn(test)
     return bool(test)
 
 
@@ -246,7 +252,7 @@ def or_(left: Any, right: Callable[[], Any]) -> Any:
 
 def not_(value: Any) -> Any:
     """`not value`."""
-    return _not(value) if isinstance(value, DataNode) else not value
+    return _not(value) if isinstance(value, DataNode) else not _truth(value)
 
 
 def choose(test: Any, true: Callable[[], Any], false: Callable[[], Any]) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..default_generator import copied_in_forks
 from ..errors import OperatorRuntimeError
 from .channel import Kind, Stream, send
 from .private import die_with_parent, keep_private
@@ -44,7 +45,8 @@ class Nursery:
             # Said of threads of other libraries: that is what "fork" means, and why there is
             # "spawn". None of this pipeline's has been started.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.pid = os.fork()
+            with copied_in_forks():
+                self.pid = os.fork()
         if self.pid == 0:
             try:
                 # The system kills a child when the *thread* that forked it ends.
@@ -126,7 +128,8 @@ def _serve(connection: socket.socket, works: Sequence[Work]) -> None:
 
 def _fork(connection: socket.socket, fd: int, works: Sequence[Work]) -> int:
     parent = os.getpid()
-    pid = os.fork()
+    with copied_in_forks():
+        pid = os.fork()
     if pid:
         return pid
     try:

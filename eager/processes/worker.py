@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..default_generator import default
 from .channel import Kind, Received, Stream, send
 from .memory import Segment, aligned
 from .private import die_with_parent, keep_private
@@ -49,6 +50,7 @@ def spawned(connection: socket.socket, parent: int | None) -> None:
     """The main function of a worker that is a fresh interpreter. parent: see `die_with_parent`."""
     if parent is not None:
         die_with_parent(parent)
+    default.be_as_parent()  # a fork server may have the library loaded
     serve(connection, None)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.case import Case, samples
+from gradiva.eager.drawn import drawn_among
 from gradiva.eager.dtypes import DType, bool_, float32, int16, int32
 from gradiva.eager.errors import (
     GradivaError,
@@ -23,6 +24,7 @@ from gradiva.eager.geometry import Geometry
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Expression
+from gradiva.eager.tensor import Tensor
 from gradiva.eager.value import SampleType, Value, arithmetic
 
 from .evaluate import evaluate, evaluate_unary
@@ -170,10 +172,11 @@ def to_operand(value: Any) -> Any:
     try:
         if not isinstance(value, list | tuple):
             return np.asarray(value, scalar_dtype(value))
-        array = np.asarray(value)
+        array, drawn = np.asarray(value), drawn_among(value)
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
         kinds = [scalar_dtype(end) for end in ends]
-        return array.astype(kinds[0])
+        array = array.astype(kinds[0])
+        return array if drawn is None else Tensor(array, drawn_at=drawn)
     except OverflowError as error:
         raise OperatorValueError(str(error)) from None
     except (TypeError, ValueError):

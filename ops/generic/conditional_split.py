@@ -46,7 +46,7 @@ def truth(predicate: Batch) -> Mask:
 
 def select(batch: Batch, chosen: Indices) -> Batch:
     """Some of the samples: where they are, or, if they are small, one after the other."""
-    geometry, where = batch.geometry, batch.provenance
+    geometry, where, drawn = batch.geometry, batch.provenance, batch.drawn_at
     if len(chosen) == len(geometry):
         return batch
     listed = chosen.tolist()
@@ -56,9 +56,10 @@ def select(batch: Batch, chosen: Indices) -> Batch:
         volume = geometry.size // len(geometry)
         if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
             rows = batch.data[: geometry.size].reshape(len(geometry), volume)[chosen]
-            return Batch(rows.reshape(-1), Geometry.equal(len(chosen), shape), batch.type, part)
+            equal = Geometry.equal(len(chosen), shape)
+            return Batch(rows.reshape(-1), equal, batch.type, part, drawn)
     if not listed:
         # Nothing is looked at, and nothing kept.
         place = Geometry.of(geometry.shapes[:0])
-        return Batch(batch.data[:0], place, batch.type, part)
-    return Batch(batch.data, geometry.select(listed), batch.type, part)
+        return Batch(batch.data[:0], place, batch.type, part, drawn)
+    return Batch(batch.data, geometry.select(listed), batch.type, part, drawn)

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager.batch import Batch
 from gradiva.eager.cuda import gpu_of
 from gradiva.eager.device import CPU
+from gradiva.eager.drawn import Drawn, drawn_among
 from gradiva.eager.errors import OperatorTypeError, describe, user_location
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.gpu.pieces import piece_launches
@@ -19,7 +20,7 @@ from gradiva.eager.tensor import Tensor
 from gradiva.eager.threads import default_pool
 from gradiva.ops.generic.conditional_merge import merge
 
-__all__ = ["put_together"]
+__all__ = ["put_together", "with_mark"]
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 Parts = Sequence[tuple[Rows, Any]]
@@ -54,6 +55,21 @@ def put_together(parts: Parts, size: int, title: str) -> Any:
     if len(filled) == 1:
         return batch
     return _gathered(filled, size)
+
+
+def with_mark(value: Any, drawn_at: Drawn) -> Any:
+    """Values with the mark of those that depend on random ones, if there is one (see
+    `gradiva.eager.drawn`). Values that wait to be computed keep their own."""
+    if drawn_at is None:
+        return value
+    if isinstance(value, tuple | list):
+        return type(value)(with_mark(one, drawn_at) for one in value)
+    # New ones: an operation may have returned what it was given.
+    if type(value) is Batch:
+        return Batch(value.data, value.geometry, value.type, value.provenance, drawn_at)
+    if type(value) is Tensor:
+        return Tensor(value._array, value.layout, value.provenance, drawn_at)
+    return value
 
 
 def _as_batch(value: Any, size: int, title: str) -> Batch:
@@ -92,6 +108,7 @@ def _gathered(parts: Sequence[tuple[Rows, Batch]], size: int) -> Batch:
         place[rows] = np.arange(len(rows))
     device = next((one.device for _, one in parts if one.device is not CPU), CPU)
     result = Batch.empty(Geometry.of(shapes), parts[0][1].type, _provenance(parts, size), device)
+    result.drawn_at = drawn_among(batch for _, batch in parts)
     if device is not CPU:
         _gather_there([(rows, one.to_device(device)) for rows, one in parts], owner, result)
         return result

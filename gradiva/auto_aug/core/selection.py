@@ -16,19 +16,22 @@ from gradiva.capture.conditionals.runtime import call as rewritten
 from gradiva.capture.conditionals.runtime import choose
 from gradiva.capture.node import DataNode
 from gradiva.eager.batch import Batch
+from gradiva.eager.drawn import drawn_among, refuse_drawn
 from gradiva.eager.errors import (
     OperatorTypeError,
     OperatorValueError,
+    blaming,
     describe,
     user_location,
 )
+from gradiva.eager.operator import current_interpreter
 from gradiva.eager.rng import current_step, narrow_step
 from gradiva.eager.value import Value
 from gradiva.ops.generic.conditional_split import select as take
 
 from .bins import SignedBin
 from .declared import Augmentation
-from .joining import put_together
+from .joining import put_together, with_mark
 
 __all__ = ["select"]
 
@@ -65,8 +68,12 @@ def select(
         )
     if isinstance(selected_op_idx, DataNode):
         return _in_graph(offered, selected_op_idx, op_args, op_kwargs)
+    if getattr(current_interpreter(), "symbolic", False):
+        with blaming(_TITLE):
+            refuse_drawn(selected_op_idx, argument="selected_op_idx")
+    drawn = drawn_among((selected_op_idx,))
     if isinstance(selected_op_idx, Batch):
-        return _now(offered, selected_op_idx, op_args, op_kwargs)
+        return with_mark(_now(offered, selected_op_idx, op_args, op_kwargs), drawn)
     index = np.asarray(selected_op_idx)
     _check(index, len(offered))
     if index.ndim:
@@ -77,7 +84,7 @@ def select(
             got=describe(selected_op_idx),
             location=user_location(),
         )
-    return offered[int(index)](*op_args, **op_kwargs)
+    return with_mark(offered[int(index)](*op_args, **op_kwargs), drawn)
 
 
 def _check(chosen: np.ndarray[Any, Any], count: int) -> None:
