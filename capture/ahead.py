@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from gradiva.eager.batch import Batch
 from gradiva.eager.closing import closer
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, without_frames
 from gradiva.eager.quarantine import Quarantined, collecting
 from gradiva.eager.read_ahead import ReadAhead
 from gradiva.eager.threads import WorkerPool
@@ -200,4 +200,4 @@ def read_item(source: LoopSource, item: Item) -> None:
             item.batches = source.read()
         item.noted.append(noted)
     except BaseException as error:  # noqa: BLE001  raised where the item is delivered
-        item.error = error
+        item.error = without_frames(error)

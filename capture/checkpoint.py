@@ -7,6 +7,7 @@ read for, and is the pipeline's once that batch is handed out. Random operators 
 from __future__ import annotations
 
 import os
+import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +26,8 @@ from gradiva.eager.errors import (
     OperatorTypeError,
     OperatorValueError,
     describe,
+    fresh,
+    without_frames,
 )
 from gradiva.eager.plain import from_plain, to_plain
 
@@ -55,7 +58,7 @@ class Marks:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self._plan = weakref.proxy(plan)  # who has the plan has this
         self._waiting: deque[_Mark] = deque()
         self.delivered: _Mark | None = None
         self.graph: Content | None = None
@@ -89,7 +92,7 @@ class Marks:
             try:
                 states[_key(node)] = source.get_state()
             except Exception as error:  # noqa: BLE001  it concerns who asks for a checkpoint
-                states[_key(node)] = error.with_traceback(None)
+                states[_key(node)] = without_frames(error)
         return _Mark(self._plan.iteration, states)
 
 
@@ -122,7 +125,7 @@ def checkpoint(
     for node, source in plan.sources.items():
         state = mark.states[_key(node)]
         if isinstance(state, GradivaError):
-            raise plan.program.locate(state, node)
+            raise plan.program.locate(fresh(state), node)
         if isinstance(state, BaseException):
             raise OperatorRuntimeError(
                 f"`{node.operator.name}` cannot tell its state: {state!r}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError
+from gradiva.eager.errors import GradivaError, frameless, without_frames
 from gradiva.eager.modes import EvalContext, lazy_interpreter
 from gradiva.eager.operator import OperatorBase, eager_interpreter, interpreter
 from gradiva.eager.tensor import Tensor
@@ -68,6 +68,7 @@ class Deferred:
                 value.pending = pending = pending.twin()
             pending.shown[value.output] = True
 
+    @frameless
     def force(self, pending: Pending) -> None:
         """Run a call, and with it those that nobody has read yet and that belong to it."""
         with self._lock:
@@ -90,6 +91,7 @@ class Deferred:
             for call in together:
                 self._waiting.discard(call)
 
+    @frameless
     def force_together(self, pending: list[Pending]) -> None:
         """Run several calls, all of one size in one program, single samples with the first."""
         with self._lock:
@@ -101,6 +103,7 @@ class Deferred:
                 ]
                 evaluate(chosen, self.plans)
 
+    @frameless
     def evaluate_all(self, context: object) -> None:
         """Run every call made in `context` whose result somebody still holds. A call that fails
         keeps none from running; the first error is raised at the end, once."""
@@ -112,11 +115,14 @@ class Deferred:
                 try:
                     self.force(pending)
                 except GradivaError as error:
-                    failure = failure or error
+                    failure = failure or without_frames(error)
                     with self._lock:
                         self._waiting.discard(pending)
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # an error and a frame of its traceback must not hold each other
 
 
 def _agree(values: Iterable[Any]) -> None:
@@ -133,8 +139,8 @@ def _agree(values: Iterable[Any]) -> None:
                 len(value)
 
 
-def _droppers(pending: Pending) -> frozenset[Pending]:
-    found = {pending} if skips(pending.attributes) else set()
+def _droppers(pending: Pending) -> frozenset[int]:
+    found = {pending.serial} if skips(pending.attributes) else set()
     for ref in pending.inputs:
         if isinstance(ref.source, Pending) and ref.source.values is None:
             found |= ref.source.droppers

@@ -19,7 +19,7 @@ from typing import Any
 
 from gradiva.eager import trace
 from gradiva.eager.closing import closer
-from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.errors import OperatorRuntimeError, fresh, without_frames
 from gradiva.eager.threads import WorkerPool
 
 from .dropping import Made, Rows, deliver
@@ -98,7 +98,10 @@ class Executor:
                 with self._changed:
                     self._ready.append(StopIteration(*item.args))
                     self._end_was_met = True
-            raise item
+            try:
+                raise item
+            finally:
+                del item  # an error and a frame of its traceback must not hold each other
         return self._deliver(item, number)
 
     def look(self) -> None:
@@ -109,7 +112,7 @@ class Executor:
                 self._await()
                 item = self._ready[0]
             if isinstance(item, BaseException):
-                raise item
+                raise fresh(item)  # that in the queue gets no frames
 
     def _await(self) -> None:
         """Wait until a batch is ready, with the lock held."""
@@ -177,7 +180,7 @@ class Executor:
         try:
             read = self.plan.read(self._reading)
         except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
-            self._put(number, error)
+            self._put(number, without_frames(error))
             return
         if self._overlaps:
             self._runners.put(self._compute, number, read)
@@ -197,9 +200,8 @@ class Executor:
         try:
             item = self.plan.compute(read)
         except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
-            item = error
+            item = without_frames(error)
         self._put(number, item)
-        del item  # an error refers to this frame
 
     def _put(self, number: int, item: Outputs | BaseException) -> None:
         """Into the queue, once all batches before it are there."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from gradiva.eager.batch import Batch, batch_on
-from gradiva.eager.errors import OperatorTypeError, describe, user_location
+from gradiva.eager.errors import OperatorTypeError, describe, frameless, user_location
 from gradiva.eager.operator import interpreter
 from gradiva.eager.tensor import Tensor, tensor_on
 from gradiva.eager.value import SampleType, Value
@@ -89,13 +89,11 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         deferred = Deferred(self._plans, (*args, *kwargs.values()))
-        with interpreter(deferred):
-            result = self.function(*args, **kwargs)
-            pending = [
-                leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)
-            ]
-            deferred.force_together(pending)
-        return cast("R", _concrete(result))
+        try:
+            with interpreter(deferred):
+                return cast("R", _computed(deferred, self.function(*args, **kwargs)))
+        finally:
+            del args, kwargs, deferred  # who keeps an error keeps this frame
 
     @property
     def compilations(self) -> int:
@@ -112,6 +110,15 @@ class Compiled(Generic[P, R]):
         name = getattr(self.function, "__qualname__", repr(self.function))
         plural = "" if self.compilations == 1 else "s"
         return f"<compiled {name}, {self.compilations} compilation{plural}>"
+
+
+@frameless
+def _computed(deferred: Deferred, result: Any) -> Any:
+    """What a function has returned, after the calls that it stands for have run together."""
+    deferred.force_together(
+        [leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)]
+    )
+    return _concrete(result)
 
 
 def _concrete(value: Any) -> Any:

@@ -66,8 +66,8 @@ def run_group(
             if calls:
                 # Alone, the members before would have had their say before this.
                 raise UnfitError("an error after the first member") from None
-            located = blamed(error, member.operator, source.provenance)
-            raise locate(located, member) from error.__cause__
+            error = blamed(error, member.operator, source.provenance)
+            raise locate(error, member) from error.__cause__
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.stage, Planes):
             raise UnfitError("a rounding between two members")

@@ -15,6 +15,7 @@ from gradiva.eager.errors import (
     OperatorValueError,
     blaming,
     describe,
+    frameless,
 )
 
 from .epochs import Epochs, Shards
@@ -166,6 +167,7 @@ class PipelineIterator:
         """The next batches. Raises StopIteration at the end of the epoch."""
         return self.__next__()
 
+    @frameless
     def __next__(self) -> list[dict[Any, Any]]:
         if self._ended or self._over():
             self._end()

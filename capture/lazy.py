@@ -88,10 +88,10 @@ class Pending:
 
     observed: the outputs that somebody has looked at; shown: those whose memory the user has got
     at; readers: how many pending calls read it; own_key: whether its random values belong to the
-    captured loop that it is in; droppers: the calls before it that may leave out samples and have
-    not run when it was made: until then its size is what it would be if none does; context: the
-    EvalContext in force, in deferred mode; device: where it runs and its outputs are; drawn_at: the
-    mark of its values (see `gradiva.eager.drawn`).
+    captured loop that it is in; droppers: the calls, it and those before it, by their `serial`,
+    that may leave out samples and had not run when it was made: until then its size is what it
+    would be if none does; context: the EvalContext in force, in deferred mode; device: where it
+    runs and its outputs are; drawn_at: the mark of its values (see `gradiva.eager.drawn`).
     """
 
     __slots__ = (
@@ -129,7 +129,7 @@ class Pending:
         self.shown: dict[int, Any] = {}
         self.readers = 0
         self.serial = 0
-        self.droppers: frozenset[Pending] = frozenset()
+        self.droppers: frozenset[int] = frozenset()
         self.handed: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import trace
 from gradiva.eager.batch import Batch
 from gradiva.eager.device import CPU
-from gradiva.eager.errors import GradivaError, OperatorValueError
+from gradiva.eager.errors import GradivaError, OperatorValueError, without_frames
 from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
@@ -130,7 +130,7 @@ class Plan:
             except GradivaError as error:
                 # Nobody who keeps the error is to keep what this batch has made so far.
                 read.values.clear()
-                raise error.with_traceback(None) from error.__cause__
+                raise without_frames(error) from error.__cause__
         if recording is not None:
             facts = {"batch": recording.number(), "samples": read.size}
             recording.done(self.pool, "batch", "make a batch", started, **facts)
@@ -163,10 +163,10 @@ class Plan:
             try:
                 batches = kept.get(node) or source.read(self._wanted, pool)
             except GradivaError as error:
-                failure = failure or self.program.locate(error, node)
+                failure = failure or without_frames(self.program.locate(error, node))
                 continue
             except StopIteration as stop:
-                failure = failure or stop
+                failure = failure or without_frames(stop)
                 continue
             if recording is not None:
                 recording.call(self.pool, "source", node.operator.name, began, batches)
@@ -191,7 +191,10 @@ class Plan:
         if failure is not None:
             # The source that failed will be asked for the same again: the others have theirs.
             self._kept = self._kept if getattr(failure, "again", False) else {}
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure  # an error and a frame of its traceback must not hold each other
         self._kept = {}
         return (self.batch_size, None) if size is None else in_step(values, lost, size)
 

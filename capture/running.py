@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.closing import Closer, closer
 from gradiva.eager.device import require_device
-from gradiva.eager.errors import OperatorRuntimeError, blaming
+from gradiva.eager.errors import OperatorRuntimeError, blaming, frameless
 from gradiva.eager.memory_settings import settings
 from gradiva.eager.poison import lend, poison
 from gradiva.eager.tensor_list import TensorListCPU, TensorListGPU, handed_out
@@ -43,6 +43,7 @@ class Running(Building):
         """Batches that `iter_setup` prepared, and that were handed out, since the last reset."""
         self._setup_ended = False
 
+    @frameless
     def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Outputs:
         """The next batch of each output.
 
@@ -64,6 +65,7 @@ class Running(Building):
         self._in_use = outputs if settings.poison else ()
         return outputs
 
+    @frameless
     def _run_for(self, kind: PipelineAPIType, most: int | None = None) -> Outputs:
         """The next batch, for an iterator; most: of the first so many of its samples, of which
         some may have been left out."""
@@ -77,6 +79,7 @@ class Running(Building):
         kept = np.flatnonzero(rows < most).tolist()
         return tuple(handed_out(batch.select(kept)) for batch in outputs)
 
+    @frameless
     def _look(self, kind: PipelineAPIType) -> None:
         """Wait for the first batch, for an iterator, without taking it."""
         executor = self._built()
@@ -99,6 +102,7 @@ class Running(Building):
             )
         executor.plan.epochs = epochs
 
+    @frameless
     def schedule_run(self) -> None:
         """Ask for one more batch, without waiting for it: `share_outputs` hands it out, or raises
         StopIteration where the data have ended."""
@@ -110,6 +114,7 @@ class Running(Building):
             return  # `share_outputs` says so where the batch is missing
         self._scheduled += 1
 
+    @frameless
     def share_outputs(self, cuda_stream: object = None) -> Outputs:
         """Wait for the next batch that was scheduled. It is in use until `release_outputs`.
 
@@ -143,6 +148,7 @@ class Running(Building):
         if self._shared:
             _release(self._shared.popleft())
 
+    @frameless
     def outputs(self, cuda_stream: object = None) -> Outputs:
         """`release_outputs`, then `share_outputs`."""
         self.release_outputs()
@@ -200,6 +206,7 @@ class Running(Building):
         Raises StopIteration where there is no more data.
         """
 
+    @frameless
     def feed_input(
         self,
         data_node: Any,

@@ -15,7 +15,7 @@ import re
 import warnings
 from typing import Any
 
-from .errors import OperatorRuntimeError, OperatorValueError, describe
+from .errors import OperatorRuntimeError, OperatorValueError, describe, without_frames
 
 __all__ = [
     "CheckpointError",
@@ -205,10 +205,13 @@ def load(
                 first = kind_of(f"the checkpoint cannot be read: {reason}", file=name)
             continue
         except CheckpointError as error:
-            first = first or error.complete(file=name)
+            first = first or without_frames(error.complete(file=name))
             continue
         if first is not None:
             warnings.warn(f"{first}\nInstead the one before it is loaded: {name}", stacklevel=3)
         return content, name
     assert first is not None
-    raise first
+    try:
+        raise first
+    finally:
+        del first  # an error and a frame of its traceback must not hold each other

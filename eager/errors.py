@@ -6,14 +6,15 @@ what only it knows (operator, sample, file, line) with `complete` while the erro
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+from .bare_trace import bare
 from .short_trace import place, short_trace
 
 __all__ = [
@@ -25,8 +26,16 @@ __all__ = [
     "SampleDataError",
     "blaming",
     "describe",
+    "frameless",
+    "fresh",
+    "leaving",
     "user_location",
+    "without_frames",
 ]
+
+E = TypeVar("E", bound=BaseException)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _NOT_THE_USER = (
     "gradiva.eager",
@@ -158,14 +167,99 @@ def _rebuild(kind: type[GradivaError], facts: dict[str, Any]) -> GradivaError:
     return kind(facts.pop("problem"), **facts)
 
 
-@contextmanager
-def blaming(operator: str) -> Iterator[None]:
-    """Errors leave the block with the operator's name and the user's line, and a short trace."""
-    try:
-        yield
-    except GradivaError as error:
-        error.complete(operator=operator, location=user_location())
-        raise error.with_traceback(None) from error.__cause__
+class blaming:  # noqa: N801  it is used as a function is
+    """Errors leave the block with the operator's name and the user's line, and a short trace.
+
+    No generator: that would keep the frames (`contextlib` gives the error its old traceback back).
+    """
+
+    def __init__(self, operator: str) -> None:
+        self._operator = operator
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if isinstance(error, GradivaError):
+                raise leaving(error, self._operator) from error.__cause__
+        finally:
+            del error, trace  # this frame is in the traceback
+
+
+def leaving(error: GradivaError, operator: str) -> GradivaError:
+    """The error as the user is to have it: with the operator's name and their line, and no frames
+    of what went on inside."""
+    return without_frames(error.complete(operator=operator, location=user_location()))
+
+
+def without_frames(error: E) -> E:
+    """The error, to be kept, or raised to the user: neither it nor its causes hold a frame that has
+    variables. Places stay, so that tracebacks can be read; of an error of gradiva's, and of
+    StopIteration, the user's alone."""
+    ours = isinstance(error, GradivaError | StopIteration)
+    _set_trace(error, bare(error.__traceback__, _NOT_THE_USER if ours else None))
+    waiting: list[BaseException] = [error]
+    seen = {id(error)}
+    while waiting:
+        one = waiting.pop()
+        if one.__suppress_context__:
+            _context.__set__(one, None)  # it is shown to nobody
+        further = [one.__cause__, *_parts(one)]
+        if one.__context__ is not None and not _is_handled(one.__context__):
+            further.append(one.__context__)
+        for other in further:
+            if other is not None and id(other) not in seen:
+                seen.add(id(other))
+                _set_trace(other, bare(other.__traceback__))
+                waiting.append(other)
+    return error
+
+
+def frameless(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of what users call: errors leave it without frames; so who keeps an error keeps
+    nothing that it was about, nor what the call belongs to."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (GradivaError, StopIteration) as error:
+            raise without_frames(error) from error.__cause__
+        finally:
+            del args, kwargs
+
+    return called
+
+
+def fresh(error: E) -> E:
+    """Another error that says the same, to be raised in place of one that is kept: an error that is
+    raised gets frames."""
+    made = type(error).__new__(type(error), *error.args)
+    made.__dict__.update(error.__dict__)
+    made.__cause__, made.__suppress_context__ = error.__cause__, error.__suppress_context__
+    return made
+
+
+# By way of the base: a class of the user's may refuse that attributes are set.
+_set_trace = BaseException.with_traceback
+_context: Any = BaseException.__context__
+
+
+def _parts(error: BaseException) -> tuple[BaseException, ...]:
+    """What an exception group is made of."""
+    if sys.version_info >= (3, 11) and isinstance(error, BaseExceptionGroup):  # noqa: F821
+        return error.exceptions
+    return ()
+
+
+def _is_handled(error: BaseException) -> bool:
+    """Whether this is what code further up is handling just now: then it is theirs, not ours."""
+    trace = error.__traceback__
+    frame: FrameType | None = None if trace is None else sys._getframe(1)
+    while frame is not None and trace is not None and frame is not trace.tb_frame:
+        frame = frame.f_back
+    return frame is not None
 
 
 class OperatorTypeError(GradivaError, TypeError):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 import numpy as np
 
 from .arguments import check_names, parse_signature
-from .errors import GradivaError, OperatorTypeError, OperatorValueError, user_location
+from .errors import GradivaError, OperatorTypeError, OperatorValueError, leaving
 from .frames import framed_types
 from .signature import described, spread
 from .tensor import Tensor
@@ -183,8 +183,8 @@ class OperatorBase:
         try:
             return (_interpreter.get() or _eager[0]).bind(self, inputs, keywords)
         except GradivaError as error:
-            error.complete(operator=self.name, location=user_location())
-            raise error.with_traceback(None) from error.__cause__
+            del inputs, keywords  # who keeps the error keeps this frame
+            raise leaving(error, self.name) from error.__cause__
 
     def types(
         self, inputs: Sequence[SampleType], arguments: dict[str, Any]
@@ -244,14 +244,20 @@ class Operator(OperatorBase, Generic[P]):
         self, input: np.ndarray[Any, Any] | bytes, /, *args: P.args, **kwargs: P.kwargs
     ) -> Tensor: ...
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.bind(args, kwargs)
+        try:
+            return self.bind(args, kwargs)
+        finally:
+            del args, kwargs  # who keeps an error keeps this frame
 
 
 class Maker(OperatorBase, Generic[P]):
     """An operator that can make samples out of nothing, such as the random ones."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return self.bind(args, kwargs)
+        try:
+            return self.bind(args, kwargs)
+        finally:
+            del args, kwargs  # as above
 
 
 def operator(

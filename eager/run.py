@@ -14,12 +14,7 @@ import numpy as np
 from .arguments import Argument
 from .batch import Batch
 from .device import CPU, Device
-from .errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorValueError,
-    SampleDataError,
-)
+from .errors import GradivaError, OperatorRuntimeError, OperatorValueError, SampleDataError
 from .frames import execute_frames, given_per_frame
 from .geometry import Geometry
 from .operator import OperatorBase
@@ -27,7 +22,7 @@ from .provenance import Provenance
 from .ragged import ragged_rows
 from .rng import RandomKey
 from .threads import WorkerPool
-from .tolerance import forgives, settle
+from .tolerance import forgiven, forgives, settle
 from .value import SampleType
 
 __all__ = ["Call", "backends", "blamed", "execute", "prepare"]
@@ -83,12 +78,6 @@ class Call:
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, not as one value for all."""
 
-    def fail(self, error: SampleDataError) -> None:
-        """A sample cannot be read: note it down, or raise."""
-        if self.failures is None or error.sample is None:
-            raise error
-        self.failures[error.sample] = error
-
     def __getitem__(self, name: str) -> Any:
         try:
             return self._given[name]
@@ -129,7 +118,8 @@ class Call:
                     function(sample)
                 except SampleDataError as error:
                     error.complete(sample=sample)
-                    self.fail(error)
+                    if not forgiven(self.failures, error):
+                        raise
                 except GradivaError as error:
                     raise error.complete(sample=sample) from error.__cause__
                 except Exception as error:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from . import affinity, trace
 from .environment import positive_integer, variable
-from .errors import OperatorValueError
+from .errors import OperatorValueError, without_frames
 from .integers import integer
 
 __all__ = [
@@ -59,11 +59,21 @@ class _Job:
                 if recording is not None and self.origin is not None:
                     recording.range(self.pool, self.origin, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
-                self.errors.append((begin, error))
+                self.errors.append((begin, without_frames(error)))
             with self.lock:
                 self.unfinished -= 1
                 if not self.unfinished:
                     self.finished.set()
+
+    def first_error(self) -> BaseException:
+        """That of the range that begins first. Nothing holds it any more but who asks: it is raised
+        in a frame that holds the job."""
+        errors, self.errors = self.errors, []
+        return min(errors, key=lambda entry: entry[0])[1]
+
+
+def _nothing(_begin: int, _end: int) -> None:
+    """The task of a job that is done."""
 
 
 class WorkerPool:
@@ -112,8 +122,9 @@ class WorkerPool:
         while not job.finished.wait(1.0):
             if self._closed:
                 job.work()  # nobody else will
+        job.task = _nothing  # a thread may hold the job for a moment more, but not what it is about
         if job.errors:
-            raise min(job.errors, key=lambda entry: entry[0])[1]
+            raise job.first_error()
 
     def _start(self) -> None:
         with self._lock:

@@ -9,13 +9,21 @@ from typing import Any
 import numpy as np
 
 from .batch import Batch
-from .errors import GradivaError, OperatorValueError
+from .errors import GradivaError, OperatorValueError, without_frames
 from .gpu.values import fill
 from .provenance import Provenance
 from .quarantine import Quarantined, place_of, record
 from .rng import narrow_step
 
-__all__ = ["forgives", "keep_rows", "quarantine_samples", "refuse_single", "settle", "skips"]
+__all__ = [
+    "forgiven",
+    "forgives",
+    "keep_rows",
+    "quarantine_samples",
+    "refuse_single",
+    "settle",
+    "skips",
+]
 
 
 def skips(given: Mapping[str, Any]) -> bool:
@@ -26,6 +34,15 @@ def skips(given: Mapping[str, Any]) -> bool:
 def forgives(given: Mapping[str, Any]) -> bool:
     """Whether a call with these arguments goes on where a sample cannot be read."""
     return bool(given.get("on_error", "raise") != "raise")
+
+
+def forgiven(failures: dict[int, GradivaError] | None, error: GradivaError) -> bool:
+    """Note down in the `failures` of a call that a sample cannot be read. False where the call does
+    not go on after that, and the error is to be raised."""
+    if failures is None or error.sample is None:
+        return False
+    failures[error.sample] = without_frames(error)
+    return True
 
 
 def refuse_single(given: Mapping[str, Any], single: bool) -> None:

@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 
-from ..errors import OperatorRuntimeError
+from ..errors import OperatorRuntimeError, without_frames
 from .channel import BrokenMessageError, Kind
 from .crew import Worker
 from .launch import Launcher, how_it_ended
@@ -185,7 +185,7 @@ class Dispatcher:
 
     def _finish(self, task: Task, error: OperatorRuntimeError | None = None) -> None:
         task.finished = True
-        task.error = error
+        task.error = None if error is None else without_frames(error)
         if task.cancelled or error is not None:
             self._free(task)
 

@@ -19,6 +19,7 @@ from gradiva.eager.operator import operator
 from gradiva.eager.rules import require_dtype, require_ndim
 from gradiva.eager.run import Call
 from gradiva.eager.stages import Images
+from gradiva.eager.tolerance import forgiven
 from gradiva.eager.value import SampleType
 
 from .formats.decode import codec_colour, decode_into, is_direct, output_shape
@@ -121,11 +122,12 @@ def headers(call: Call) -> list[ImageInfo]:
     for sample, data in enumerate(call.inputs[0].arrays()):
         try:
             found.append(probe(data))
+            continue
         except ValueError as error:
-            failure = SampleDataError(str(error), sample=sample)
-            failure.__suppress_context__ = True
-            call.fail(failure)
-            found.append(_UNREADABLE)
+            problem = str(error)
+        if not forgiven(call.failures, SampleDataError(problem, sample=sample)):
+            raise SampleDataError(problem, sample=sample)
+        found.append(_UNREADABLE)
     return found
 
 

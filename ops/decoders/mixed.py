@@ -15,12 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager.arguments import ImageType
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    SampleDataError,
+    without_frames,
+)
 from gradiva.eager.gpu.array import DeviceArray
 from gradiva.eager.gpu.gpu import Gpu
 from gradiva.eager.memory import allocate, is_leased
 from gradiva.eager.run import Call
 from gradiva.eager.threads import Task
+from gradiva.eager.tolerance import forgiven
 
 from .formats.decode_region import Window
 from .formats.image_info import ImageInfo
@@ -168,21 +174,24 @@ class _Host:
         """Decode what still waits. Raises the error of the first sample that failed, in a call that
         does not go on after that."""
         self.beside(_nothing, [])
-        for _, error in sorted(self._failures.items()):
-            if not isinstance(error, SampleDataError):
-                raise error
-            self._call.fail(error)
+        for sample in sorted(self._failures):
+            if not self._is_forgiven(sample):
+                raise self._failures.pop(sample)  # its frames must not hold it
+
+    def _is_forgiven(self, sample: int) -> bool:
+        error = self._failures[sample]
+        return isinstance(error, SampleDataError) and forgiven(self._call.failures, error)
 
     def _decode(self, sample: int) -> None:
         try:
             self._gpu.runtime.activate()  # a thread of the pool may come from another device
             self._decode_into(self._call.outputs[0].array(sample), sample)
         except GradivaError as error:
-            self._failures[sample] = error.complete(sample=sample)
+            self._failures[sample] = without_frames(error.complete(sample=sample))
         except Exception as error:  # noqa: BLE001  raised by `finish`
             failure = OperatorRuntimeError(str(error), sample=sample)
             failure.__cause__ = error
-            self._failures[sample] = failure
+            self._failures[sample] = without_frames(failure)
 
     def _decode_into(self, target: Any, sample: int) -> None:
         assert isinstance(target, DeviceArray)

@@ -11,7 +11,15 @@ from gradiva.eager.batch import Batch, batch_on
 from gradiva.eager.checkpoint_file import CheckpointError
 from gradiva.eager.device import device as to_device
 from gradiva.eager.device import require_device
-from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    frameless,
+    fresh,
+    without_frames,
+)
 from gradiva.eager.geometry import Geometry
 from gradiva.eager.modes import pool_of
 from gradiva.eager.provenance import Provenance
@@ -61,6 +69,7 @@ class ExternalSource:
         self._ahead = ReadAhead()
         self._learnt: dict[str, Any] = {}
 
+    @frameless
     def __call__(self, batch_size: int | None = None) -> Any:
         """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
         (then a tensor is the same for all samples). A tuple if there are several outputs."""
@@ -100,7 +109,10 @@ class ExternalSource:
         if self._waiting:
             waiting, _ = self._waiting.popleft()
             if isinstance(waiting, BaseException):
-                raise waiting
+                try:
+                    raise waiting
+                finally:
+                    del waiting  # an error and a frame of its traceback must not hold each other
             return list(waiting)
         if self._ended:
             self._ended = False
@@ -130,7 +142,7 @@ class ExternalSource:
             if mark is None:
                 mark = self._mark()
             if isinstance(mark.feed, GradivaError):
-                raise mark.feed
+                raise fresh(mark.feed)
             return {"position": mark.position, "ended": mark.ended, "feed": mark.feed}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -157,7 +169,7 @@ class ExternalSource:
             feed: Any = feed_state(self._feed)
         except GradivaError as error:
             # It must not stop a loop that nobody wants to continue.
-            feed = error.with_traceback(None)
+            feed = without_frames(error)
         return _Mark(self._position, self._ended, feed)
 
     def _values(

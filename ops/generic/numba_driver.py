@@ -6,6 +6,7 @@ import importlib
 from functools import lru_cache
 from typing import Any
 
+from gradiva.eager.borrow import borrowed
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.jit import load_numba
 
@@ -38,12 +39,15 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
     """
     numba = load_numba()
     names = [f"output{k}" for k in range(len(outputs))] + [f"input{k}" for k in range(len(inputs))]
-    scope: dict[str, Any] = {"run": compiled(function)}
+    scope: dict[str, Any] = {"run": compiled(function), "borrowed": borrowed}
     for name, rank in zip(names, (*outputs, *inputs), strict=True):
         scope[f"view_{name}"] = _view(rank)
     given = {name: f"{name}, {name}_offsets, {name}_volumes, {name}_shapes" for name in names}
     parts = [f"view_{name}({given[name]}, i)" for name in names]
-    lines = [f"def drive(progress, {', '.join(given.values())}, begin, end):"]
+    arrays = ", ".join(["progress", *given.values()])
+    lines = [f"def drive({arrays}, begin, end):"]
+    # What a compiled function holds when it raises, Numba never lets go of.
+    lines += [f"    {array} = borrowed({array})" for array in arrays.split(", ")]
     if batch:
         lists = [f"[{part} for i in range(begin, end)]" for part in parts]
         lines += ["    progress[0] = begin", f"    run({', '.join(lists)})"]

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.errors import GradivaError, OperatorRuntimeError, without_frames
 from gradiva.eager.processes.launch import pickled
 from gradiva.eager.processes.pool import ProcessPool
 from gradiva.eager.processes.tasks import BadReplyError, Task, WorkerError
@@ -104,14 +104,14 @@ class ParallelFeed(ExternalFeed):
                     sample=error.sample,
                 ) from None
             self._epoch, self._iteration, self._in_epoch, self._position = before
-            raise error.with_traceback(None) from None
+            raise without_frames(error) from None
         except GradivaError as error:
             self._tries = 0
             self._blame(error)
             # The frames hold views on shared memory.
-            raise error.with_traceback(None) from error.__cause__
+            raise without_frames(error) from error.__cause__
         except StopIteration as end:
-            raise end.with_traceback(None) from None
+            raise without_frames(end) from None
         finally:
             self._release(self._now)
         self._tries = 0
@@ -188,7 +188,8 @@ class ParallelFeed(ExternalFeed):
             if task.stale:
                 return None
             if task.error is not None:
-                raise task.error
+                error, task.error = task.error, None
+                raise error
             try:
                 end = self._take(task, rows)
             except BadReplyError as error:

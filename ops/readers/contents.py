@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -69,19 +67,26 @@ def _without_bytes(batch: Batch, samples: list[int]) -> Batch:
     return Batch(batch.data, geometry, batch.type, batch.provenance)
 
 
-@contextmanager
-def _failing(sample: int, path: str, failures: dict[int, GradivaError] | None) -> Iterator[None]:
+class _failing:  # noqa: N801  used like a function; a generator and what it swallows are a cycle
     """Turns a failure of the system into an error that names the sample and the file."""
-    try:
-        yield
-    except OSError as error:
+
+    def __init__(self, sample: int, path: str, failures: dict[int, GradivaError] | None) -> None:
+        self._sample, self._path, self._failures = sample, path, failures
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, OSError):
+            return False
+        facts: dict[str, Any] = {"sample": self._sample, "file": self._path}
         reason = f"the file cannot be read: {error.strerror or error}"
         if error.errno in _NOT_OF_THE_FILE:
-            raise OperatorRuntimeError(reason, sample=sample, file=path) from error
-        failure = SampleDataError(reason, sample=sample, file=path)
-        if failures is None:
-            raise failure from error
-        failures[sample] = failure
+            raise OperatorRuntimeError(reason, **facts) from error
+        if self._failures is None:
+            raise SampleDataError(reason, **facts) from error
+        self._failures[self._sample] = SampleDataError(reason, **facts)
+        return True
 
 
 _NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.errors import without_frames
 from gradiva.eager.gpu.runtime import Runtime
 
 from .declarations import Backend, Output, Status, Subsampling
@@ -101,7 +102,7 @@ class HardwareDecoder:
                 taken = self._supports(job)
             except NvjpegError as error:
                 self._only_about_images(error)
-                refused.append((job, error))
+                refused.append((job, without_frames(error)))
                 continue
             if taken:
                 accepted.append(job)
@@ -116,7 +117,7 @@ class HardwareDecoder:
             # What was under way may still write where the next attempt will, on another stream.
             self.finish()
             if len(accepted) == 1:
-                return [*refused, (accepted[0], error)]
+                return [*refused, (accepted[0], without_frames(error))]
             # The library does not say which image it was. Each by itself, so that the others keep
             # the engine, and with it their bits.
             for job in accepted:

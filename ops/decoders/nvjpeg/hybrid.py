@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from gradiva.eager.errors import without_frames
 from gradiva.eager.gpu.runtime import Runtime
 
 from .declarations import Backend
@@ -91,7 +92,7 @@ class HybridWorker:
         except NvjpegError as error:
             if not error.about_one_image:
                 raise
-            return error
+            return without_frames(error)
         return None
 
     def _decode(self, job: Job) -> None:
