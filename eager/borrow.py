@@ -7,9 +7,10 @@ arguments live as long as the call, so nothing has to be counted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .jit import when_loaded
+from .jit import register_extension
 
 __all__ = ["borrowed"]
 
@@ -21,8 +22,8 @@ def borrowed(array: A) -> A:
     raise NotImplementedError
 
 
-@when_loaded
-def _teach(numba: Any) -> None:
+@register_extension(borrowed)
+def _borrowed_in_kernels(numba: Any) -> Callable[..., Any]:
     """Teach Numba `borrowed`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -44,4 +45,4 @@ def _teach(numba: Any) -> None:
 
         return body
 
-    numba.extending.overload(borrowed)(pick)
+    return pick

@@ -7,6 +7,7 @@ float16, which Numba lacks on the CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from . import convert_bodies as bodies
 from .bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
-from .jit import when_loaded
+from .jit import register_extension
 
 __all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
 
@@ -32,12 +33,12 @@ def truncate(value: Any, like: Array) -> Any:
     return np.trunc(array)[()] if array.dtype.kind == "f" and like.dtype.kind in "iu" else value
 
 
-@when_loaded
-def _teach(numba: Any) -> None:
-    """Teach Numba `convert_sat` and `truncate`."""
+@register_extension(convert_sat)
+def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
+    """Teach Numba `convert_sat`: the body for a type of value and one of target."""
     types = numba.types
 
-    def pick(value: Any, like: Any) -> Any:
+    def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
         target = like.dtype
         if isinstance(target, types.Float) or value == target:
             return bodies.plain
@@ -53,12 +54,19 @@ def _teach(numba: Any) -> None:
             return bodies.signed_to_uint64 if value.signed else bodies.plain
         return bodies.uint64_to_int if value == types.uint64 else bodies.int_to_int
 
-    def pick_truncate(value: Any, like: Any) -> Any:
+    return pick
+
+
+@register_extension(truncate)
+def _truncate_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
+    """Teach Numba `truncate`."""
+    types = numba.types
+
+    def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
         lossy = isinstance(value, types.Float) and isinstance(like.dtype, types.Integer)
         return bodies.float_truncate if lossy else bodies.unchanged
 
-    numba.extending.overload(convert_sat)(pick)
-    numba.extending.overload(truncate)(pick_truncate)
+    return pick
 
 
 _HALF_HIDDEN: Final = np.uint32(0x1000)  # half a unit of float16's last place, in float32's bits

@@ -6,7 +6,6 @@ on disk, in a folder of the user's own. `docs/design.md` says which rules keep b
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import threading
@@ -14,11 +13,13 @@ import time
 import warnings
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from .kernel_cache import kernel_folder, teachers, used_names
+from .kernel_cache import kernel_folder
+from .kernel_digest import extensions, global_names
+from .numba_adapter import c_callback, keep_compiled, on_compile
 
 __all__ = [
     "Kernel",
@@ -27,15 +28,20 @@ __all__ = [
     "inlined",
     "jit",
     "load_numba",
-    "when_loaded",
+    "register_extension",
 ]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+
+_OPTIONS: Final = {"fastmath": False, "error_model": "numpy"}
 
 _lock = threading.RLock()
 _announced = False
-_extensions: list[Callable[[Any], None]] = []
+_listening = False
+_untaught: list[FunctionType] = []
+_since: dict[int, float] = {}
 compiled_kernels: list[tuple[str, float]] = []
 """Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
 
@@ -85,13 +91,13 @@ def _compile(kernel: Kernel) -> Any:
     function = kernel.function
     scope = {
         name: value.dispatcher()
-        for name in used_names(function)
+        for name in global_names(function)
         if isinstance(value := function.__globals__.get(name), Kernel)
     }
     copy = _copied(function, scope, function.__qualname__)
-    inline = "always" if kernel.inline else "never"
-    dispatcher = numba.njit(nogil=True, fastmath=False, error_model="numpy", inline=inline)(copy)
-    _keep(numba, dispatcher, function)
+    options = {**_OPTIONS, "nogil": True, "inline": "always" if kernel.inline else "never"}
+    dispatcher = numba.njit(**options)(copy)
+    _keep(numba, dispatcher, function, options)
     return dispatcher
 
 
@@ -106,19 +112,11 @@ def _copied(function: FunctionType, names: dict[str, Any], qualified: str) -> Fu
     return copy
 
 
-def _keep(numba: Any, compiled: Any, function: FunctionType) -> None:
+def _keep(numba: Any, compiled: Any, function: FunctionType, options: dict[str, Any]) -> None:
     """Cache what is compiled from `function` in our own folder, if there is one."""
     folder = kernel_folder(function)
-    if folder is None:
-        return
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder)
-    try:
-        compiled.enable_caching()
-    except RuntimeError:
-        pass  # a kernel that was typed into a shell has no file: it is compiled each time
-    finally:
-        numba.config.CACHE_DIR = before
+    if folder is not None:
+        keep_compiled(numba, compiled, folder, options)
 
 
 def compile_entry(
@@ -130,7 +128,6 @@ def compile_entry(
     """
     dispatcher = kernel.dispatcher()
     numba = _numba()
-    callbacks = importlib.import_module("numba.core.ccallback")
     types = numba.types
     word = types.int64
     signature = types.void(
@@ -145,23 +142,26 @@ def compile_entry(
     name = f"{entry.__name__}.{function.__module__}.{function.__qualname__}"
     copy = _copied(entry, {"row": dispatcher, "carray": numba.carray}, name)
     with _lock:
-        # What `numba.cfunc` does, with our cache folder in place of Numba's.
-        compiled = callbacks.CFunc(
-            copy,
-            (signature.args, signature.return_type),
-            locals={},
-            options={"nopython": True, "error_model": "numpy", "fastmath": False},
-        )
-        _keep(numba, compiled, _copied(entry, {"row": kernel}, name))
+        compiled = c_callback(numba, copy, signature, {**_OPTIONS, "nopython": True})
+        described = _copied(entry, {"row": kernel}, name)
+        _keep(numba, compiled, described, {**_OPTIONS, "callback": True})
         compiled.compile()
     return compiled.address, compiled
 
 
-def when_loaded(extend: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Decorator: `extend(numba)` is called once, before the first kernel is compiled."""
-    _extensions.append(extend)
-    teachers.add(extend.__module__)
-    return extend
+def register_extension(stub: Callable[..., Any]) -> Callable[[T], T]:
+    """Decorator for `teach(numba)`, which teaches Numba the function `stub` for use in kernels.
+
+    It is called once, before the first kernel is compiled, and returns what `numba.extending`'s
+    `overload(stub)` decorates. Kernels that call the stub are compiled again when `teach` changes.
+    """
+
+    def register(teach: T) -> T:
+        extensions[cast(FunctionType, stub)] = cast(FunctionType, teach)
+        _untaught.append(cast(FunctionType, stub))
+        return teach
+
+    return register
 
 
 def load_numba() -> Any:
@@ -170,6 +170,12 @@ def load_numba() -> Any:
 
 
 def _numba() -> Any:
+    with _lock:
+        return _loaded_numba()
+
+
+def _loaded_numba() -> Any:
+    global _listening
     if "numba" not in sys.modules:
         # SVML's functions differ in the last bit from the scalar ones used at the ends of loops.
         os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
@@ -183,37 +189,29 @@ def _numba() -> Any:
             "import gradiva first, or set NUMBA_DISABLE_INTEL_SVML=1, for the same bits everywhere",
             stacklevel=2,
         )
-    while _extensions:
-        _extensions.pop(0)(numba)
+    if not _listening:
+        _listening = True
+        on_compile(numba, _compile_started, _compile_ended)
+    while _untaught:
+        stub = _untaught.pop(0)
+        numba.extending.overload(stub)(extensions[stub](numba))
     return numba
 
 
-def _listen(numba: Any) -> None:
-    """Hear from Numba when it compiles one of our kernels (not when it loads one)."""
-    base: Any = numba.core.event.Listener
-    started: dict[int, float] = {}
-
-    class Listener(base):  # type: ignore[misc]  # Numba has no types
-        def on_start(self, happening: Any) -> None:
-            if _is_ours(happening):
-                started[id(happening.data["dispatcher"])] = time.perf_counter()
-                _announce()
-
-        def on_end(self, happening: Any) -> None:
-            if _is_ours(happening):
-                dispatcher = happening.data["dispatcher"]
-                since = started.pop(id(dispatcher), time.perf_counter())
-                name = dispatcher.py_func.__name__
-                compiled_kernels.append((name, time.perf_counter() - since))
-
-    numba.core.event.register("numba:compile", Listener())
+def _compile_started(dispatcher: Any) -> None:
+    if _is_ours(dispatcher):
+        _since[id(dispatcher)] = time.perf_counter()
+        _announce()
 
 
-when_loaded(_listen)
+def _compile_ended(dispatcher: Any) -> None:
+    if _is_ours(dispatcher):
+        since = _since.pop(id(dispatcher), time.perf_counter())
+        compiled_kernels.append((dispatcher.py_func.__name__, time.perf_counter() - since))
 
 
-def _is_ours(happening: Any) -> bool:
-    function = getattr(happening.data["dispatcher"], "py_func", None)
+def _is_ours(dispatcher: Any) -> bool:
+    function = getattr(dispatcher, "py_func", None)
     return (getattr(function, "__module__", None) or "").startswith("gradiva.")
 
 

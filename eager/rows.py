@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .jit import Kernel, compile_entry, jit, when_loaded
+from .jit import Kernel, compile_entry, jit, register_extension
 
 __all__ = [
     "RowKernel",
@@ -215,8 +215,8 @@ def call_row(
     raise NotImplementedError
 
 
-@when_loaded
-def _teach(numba: Any) -> None:
+@register_extension(call_row)
+def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
     """Teach Numba `call_row`: a call through a pointer that is known when the kernel runs."""
     ir = numba.core.cgutils.ir
     integer = numba.types.int64
@@ -250,4 +250,4 @@ def _teach(numba: Any) -> None:
 
         return body
 
-    numba.extending.overload(call_row)(pick)
+    return pick

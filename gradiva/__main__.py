@@ -13,7 +13,7 @@ from gradiva import demo, graph, listing, warmup
 from gradiva.eager.cuda import count_gpus
 from gradiva.eager.errors import GradivaError
 from gradiva.eager.gpu.presence import missing
-from gradiva.eager.kernel_cache import cache_folder
+from gradiva.eager.kernel_cache import cache_folder, why_no_cache_folder
 from gradiva.eager.threads import default_num_threads
 
 
@@ -60,7 +60,7 @@ def show_info() -> int:
     print(f"threads      {default_num_threads()}")
     lack = missing()
     print(f"GPUs         {count_gpus() if lack is None else f'none: {lack}'}")
-    print(f"kernel cache {cache_folder() or 'off: no private folder could be made'}")
+    print(f"kernel cache {cache_folder() or f'off: {why_no_cache_folder()}'}")
     return 0
 
 

@@ -39,7 +39,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OperatorBase]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         # A kernel in a temporary folder would leave its machine code in the user's cache.
-        patch.setattr(kernel_cache, "_folder", None)
+        patch.setattr(kernel_cache, "_folder", tmp_path_factory.mktemp("cache"))
         patch.setattr(kernel_cache, "_folder_known", True)
         try:
             yield importlib.import_module(MODULE).invert

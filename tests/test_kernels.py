@@ -5,14 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
-
-from gradiva.eager import kernel_cache
 
 ROOT = Path(__file__).parent.parent
 
@@ -60,51 +55,6 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     assert sum(bool(multiplies.search(code)) for code in codes.values()) >= 5
     for name, code in codes.items():
         assert not contracted.search(code), name
-
-
-def test_the_cache_is_private() -> None:
-    folder = kernel_cache.cache_folder()
-    assert folder is not None
-    kept = kernel_cache.kernel_folder(_seven)
-    assert kept is not None
-    assert kept.parent == folder
-    for place in (folder, kept):
-        assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-
-_SEVEN = 7
-
-
-def _seven() -> int:
-    return _SEVEN
-
-
-def _calls_seven() -> int:
-    return _seven()
-
-
-def test_a_changed_constant_or_callee_makes_another_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel's folder depends on all that its code is made from, and on nothing else."""
-    before = kernel_cache.kernel_digest(_calls_seven)
-    assert before == kernel_cache.kernel_digest(_calls_seven)
-    monkeypatch.setitem(globals(), "_SEVEN", 8)
-    other_constant = kernel_cache.kernel_digest(_calls_seven)
-    monkeypatch.setitem(globals(), "_seven", lambda: 7)
-    assert len({before, other_constant, kernel_cache.kernel_digest(_calls_seven)}) == 3
-
-
-def test_a_folder_of_others_is_not_used(tmp_path: Path) -> None:
-    open_folder = tmp_path / "open"
-    open_folder.mkdir(mode=0o777)
-    open_folder.chmod(0o777)
-    assert kernel_cache._private_folder(open_folder) is None
-    readable = tmp_path / "readable"
-    readable.mkdir(mode=0o755)
-    assert kernel_cache._private_folder(readable) == readable
-    assert stat.S_IMODE(readable.stat().st_mode) == 0o700
-    link = tmp_path / "link"
-    link.symlink_to(readable)
-    assert kernel_cache._private_folder(link) is None
 
 
 def test_a_person_is_told_when_kernels_are_compiled(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ import json
 import os
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from ..checked_file import read_checked
 from ..errors import OperatorRuntimeError
-from ..kernel_cache import cache_folder
+from ..kernel_cache import folder_to_keep_in, keep_file
 from ..lazy import lazy_module
 from .launch import Unit
 from .presence import EXTRAS
@@ -88,7 +90,7 @@ def _kept_or_compiled(unit: Unit, architecture: int) -> Cubin:
 
 def _path(unit: Unit, architecture: int) -> Path | None:
     """Where the machine code is kept. The name holds a digest of all that it is made from."""
-    base = cache_folder()
+    base = folder_to_keep_in()
     if base is None:
         return None
     made_from = json.dumps([unit.text, _OPTIONS, architecture, nvrtc_version()])
@@ -97,29 +99,21 @@ def _path(unit: Unit, architecture: int) -> Path | None:
 
 
 def _load(path: Path) -> Cubin | None:
-    """What was stored, if it is whole: a head of two numbers and a digest, then the code."""
-    try:
-        head, _, code = path.read_bytes().partition(b"\n")
-        registers, spilled, digest = head.decode("ascii").split()
-        if hashlib.sha256(code).hexdigest() != digest:
-            return None
-        os.utime(path.parent)  # folders that nobody has used for a month are removed
-        return Cubin(code, int(registers), int(spilled))
-    except (OSError, ValueError):
+    """What was stored, if it is whole: a line of two numbers, then the code."""
+    content = read_checked(path, path.name)
+    if content is None:
         return None
+    head, _, code = content.partition(b"\n")
+    registers, spilled = head.split()
+    with suppress(OSError):
+        os.utime(path.parent)  # folders that nobody has used for a month are removed
+    return Cubin(code, int(registers), int(spilled))
 
 
 def _store(path: Path, cubin: Cubin) -> None:
     """Write it whole or not at all; a folder that cannot be written into costs time, no more."""
-    digest = hashlib.sha256(cubin.code).hexdigest()
-    head = f"{cubin.registers} {cubin.spilled} {digest}\n".encode()
-    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        part.write_bytes(head + cubin.code)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
+    head = f"{cubin.registers} {cubin.spilled}\n".encode()
+    keep_file(path, path.name, head + cubin.code)
 
 
 def _compile(unit: Unit, architecture: int) -> Cubin:

@@ -7,12 +7,13 @@ lane is one channel, multiplied and added in the order of the taps, as in `filte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit import when_loaded
+from gradiva.eager.jit import register_extension
 
 __all__ = ["filter_four"]
 
@@ -38,8 +39,8 @@ def filter_four(
     raise NotImplementedError
 
 
-@when_loaded
-def _teach(numba: Any) -> None:
+@register_extension(filter_four)
+def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
     """Teach Numba `filter_four`."""
     cgutils = numba.core.cgutils
     ir = cgutils.ir
@@ -121,4 +122,4 @@ def _teach(numba: Any) -> None:
 
         return body
 
-    numba.extending.overload(filter_four)(pick)
+    return pick

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gradiva.eager import kernel_cache
 from gradiva.eager.errors import OperatorRuntimeError
 from gradiva.eager.gpu import nvrtc
 from gradiva.eager.gpu.launch import Unit
@@ -103,7 +106,7 @@ def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return Cubin(b"code" * architecture, 7, 0)
 
     monkeypatch.setattr(nvrtc, "_compile", compile)
-    monkeypatch.setattr(nvrtc, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(nvrtc, "folder_to_keep_in", lambda: tmp_path)
     monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: (12, 9))
     monkeypatch.setattr(nvrtc, "_ready", {})
     return asked
@@ -128,7 +131,7 @@ def test_cache(tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: (13, 0))
     compile_unit(TINY, 90)
     assert len(counted) == 4
-    assert not list(tmp_path.rglob("*.part"))
+    assert not list((tmp_path / "unfinished").iterdir())
 
 
 @pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: b"", lambda data: b"7 0\nx"])
@@ -146,8 +149,24 @@ def test_damaged_files_are_compiled_again(
     assert counted == [90, 90]
 
 
+def test_a_full_disk(tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be kept is used; that is told once."""
+
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kernel_cache, "_told", False)
+    monkeypatch.setattr(os, "write", full)
+    with pytest.warns(RuntimeWarning, match="No space left on device.*GRADIVA_CACHE") as told:
+        made = [compile_unit(TINY, architecture).registers for architecture in (90, 80)]
+    assert made == [7, 7]
+    assert len(told) == 1
+    monkeypatch.undo()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 def test_without_a_folder(counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvrtc, "cache_folder", lambda: None)
+    monkeypatch.setattr(nvrtc, "folder_to_keep_in", lambda: None)
     assert compile_unit(TINY, 75).registers == 7
 
 

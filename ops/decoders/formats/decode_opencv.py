@@ -24,15 +24,23 @@ else:
 
 @lru_cache(maxsize=1)
 def _flags() -> dict[str, int]:
-    # Codecs report through OpenCV's log, which prints; what a person needs is in our errors.
-    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    _silence()
     as_stored = cv2.IMREAD_IGNORE_ORIENTATION | cv2.IMREAD_ANYDEPTH
     return {
-        "RGB": cv2.IMREAD_COLOR_RGB | as_stored,
-        "BGR": cv2.IMREAD_COLOR_BGR | as_stored,
+        # Before 4.11 there is no RGB: then `try_opencv` gets BGR, and turns it round.
+        "RGB": getattr(cv2, "IMREAD_COLOR_RGB", cv2.IMREAD_COLOR) | as_stored,
+        "BGR": cv2.IMREAD_COLOR | as_stored,
         "GRAY": cv2.IMREAD_GRAYSCALE | as_stored,
         "ALL": cv2.IMREAD_UNCHANGED,
     }
+
+
+def _silence() -> None:
+    """Codecs report through OpenCV's log, which prints; what a person needs is in our errors."""
+    if hasattr(cv2, "setLogLevel"):  # up to 4.12
+        cv2.setLogLevel(0)
+    elif hasattr(cv2.utils, "logging"):  # from 4.13
+        cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
 
 
 def decode_opencv(data: Array, info: ImageInfo, colour: str) -> Array:
@@ -54,12 +62,14 @@ def decode_opencv(data: Array, info: ImageInfo, colour: str) -> Array:
 def try_opencv(data: Array, colour: str) -> Array | None:
     """As ``decode_opencv``, with None for any failure; ALL delivers the file's own channels."""
     try:
-        image: Array | None = cv2.imdecode(data, _flags()[colour])
+        flags = _flags()
+        image: Array | None = cv2.imdecode(data, flags[colour])
         if image is None or image.size == 0:
             return None
         if image.ndim == 2:
             return image[..., np.newaxis]
-        if colour == "ALL" and image.shape[2] == 3:
+        turned = colour == "RGB" and flags["RGB"] == flags["BGR"]
+        if turned or (colour == "ALL" and image.shape[2] == 3):
             return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
         if colour == "ALL" and image.shape[2] == 4:
             return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA)

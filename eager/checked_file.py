@@ -1,0 +1,62 @@
+"""Files with a digest of what they hold: read whole and as they were written, or not at all.
+
+The digest is no signature: it finds what a power loss, a full disk or a bad memory has done, and
+files under the name of others. Who may write into the folder is another matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+__all__ = ["read_checked", "write_checked"]
+
+_HEAD: Final = b"gradiva kept file 1\n"
+_SIZE: Final = 32
+
+
+def read_checked(path: Path, meaning: str) -> bytes | None:
+    """What was written under this meaning, or None. A file that is damaged is removed."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    start = len(_HEAD) + _SIZE
+    content = data[start:]
+    if data[:start] == _HEAD + _digest(meaning, content):
+        return content
+    with suppress(OSError):
+        path.unlink()
+    return None
+
+
+def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) -> None:
+    """Write a file whole or not at all, also where the power fails. Raises OSError.
+
+    unfinished: a folder in the same file system, for the file while it is being written.
+    """
+    descriptor, part = tempfile.mkstemp(dir=unfinished)
+    try:
+        try:
+            left = memoryview(_HEAD + _digest(meaning, content) + content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)
+        raise
+
+
+def _digest(meaning: str, content: bytes) -> bytes:
+    named = meaning.encode()
+    digest = hashlib.blake2b(len(named).to_bytes(8, "little") + named, digest_size=_SIZE)
+    digest.update(content)
+    return digest.digest()

@@ -1,0 +1,133 @@
+"""The parts of Numba that it calls its own, all that gradiva uses of them in one place.
+
+Numba may change them with any version: each has a test, which runs with the oldest and the newest
+version that `pyproject.toml` allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pickle
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+__all__ = ["CompiledStore", "c_callback", "keep_compiled", "on_compile"]
+
+_SETTINGS: Final = (
+    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML",
+)  # fmt: skip
+"""What of Numba's configuration changes the machine code, beside the processor."""
+
+
+class CompiledStore(Protocol):
+    """Where the compiled forms of one function are kept."""
+
+    def read(self, name: str, meaning: str) -> bytes | None:
+        """What was written under this name and with this meaning, bit by bit, or None."""
+
+    def write(self, name: str, meaning: str, content: bytes) -> None:
+        """Keep it, if that can be done."""
+
+    def refuse(self, reason: str) -> None:
+        """Something cannot be kept at all."""
+
+
+def keep_compiled(numba: Any, compiled: Any, store: CompiledStore, options: object) -> None:
+    """Let a dispatcher or a C callback look into `store` before it compiles."""
+    compiled._cache = _Overloads(numba, store, repr(options))
+
+
+class _Overloads:
+    """A cache, as Numba sees it: the compiled forms of one function by their signatures.
+
+    Numba's own unpickles whatever it finds in its files, and fails where it cannot write them.
+    """
+
+    def __init__(self, numba: Any, store: CompiledStore, options: str) -> None:
+        self._numba = numba
+        self._store = store
+        self._options = options
+        self.cache_path = None
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """What was compiled for the signature, ready to be called, or None."""
+        target.refresh()
+        meaning = self._meaning(signature, target.codegen())
+        content = self._store.read(_name(meaning), meaning)
+        if content is None:
+            return None
+        result = self._numba.core.compiler.CompileResult
+        try:
+            return result._rebuild(target, *pickle.loads(content))
+        except Exception:  # noqa: BLE001  whatever it is: it is compiled again
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled for the signature."""
+        meaning = self._meaning(signature, result.codegen)
+        reason = _why_not_kept(meaning, result)
+        if reason is None:
+            try:
+                content = self._numba.core.serialize.dumps(result._reduce())
+            except Exception as error:  # noqa: BLE001  it is compiled, and can be used
+                reason = f"{type(error).__name__}: {error}"
+            else:
+                self._store.write(_name(meaning), meaning, content)
+        if reason is not None:
+            self._store.refuse(reason)
+
+    def _meaning(self, signature: Any, codegen: Any) -> str:
+        """All that the machine code depends on beside the function."""
+        numba = self._numba
+        settings = [getattr(numba.config, name, None) for name in _SETTINGS]
+        llvmlite = importlib.import_module("llvmlite")
+        versions = numba.__version__, llvmlite.__version__, np.__version__
+        return repr((versions, settings, codegen.magic_tuple(), self._options, signature))
+
+    def enable(self) -> None:
+        """Of Numba's protocol."""
+
+    def disable(self) -> None:
+        """Of Numba's protocol."""
+
+    def flush(self) -> None:
+        """Of Numba's protocol."""
+
+
+def _why_not_kept(meaning: str, result: Any) -> str | None:
+    if " at 0x" in meaning:
+        return "its signature names an object of this process"
+    if result.library.has_dynamic_globals:
+        return "it uses pointers, or large arrays, that are global"
+    if any(not part.can_cache for part in result.lifted):
+        return "it uses loops that were compiled on their own"
+    return None
+
+
+def _name(meaning: str) -> str:
+    return hashlib.blake2b(meaning.encode(), digest_size=12).hexdigest()
+
+
+def c_callback(numba: Any, function: Any, signature: Any, options: dict[str, Any]) -> Any:
+    """What `numba.cfunc` makes, not yet compiled: `compile()` does it, `address` is the code."""
+    module = importlib.import_module("numba.core.ccallback")
+    argument_types = signature.args, signature.return_type
+    return module.CFunc(function, argument_types, locals={}, options=options)
+
+
+def on_compile(numba: Any, started: Callable[[Any], None], ended: Callable[[Any], None]) -> None:
+    """Have both called with each dispatcher that compiles, and not with those that load."""
+    events = importlib.import_module("numba.core.event")
+    base: Any = events.Listener
+
+    class Listener(base):  # type: ignore[misc]  # Numba has no types
+        def on_start(self, happening: Any) -> None:
+            started(happening.data["dispatcher"])
+
+        def on_end(self, happening: Any) -> None:
+            ended(happening.data["dispatcher"])
+
+    events.register("numba:compile", Listener())
