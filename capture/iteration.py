@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +16,14 @@ from gradiva.eager.errors import (
     frameless,
 )
 
-from .epochs import Epochs, Shards
-from .iterator_options import check_auto_reset, check_names, check_pipelines, reader_of
+from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from .iterator_options import (
+    check_auto_reset,
+    check_names,
+    check_pipelines,
+    check_shards,
+    reader_of,
+)
 from .pipeline import Pipeline
 from .run_apis import PipelineAPIType
 from .running import Outputs
@@ -30,28 +34,17 @@ if TYPE_CHECKING:
 __all__ = ["LastBatchPolicy", "PipelineIterator"]
 
 
-class LastBatchPolicy(enum.Enum):
-    """What becomes of the last batch of an epoch, where the samples do not fill it.
-
-    FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
-    smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]
-    and goes on with [2, 3]; DROP ends with [5, 6], PARTIAL with [7], and both go on with [1, 2].
-    """
-
-    FILL = 0
-    DROP = 1
-    PARTIAL = 2
-
-
 class PipelineIterator:
     """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
 
     pipelines: built or not; several are for several shards. output_map: a name for each output.
     size: samples of an epoch of one pipeline; -1: until the pipeline raises StopIteration.
-    reader_name: the reader whose epochs count, instead of `size`; then each epoch has exactly the
-        samples of the shard, and `len` batches, never an empty one: of shards that differ in size
-        the shorter have smaller last batches (but with batches of one sample, one fewer).
-    auto_reset: go on with the next epoch when a new loop begins ("yes" or True); else `reset` does.
+    reader_name: the reader whose epochs count, instead of `size`. All shards of a data set have
+        equally many batches, `len`. With PARTIAL these are exactly the samples of the shard, each
+        once, whether the reader pads or not; the last batches of a shorter shard are smaller, and
+        none is empty (but where batches are of one sample).
+    auto_reset: begin the next epoch at the end of one ("yes" or True); else `reset` does, or the
+        next loop.
     last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
         FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
     prepare_first_batch: make the first batch at once, so that errors show here. It does not count
@@ -95,17 +88,17 @@ class PipelineIterator:
             self._policy = last_batch_policy
             self._shards: list[Shards] = []
             self._size = size
-            self._batches: int | None = None
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
-                self._batches = self._count(size, size)
+                # One shard with epochs of this size, whatever the pipeline reads.
+                self._shards = [Shards(size, 1, 0, moving=False, padded=True)] * len(self._pipes)
         self._epoch = self._done = 0
-        self._waiting: list[Outputs] = []
-        """Batches of this turn that were made before one was to be asked for again."""
+        self._waiting: list[Outputs | GradivaError] = []
+        """What pipelines had for this turn before one was to be asked for again."""
         self._ended = False
         self._go_on()
-        if prepare_first_batch and self._batches != 0:
+        if prepare_first_batch and not (self._shards and self._over()):
             try:
                 for pipe in self._pipes:
                     pipe._look(PipelineAPIType.ITERATOR)
@@ -119,48 +112,40 @@ class PipelineIterator:
 
     @property
     def size(self) -> int:
-        """Samples in an epoch of all pipelines together, as far as it is known; else -1."""
-        if self._shards:
-            return sum(shards.length(0) for shards in self._shards)
-        return self._size * len(self._pipes) if self._size > 0 else -1
+        """Samples in this epoch of all pipelines together, as far as it is known; else -1."""
+        if not self._shards:
+            return -1
+        return sum(shards.length(self._epoch) for shards in self._shards)
 
     def __len__(self) -> int:
-        """Batches in an epoch. Raises OperatorTypeError if the size is not known."""
-        if self._batches is None:
+        """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and the
+        reader does not pad. Raises OperatorTypeError if the size is not known."""
+        if not self._shards:
             raise OperatorTypeError(
                 "the length is known with `reader_name` or `size` only",
                 operator=type(self).__name__,
             )
-        return self._batches
+        return self._until(self._epoch + 1) - self._until(self._epoch)
 
-    def _count(self, longest: int, shortest: int) -> int:
-        if self._policy is LastBatchPolicy.DROP:
-            return shortest // self.batch_size
-        return math.ceil(longest / self.batch_size)
+    def _until(self, epochs: int) -> int:
+        """How many batches so many epochs have, of each pipeline."""
+        return self._shards[0].batches(epochs, self.batch_size, self._policy)
 
     def _follow(self, reader_name: str) -> None:
         """Let batches end with the epochs of this reader."""
         sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
         self._shards = [Shards.of(source) for source in sources]
-        self._batches = self._count(
-            max(shards.longest for shards in self._shards),
-            min(shards.shortest for shards in self._shards),
-        )
-        uneven = len({shards.length(0) for shards in self._shards}) > 1
-        if uneven and self.batch_size == 1 and self._policy is LastBatchPolicy.PARTIAL:
-            raise OperatorValueError(
-                "the shards differ in size, so with batches of one sample one has fewer batches",
-                argument="pipelines",
-                expected="larger batches, another policy, or readers with pad_last_batch=True",
-                got="batch_size=1",
-            )
+        check_shards(self._shards)
+        if self._shards[0].end_by_themselves(self.batch_size, self._policy):
+            return
+        drop, padded = self._policy is LastBatchPolicy.DROP, self._shards[0].padded
         for pipe, source in zip(self._pipes, sources, strict=True):
-            padded = bool((source.meta() or {})["pad_last_batch"])
-            drop = self._policy is LastBatchPolicy.DROP
-            if drop or (self._policy is LastBatchPolicy.PARTIAL and not padded):
-                pipe._follow(Epochs(source, pipe.max_batch_size, self._batches, drop))
+            others = [reader for reader in pipe._readers().values() if reader is not source]
+            pipe._follow(Epochs(source, others, self.batch_size, self._until(1), drop, padded))
 
     def __iter__(self) -> Self:
+        if self._ended or self._done:
+            self.reset()
         return self
 
     def next(self) -> list[dict[Any, Any]]:
@@ -171,22 +156,21 @@ class PipelineIterator:
     def __next__(self) -> list[dict[Any, Any]]:
         if self._ended or self._over():
             self._end()
-        outputs = self._waiting
+        made = self._waiting
         try:
-            for pipe in self._pipes[len(outputs) :]:
-                most = self._last_size(len(outputs))
-                outputs.append(pipe._run_for(PipelineAPIType.ITERATOR, most))
+            for number in range(len(made), len(self._pipes)):
+                made.append(self._make(number))
         except StopIteration:
-            outputs.clear()
+            made.clear()
             self._end()
-        except GradivaError as error:
-            if not getattr(error, "again", False):
-                # It is one of the epoch's batches, though a lost one.
-                outputs.clear()
-                self._done += 1
-            raise
         self._waiting = []
+        # A batch that is lost is one of the epoch's all the same.
         self._done += 1
+        outputs = []
+        for batches in made:
+            if isinstance(batches, GradivaError):
+                raise batches
+            outputs.append(batches)
         return [
             {
                 name: self._convert(name, batch)
@@ -195,16 +179,19 @@ class PipelineIterator:
             for batches in outputs
         ]
 
+    def _make(self, number: int) -> Outputs | GradivaError:
+        """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
+        they stay in step. Raises what is no fault of a batch."""
+        try:
+            return self._pipes[number]._run_for(PipelineAPIType.ITERATOR, self._most(number))
+        except GradivaError as error:
+            if getattr(error, "again", False):
+                raise
+            return error
+
     def _over(self) -> bool:
         """Whether the epoch has no further batch."""
-        return self._batches is not None and self._done >= self._most()
-
-    def _most(self) -> int:
-        """Batches in this epoch, where the length is known."""
-        assert self._batches is not None
-        if self._policy is LastBatchPolicy.PARTIAL and self._shards:
-            return min(self._batches, max(shards.length(self._epoch) for shards in self._shards))
-        return self._batches
+        return bool(self._shards) and self._done >= len(self)
 
     def _go_on(self) -> None:
         """Go to the place in the epoch from which pipelines made of checkpoints go on."""
@@ -218,21 +205,19 @@ class PipelineIterator:
                     got=", ".join(map(str, sorted(before))),
                 )
         self._done = before.pop()
-        while self._batches and self._over():
-            self._done -= self._most()
-            self._epoch += 1
+        while self._done and self._over() and len(self):
+            self._done -= len(self)
+            self._begin_epoch()
 
-    def _last_size(self, number: int) -> int | None:
-        """To how many samples the last batch of a pipeline must be cut; None: not at all."""
-        if self._policy is not LastBatchPolicy.PARTIAL or self._batches is None:
+    def _most(self, number: int) -> int | None:
+        """To how many samples the next batch of a pipeline must be cut; None: not at all."""
+        if self._policy is not LastBatchPolicy.PARTIAL or not self._shards:
             return None
-        if self._done + 1 != self._batches:
+        shards, batches = self._shards[number], len(self)
+        if not shards.padded or self._done + 1 < batches:
             return None
-        before = (self._batches - 1) * self.batch_size
-        if self._shards:
-            shards = self._shards[number]
-            return shards.longest - before if shards.padded else None
-        return self._size - before
+        length = shards.length(self._epoch)
+        return length - begin_of(batches - 1, batches, length, self.batch_size)
 
     def _end(self) -> None:
         self._ended = True
@@ -248,7 +233,13 @@ class PipelineIterator:
             pipe.reset()
         self._ended = False
         self._done = 0
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
         self._epoch += 1
+        filled = bool(self._shards) and self._policy is LastBatchPolicy.FILL
+        while filled and not len(self):
+            self._epoch += 1  # all of it was read already
 
     def _convert(self, name: Any, batch: Batch) -> Any:
         """What is handed out for a batch of the output `name`: one array with a leading axis."""

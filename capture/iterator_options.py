@@ -8,9 +8,10 @@ from typing import Any
 from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.source import Source
 
+from .epochs import Shards
 from .pipeline import Pipeline
 
-__all__ = ["check_auto_reset", "check_names", "check_pipelines", "reader_of"]
+__all__ = ["check_auto_reset", "check_names", "check_pipelines", "check_shards", "reader_of"]
 
 
 def check_pipelines(given: Pipeline | Sequence[Pipeline]) -> list[Pipeline]:
@@ -68,3 +69,22 @@ def reader_of(pipe: Pipeline, name: str) -> Source:
             got=repr(name),
         )
     return found[name]
+
+
+def check_shards(given: Sequence[Shards]) -> None:
+    """Raise OperatorValueError for readers that are not of one data set in as many shards: there
+    is no number of batches that would be right for all of them."""
+    for what, found in (
+        ("files", {shards.size for shards in given}),
+        ("num_shards", {shards.number for shards in given}),
+        ("stick_to_shard", {not shards.moving for shards in given}),
+        ("pad_last_batch", {shards.padded for shards in given}),
+    ):
+        if len(found) > 1:
+            raise OperatorValueError(
+                "the epochs of the pipelines differ",
+                argument="pipelines",
+                expected="readers with the same number of files, num_shards, stick_to_shard and "
+                "pad_last_batch",
+                got=f"{what}: {', '.join(map(str, sorted(found)))}",
+            )

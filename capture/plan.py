@@ -14,6 +14,7 @@ from gradiva.eager.errors import GradivaError, OperatorValueError, without_frame
 from gradiva.eager.quarantine import Quarantine, apart, collecting_in
 from gradiva.eager.source import Source, SourceOperator
 from gradiva.eager.threads import WorkerPool
+from gradiva.eager.tolerance import keep_rows
 
 from .checkpoint import Marks
 from .device_stage import DeviceStage, queued
@@ -155,13 +156,15 @@ class Plan:
         recording, began = trace.active, 0
         kept, self._kept = self._kept, {}
         if not kept:
-            self._wanted = self.batch_size if self.epochs is None else self.epochs.next_size()
+            self._wanted = self.batch_size
+            if self.epochs is not None:
+                self._wanted = self.epochs.next_size(self.iteration)
         for node, source in self.sources.items():
             if recording is not None:
                 began = recording.start(node.operator.name)
             source.turn = self._turn
             try:
-                batches = kept.get(node) or source.read(self._wanted, pool)
+                batches = kept.get(node) or self._read_one(source, pool)
             except GradivaError as error:
                 failure = failure or without_frames(self.program.locate(error, node))
                 continue
@@ -197,6 +200,15 @@ class Plan:
                 del failure  # an error and a frame of its traceback must not hold each other
         self._kept = {}
         return (self.batch_size, None) if size is None else in_step(values, lost, size)
+
+    def _read_one(self, source: Source, pool: WorkerPool) -> tuple[Batch, ...]:
+        """What one source has for this batch."""
+        if not source.whole:
+            return source.read(self._wanted, pool)
+        batches = source.read(self.batch_size, pool)
+        if len(batches[0]) <= self._wanted:
+            return batches
+        return tuple(keep_rows(batch, range(self._wanted)) for batch in batches)
 
     def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
         """The positions of this batch in each source; under None those of the last source."""

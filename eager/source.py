@@ -28,11 +28,13 @@ class Source(ABC):
 
     lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
     index among all that it was to deliver. turn: number of the batch that is read for, counted
-    from 0; set before each read.
+    from 0; set before each read. whole: it is asked for full batches only, also where less is
+    needed, because what the user hands over for a batch is one thing; the rest is cut off.
     """
 
     lost: Sequence[int] = ()
     turn = 0
+    whole = False
 
     @abstractmethod
     def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
@@ -75,6 +77,10 @@ class Source(ABC):
     def epoch_length(self) -> int | None:
         """Samples in the current epoch, or None if the source does not know."""
         return None
+
+    def shard_length(self) -> int | None:
+        """Samples in the current epoch without the repeats that pad it, or None."""
+        return self.epoch_length()
 
     def skip_epoch(self) -> None:
         """Go to the start of the next epoch, from anywhere in this one."""

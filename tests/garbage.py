@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import gradiva
+from gradiva.eager.closing import closer
 
 __all__ = ["Watch", "cyclic_garbage", "fails", "leased", "no_collector"]
 
@@ -32,6 +34,7 @@ class Watch:
         return len(self._seen)
 
     def alive(self) -> list[str]:
+        settle()
         return [name for name, reference in self._seen if reference() is not None]
 
 
@@ -46,8 +49,17 @@ def fails(
     raise AssertionError(f"{function} did not raise {kind.__name__}")
 
 
+def settle() -> None:
+    """Wait for what finalizers have left to the closer: pipelines and loops that were dropped."""
+    done = threading.Event()
+    closer.ready()
+    closer.post(done.set)
+    assert done.wait(60)
+
+
 def leased() -> int:
     """Bytes of the pool that somebody holds an array on."""
+    settle()
     return gradiva.backend.memory_stats().leased
 
 
@@ -70,6 +82,7 @@ def cyclic_garbage(step: Callable[[], None]) -> list[str]:
         gc.set_debug(gc.DEBUG_SAVEALL)
         try:
             step()
+            settle()
             gc.collect()
             found = {text for thing in gc.garbage for text in _told(thing)}
         finally:

@@ -15,6 +15,8 @@ from gradiva import capture, random
 
 from .loops import bits
 
+pytestmark = pytest.mark.core
+
 GAIN = 1.5
 
 
@@ -104,7 +106,7 @@ def by_large_array(change: bool) -> Iterator[Any]:
     large = np.full((64, 64, 1), 3, np.int32)
 
     def function(batch: Any) -> Any:
-        return gradiva.crop(large, crop=(1, 1)) * batch * 1 + 0 * factors[0, 0, 0]
+        return gradiva.crop(large, crop=(1, 1)) * batch * 1 + np.int32(0) * factors[0, 0, 0]
 
     yield function
     large[...] = 4

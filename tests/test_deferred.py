@@ -16,6 +16,8 @@ from gradiva.eager.modes import lazy_interpreter
 
 from .loops import bits
 
+pytestmark = pytest.mark.core
+
 
 def images(count: int = 3, seed: int = 0) -> Any:
     noise = np.random.default_rng(seed)

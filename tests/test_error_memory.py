@@ -14,6 +14,7 @@ from gradiva import capture, readers
 from gradiva.eager.errors import GradivaError
 from gradiva.plugin.numpy import DALIGenericIterator
 
+from .error_loops import LOOPS
 from .error_pipelines import FINE_PIPELINES, PIPELINES, WAYS, images, made, source_raises
 from .error_steps import FINE, SIZE, STEPS, Files, Step, make_files, mine, named
 from .garbage import Watch, cyclic_garbage, leased, no_collector
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # of samples that were left out
 ]
 
-CALLS = {**STEPS, **FINE}
+CALLS = {**STEPS, **LOOPS, **FINE}
 ALL = {**CALLS, **PIPELINES, **FINE_PIPELINES}
 
 

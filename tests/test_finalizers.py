@@ -25,6 +25,8 @@ from gradiva.eager.threads import WorkerPool
 
 from .loops import make_folder, normalised, open_reader, threads_end
 
+pytestmark = pytest.mark.core
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.plugin.base_iterator import LastBatchPolicy
 from gradiva.plugin.numpy import DALIGenericIterator, DALIRaggedIterator
+
+pytestmark = pytest.mark.core
 
 EPOCHS = 3
 
@@ -26,8 +27,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def pipeline(
-    file: str, size: int, batch_size: int, shards: int = 1, shard: int = 0, **options: Any
-) -> Pipeline:
+    file: str, size: int, batch_size: int, shards: int = 1, shard: int = 0, checkpoint: Any = None,
+    enable_checkpointing: bool = False, **options: Any,
+) -> Pipeline:  # fmt: skip
     @pipeline_def(batch_size=batch_size, num_threads=1, prefetch_queue_depth=2)
     def labels() -> Any:
         return fn.readers.file(
@@ -35,21 +37,32 @@ def pipeline(
             name="reader", **options,
         )[1]  # fmt: skip
 
-    return labels()
+    return labels(checkpoint=checkpoint, enable_checkpointing=enable_checkpointing)
 
 
-def epochs(pipe: Pipeline, policy: LastBatchPolicy) -> tuple[int, list[list[list[int]]]]:
-    """`len` and the labels of each batch of some epochs."""
+Epoch = list[list[int]]
+"""The labels of each batch."""
+
+
+def epochs(pipe: Pipeline, policy: LastBatchPolicy) -> list[Epoch]:
+    """Some epochs, each of which has as many batches as the iterator says."""
     found = []
     iterator = DALIGenericIterator(
         pipe, ["label"], reader_name="reader", last_batch_policy=policy, auto_reset=True
     )
-    length = len(iterator)
     for _ in range(EPOCHS):
-        found.append([row[0]["label"][:, 0].tolist() for row in iterator])
-        assert len(iterator) == length
+        length, size = len(iterator), iterator.size
+        found.append([labels(row[0]) for row in iterator])
+        assert len(found[-1]) == length
+        if policy is LastBatchPolicy.PARTIAL:
+            assert sum(map(len, found[-1])) == size
     pipe.close()
-    return length, found
+    return found
+
+
+def labels(row: dict[str, Any]) -> list[int]:
+    found: list[int] = row["label"].ravel().tolist()
+    return found
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,41 +75,64 @@ def epochs(pipe: Pipeline, policy: LastBatchPolicy) -> tuple[int, list[list[list
     pad=st.booleans(),
     shuffle=st.booleans(),
 )
+@example(
+    size=31, batch_size=4, shards=7, policy=LastBatchPolicy.PARTIAL, stick=True, pad=True,
+    shuffle=False,
+)  # fmt: skip
 def test_every_epoch_has_the_promised_samples(
     file: str, size: int, batch_size: int, shards: int, policy: LastBatchPolicy, stick: bool,
     pad: bool, shuffle: bool,
 ) -> None:  # fmt: skip
     shards = min(shards, size)
-    everything = list(range(size))
-    seen: list[list[int]] = [[] for _ in range(EPOCHS)]
-    longest = math.ceil(size / shards)
-    for shard in range(shards):
-        pipe = pipeline(
-            file, size, batch_size, shards, shard,
-            stick_to_shard=stick, pad_last_batch=pad, random_shuffle=shuffle,
-        )  # fmt: skip
-        length, found = epochs(pipe, policy)
-        for epoch, batches in enumerate(found):
-            samples = [label for batch in batches for label in batch]
-            seen[epoch] += samples
-            assert all(1 <= len(batch) <= batch_size for batch in batches)
-            if policy is LastBatchPolicy.PARTIAL and batch_size == 1:
-                assert length - 1 <= len(batches) <= length
-            else:
-                assert len(batches) == length
-            if policy is not LastBatchPolicy.PARTIAL:
-                assert all(len(batch) == batch_size for batch in batches)
-            if policy is LastBatchPolicy.DROP and not pad:
-                assert len(set(samples)) == len(samples)
-            if pad and policy is LastBatchPolicy.PARTIAL:
-                assert len(samples) == longest
+    found = [
+        epochs(
+            pipeline(
+                file, size, batch_size, shards, shard,
+                stick_to_shard=stick, pad_last_batch=pad, random_shuffle=shuffle,
+            ),
+            policy,
+        )
+        for shard in range(shards)
+    ]  # fmt: skip
+    # Processes that read a shard each come to the end of an epoch together.
+    assert len({tuple(map(len, shard)) for shard in found}) == 1
+    sizes = [len(batch) for shard in found for epoch in shard for batch in epoch]
     if policy is LastBatchPolicy.PARTIAL:
-        for labels in seen:
-            assert sorted(labels if not pad else set(labels)) == everything
-    if policy is LastBatchPolicy.FILL and shards == 1 and not pad:
-        stream = [label for labels in seen for label in labels]
-        for start in range(0, len(stream) - size + 1, size):
-            assert sorted(stream[start : start + size]) == everything
+        assert_each_sample_once(found, size)
+        assert all(min(batch_size - 1, 1) <= count <= batch_size for count in sizes)
+    else:
+        assert set(sizes) <= {batch_size}
+    if policy is LastBatchPolicy.DROP:
+        for epoch in range(EPOCHS):
+            samples = [label for shard in found for batch in shard[epoch] for label in batch]
+            assert len(set(samples)) == len(samples)
+            assert len(samples) == size // shards // batch_size * batch_size * shards
+    if policy is LastBatchPolicy.FILL and not pad:
+        for number, shard in enumerate(found):
+            stream = [label for epoch in shard for batch in epoch for label in batch]
+            assert_unbroken(stream, number, size, shards, stick, shuffle)
+
+
+def assert_each_sample_once(found: list[list[Epoch]], size: int) -> None:
+    """In each epoch, of all shards together."""
+    for epoch in zip(*found, strict=True):
+        handed_out = sorted(label for shard in epoch for batch in shard for label in batch)
+        assert handed_out == list(range(size))
+
+
+def assert_unbroken(
+    stream: list[int], shard: int, size: int, shards: int, stick: bool, shuffle: bool
+) -> None:
+    """FILL leaves out nothing: epochs of the shard follow each other in the stream."""
+    epoch = 0
+    while stream:
+        at = (shard + (0 if stick else epoch)) % shards
+        expected = list(range(size * at // shards, size * (at + 1) // shards))
+        part, stream = stream[: len(expected)], stream[len(expected) :]
+        if not shuffle:
+            assert part == expected[: len(part)]
+        assert len(set(part)) == len(part)
+        epoch += 1
 
 
 @pytest.mark.parametrize(
@@ -113,7 +149,7 @@ def test_every_epoch_has_the_promised_samples(
 def test_the_last_batch_of_seven_samples(
     file: str, policy: LastBatchPolicy, pad: bool, last: list[int], then: list[int]
 ) -> None:
-    _, found = epochs(pipeline(file, 7, 2, pad_last_batch=pad), policy)
+    found = epochs(pipeline(file, 7, 2, pad_last_batch=pad), policy)
     assert [label + 1 for label in found[0][-1]] == last
     assert [label + 1 for label in found[1][0]] == then
 
@@ -166,11 +202,148 @@ def test_several_pipelines_are_several_shards(file: str) -> None:
     labels = [part["label"][:, 0].tolist() for row in iterator for part in row]
     assert sorted(label for part in labels for label in part) == list(range(11))
     assert (iterator.size, len(iterator)) == (11, 2)
-    ones = [pipeline(file, 11, 1, 2, shard) for shard in range(2)]
-    with pytest.raises(ValueError, match="larger batches, another policy, or readers with pad"):
-        DALIGenericIterator(
-            ones, ["l"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL
+
+
+@pytest.mark.parametrize("stick", [False, True])
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize(("size", "shards", "batch_size"), [(7, 3, 4), (5, 2, 2), (3, 2, 1)])
+def test_partial_batches_of_several_shards(
+    file: str, size: int, shards: int, batch_size: int, pad: bool, stick: bool
+) -> None:
+    """One iterator over all shards, which differ in size: no sample comes twice in an epoch."""
+    pipes = [
+        pipeline(file, size, batch_size, shards, n, pad_last_batch=pad, stick_to_shard=stick)
+        for n in range(shards)
+    ]
+    iterator = DALIGenericIterator(
+        pipes, ["label"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL,
+    )  # fmt: skip
+    for _ in range(EPOCHS):
+        rows = [[labels(part) for part in row] for row in iterator]
+        assert len(rows) == len(iterator) == -(-size // shards // batch_size)
+        assert sorted(label for row in rows for part in row for label in part) == list(range(size))
+        empty = [part for row in rows for part in row if not part]
+        assert len(empty) == (shards - size % shards if batch_size == 1 else 0)
+
+
+def test_padding_is_cut_off(file: str) -> None:
+    """Labels that are padding for one shard and not for another."""
+    found = [
+        epochs(
+            pipeline(file, 7, 4, 3, shard, pad_last_batch=True, stick_to_shard=True),
+            LastBatchPolicy.PARTIAL,
+        )[0]
+        for shard in range(3)
+    ]
+    assert found == [[[0, 1]], [[2, 3]], [[4, 5, 6]]]
+    short = epochs(pipeline(file, 5, 2, 2, pad_last_batch=True), LastBatchPolicy.PARTIAL)
+    assert short == [[[0], [1]], [[2, 3], [4]], [[0], [1]]]
+
+
+def test_an_epoch_that_was_read_ahead_is_shorter(file: str) -> None:
+    """With FILL, as with other libraries: what an epoch has of the next one is not read again."""
+    assert epochs(pipeline(file, 5, 2), LastBatchPolicy.FILL) == [
+        [[0, 1], [2, 3], [4, 0]],
+        [[1, 2], [3, 4]],
+        [[0, 1], [2, 3], [4, 0]],
+    ]
+    # The second epoch was in the first batch: it is left out.
+    assert epochs(pipeline(file, 2, 4), LastBatchPolicy.FILL) == [[[0, 1, 0, 1]]] * EPOCHS
+
+
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize("policy", LastBatchPolicy)
+def test_readers_side_by_side_stay_in_step(file: str, policy: LastBatchPolicy, pad: bool) -> None:
+    """Such as one of images and one of masks; a third one, of other data, goes its own way."""
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pairs() -> Any:
+        given: dict[str, Any] = {"files": [file] * 7, "labels": list(range(7))}
+        given |= {"num_shards": 2, "shard_id": 1, "pad_last_batch": pad}
+        more = fn.readers.file(files=[file] * 50, labels=list(range(50)))[1]
+        return fn.readers.file(name="a", **given)[1], fn.readers.file(name="b", **given)[1], more
+
+    iterator = DALIGenericIterator(
+        pairs(), ["a", "b", "more"], reader_name="a", last_batch_policy=policy, auto_reset=True
+    )
+    others: list[int] = []
+    for _ in range(EPOCHS):
+        for (row,) in iterator:
+            assert row["a"].tolist() == row["b"].tolist()
+            others += row["more"].ravel().tolist()
+    assert others == sorted(set(others))
+
+
+@pytest.mark.parametrize("pad", [False, True])
+def test_batches_of_an_external_source_are_cut_too(file: str, pad: bool) -> None:
+    """Its callable makes full batches, which it cannot know to be too large."""
+
+    @pipeline_def(batch_size=4, num_threads=1)
+    def pipe() -> Any:
+        made = fn.external_source(lambda number: np.arange(4) + 10 * number)
+        fed = fn.external_source(name="fed")
+        reader = fn.readers.file(
+            files=[file] * 5, labels=list(range(5)), pad_last_batch=pad, name="reader"
         )
+        return reader[1], made, fed
+
+    pipe_ = pipe(prefetch_queue_depth=1)
+    for _ in range(4):
+        pipe_.feed_input("fed", np.arange(4) * 10)
+    iterator = DALIGenericIterator(
+        pipe_, ["label", "made", "fed"], reader_name="reader",
+        last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True,
+    )  # fmt: skip
+    found = [[row[name].ravel().tolist() for name in row] for _ in range(2) for (row,) in iterator]
+    assert found == [
+        [[0, 1, 2, 3], [0, 1, 2, 3], [0, 10, 20, 30]],
+        [[4], [10], [0]],
+        [[0, 1, 2, 3], [20, 21, 22, 23], [0, 10, 20, 30]],
+        [[4], [30], [0]],
+    ]
+
+
+def test_a_lost_batch_leaves_the_shards_in_step(file: str, tmp_path: Path) -> None:
+    """What the other pipelines have for that turn is lost with it, and no later batch."""
+    bad = str(tmp_path / "missing.bin")
+
+    @pipeline_def(batch_size=2, num_threads=1)
+    def shard(number: int) -> Any:
+        files = [file, bad, *[file] * 8]
+        return fn.readers.file(
+            files=files, labels=list(range(10)), num_shards=2, shard_id=number,
+            stick_to_shard=True, name="reader",
+        )[1]  # fmt: skip
+
+    iterator = DALIGenericIterator(
+        [shard(0), shard(1)], ["label"], reader_name="reader",
+        last_batch_policy=LastBatchPolicy.PARTIAL, prepare_first_batch=False,
+    )  # fmt: skip
+    for _ in range(2):
+        iter(iterator)
+        with pytest.raises(RuntimeError, match=r"missing\.bin"):
+            next(iterator)
+        assert [labels(part) for part in next(iterator)] == [[2, 3], [7, 8]]
+        assert [labels(part) for part in next(iterator)] == [[4], [9]]
+        with pytest.raises(StopIteration):
+            next(iterator)
+
+
+def test_a_new_loop_begins_the_next_epoch(file: str) -> None:
+    """Also without auto_reset and `reset`; a loop that was left goes on where it was."""
+    iterator = DALIGenericIterator(
+        pipeline(file, 4, 2, 2), ["label"], reader_name="reader",
+        last_batch_policy=LastBatchPolicy.DROP,
+    )  # fmt: skip
+    assert [labels(row[0]) for row in iterator] == [[0, 1]]
+    with pytest.raises(StopIteration):
+        next(iterator)
+    assert [labels(row[0]) for row in iterator] == [[2, 3]]
+    iterator = DALIGenericIterator(pipeline(file, 6, 2), ["label"], reader_name="reader")
+    for row in iterator:
+        assert labels(row[0]) == [0, 1]
+        break
+    assert [labels(row[0]) for row in iterator] == [[2, 3], [4, 5]]
 
 
 def test_a_reset_in_the_middle_of_an_epoch_changes_nothing(file: str) -> None:
@@ -211,6 +384,24 @@ def test_refusals(file: str, options: dict[str, Any], kind: type[Exception], wor
         DALIGenericIterator(**given)
 
 
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"size": 5}, "files: 4, 5"),
+        ({"shards": 1, "shard": 0}, "num_shards: 1, 2"),
+        ({"stick_to_shard": True}, "stick_to_shard: False, True"),
+        ({"pad_last_batch": True}, "pad_last_batch: False, True"),
+    ],
+)
+def test_pipelines_whose_epochs_differ(file: str, other: dict[str, Any], words: str) -> None:
+    pipes = [
+        pipeline(file, **{"size": 4, "batch_size": 2, "shards": 2, "shard": shard, **given})
+        for shard, given in enumerate(({}, other))
+    ]
+    with pytest.raises(ValueError, match=words):
+        DALIGenericIterator(pipes, ["label"], reader_name="reader")
+
+
 def test_iterators_and_runs_do_not_mix(file: str) -> None:
     pipe = pipeline(file, 4, 2)
     pipe.run()
@@ -225,6 +416,42 @@ def test_iterators_and_runs_do_not_mix(file: str) -> None:
 def test_no_data_at_all(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="the pipeline has no data at all"):
         DALIGenericIterator(rows(0), ["data"])
+
+
+@pytest.mark.parametrize("policy", LastBatchPolicy)
+@pytest.mark.parametrize("pad", [False, True])
+@pytest.mark.parametrize(("size", "batch_size"), [(5, 2), (3, 1), (7, 3), (2, 4)])
+def test_checkpoints_in_every_place(
+    file: str, policy: LastBatchPolicy, pad: bool, size: int, batch_size: int
+) -> None:
+    """An iterator over a restored pipeline hands out what the first one has not."""
+
+    def iterator(**options: Any) -> tuple[Pipeline, DALIGenericIterator]:
+        pipe = pipeline(
+            file, size, batch_size, 2, 1, pad_last_batch=pad, enable_checkpointing=True, **options
+        )
+        return pipe, DALIGenericIterator(
+            pipe, ["label"], reader_name="reader", last_batch_policy=policy, auto_reset=True
+        )
+
+    def rest(made: DALIGenericIterator) -> list[Epoch]:
+        return [[labels(row[0]) for row in made] for _ in range(EPOCHS)]
+
+    first, expected = iterator()
+    whole = rest(expected)
+    first.close()
+    for taken in range(len(whole[0]) + len(whole[1])):
+        pipe, begun = iterator()
+        for row in range(taken):
+            if row == len(whole[0]):
+                assert next(begun, None) is None
+            next(begun)
+        again, resumed = iterator(checkpoint=pipe.checkpoint())
+        epoch = int(taken >= len(whole[0]))
+        left = whole[epoch][taken - epoch * len(whole[0]) :]
+        assert rest(resumed)[: EPOCHS - epoch] == [left, *whole[epoch + 1 :]]
+        pipe.close()
+        again.close()
 
 
 def test_a_checkpoint_before_the_loop(file: str) -> None:

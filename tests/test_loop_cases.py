@@ -15,6 +15,8 @@ from gradiva import random
 
 from .loops import all_served, normalised, same
 
+pytestmark = pytest.mark.core
+
 GAIN = 0.5
 SIZE = [24, 20]
 LARGE = np.linspace(0, 1, 28 * 28, dtype=np.float32).reshape(1, 28, 28)

@@ -27,7 +27,7 @@ from .loops import (
 
 __all__ = ["no_thread_is_left"]
 
-pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("no_thread_is_left")]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from gradiva import ExternalSource, capture, random
 from .loops import all_served, bits, make_folder, same
 from .test_loops import FOREIGN
 
+pytestmark = pytest.mark.core
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -20,7 +20,7 @@ from .loops import bits, make_folder, no_thread_is_left, noisy, normalised, open
 
 __all__ = ["no_thread_is_left"]
 
-pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("no_thread_is_left")]
 
 FILES = 11
 
@@ -88,9 +88,13 @@ def test_loops_over_one_reader_in_several_threads(folder: str, turn: int) -> Non
     reader = readers.File(file_root=folder)
     seen: Counter[str] = Counter()
     lock = threading.Lock()
+    # A loop that begins when another thread has the last batch of an epoch ends that epoch.
+    begun = threading.Barrier(3)
 
     def work() -> None:
-        for files, _ in reader.next_epoch(2, capture=True):
+        loop = reader.next_epoch(2, capture=True)
+        begun.wait(60)
+        for files, _ in loop:
             np.asarray(normalised(files).at(0))
             with lock:
                 seen.update(Path(sample.source_info()).name for sample in files.tensors)

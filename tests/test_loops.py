@@ -26,7 +26,7 @@ from .loops import (
 
 __all__ = ["no_thread_is_left"]
 
-pytestmark = pytest.mark.usefixtures("no_thread_is_left")
+pytestmark = [pytest.mark.core, pytest.mark.usefixtures("no_thread_is_left")]
 
 FOREIGN = "it reads a batch that does not come from the loop's source"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -205,3 +206,27 @@ def test_in_a_pipeline_it_runs_though_unused() -> None:
     assert str(pipe.graph).count("numba_function") == 2
     pipe.close()
     np.testing.assert_array_equal(result.as_array(), [[1, 2, 3, 4]] * 2)
+
+
+def refuses(output: Any, input: Any) -> None:
+    if input.size > 0:
+        raise ValueError("no such input")
+
+
+def refuse_batch(outputs: Any, inputs: Any) -> None:
+    if len(inputs) > 0:
+        raise ValueError("no such inputs")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_memory_of_a_call_that_raises_comes_back(whole: bool) -> None:
+    """Compiled code that is left by an exception does not let go of what it counts."""
+    large = gradiva.batch([np.zeros(50_000, np.int32)] * 3)
+    gc.collect()
+    before = gradiva.backend.memory_stats().leased
+    for _ in range(3):
+        with pytest.raises(gradiva.OperatorRuntimeError, match="no such input"):
+            numba_function(
+                large, run_fn=refuse_batch if whole else refuses, batch_processing=whole, **ONE
+            )
+    assert gradiva.backend.memory_stats().leased == before

@@ -18,6 +18,8 @@ from gradiva.eager.processes import memory
 
 from . import worker_callbacks as sources
 
+pytestmark = pytest.mark.core
+
 
 def pipeline(source: Any, workers: int = 2, size: int = 4, **options: Any) -> Any:
     """A pipeline of one parallel source. Options of the pipeline begin with py_ or exec_."""

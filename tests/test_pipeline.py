@@ -13,6 +13,8 @@ import pytest
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
 
+pytestmark = pytest.mark.core
+
 
 def numbers(info: Any) -> Any:
     return np.array([info.idx_in_epoch], np.int32)

@@ -35,6 +35,7 @@ from tests.programs import Program
 pytestmark = pytest.mark.usefixtures("young_heap")
 
 QUICK = range(100)
+CORE = QUICK[:12]
 QUICK_WIDE = range(WIDE, WIDE + 8)
 SLOW_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 350, 50)]
 SLOW = [range(first, first + 100) for first in range(1000, 2000, 100)]
@@ -78,7 +79,13 @@ def check_program(seed: int) -> None:
     program.moments.end()
 
 
-@pytest.mark.parametrize("seed", [*QUICK, *QUICK_WIDE])
+@pytest.mark.core
+@pytest.mark.parametrize("seed", CORE)
+def test_same_bits_and_errors_of_some(seed: int) -> None:
+    check_program(seed)
+
+
+@pytest.mark.parametrize("seed", [*QUICK[len(CORE) :], *QUICK_WIDE])
 def test_same_bits_and_errors(seed: int) -> None:
     check_program(seed)
 

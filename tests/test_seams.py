@@ -308,7 +308,7 @@ def readers(folder: str, policy: Any = "skip", **options: Any) -> Callable[[], A
         ([3, 4, 0], {}, {"size": 11}),
         ([3, 4, 0], {"pad_last_batch": True}, {"reader_name": "R"}),
         ([3, 4, 0], {}, {"reader_name": "R"}),
-        ([3, 2], {"num_shards": 2, "pad_last_batch": True}, {"reader_name": "R"}),
+        ([3, 1], {"num_shards": 2, "pad_last_batch": True}, {"reader_name": "R"}),
     ],
 )
 def test_last_batches_are_cut_where_samples_were_left_out(

@@ -17,6 +17,8 @@ import gradiva
 from gradiva import EvalContext, EvalMode, ThreadPool, fn, pipeline_def
 from gradiva.random import RNG, get_default_rng, set_seed
 
+pytestmark = pytest.mark.core
+
 THREADS = 8
 PROGRAMS = 24
 PIPELINES = 4

@@ -133,6 +133,7 @@ class ExternalFeed(Source):
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._arguments = arguments
+        self.whole = bool(arguments["batch"])
         self._feed = Feed(arguments["source"], arguments["cycle"])
         self._count = arguments["num_outputs"] or 1
         self._receiver = Receiver(arguments)

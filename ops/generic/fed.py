@@ -28,6 +28,8 @@ class StarvedError(OperatorRuntimeError):
 class Fed(Source):
     """Queues of fed batches, one for each output."""
 
+    whole = True
+
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._receiver = Receiver(arguments)
         self._blocking: bool = arguments["blocking"]

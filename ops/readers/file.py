@@ -198,6 +198,10 @@ class FileSource(Source):
     def epoch_length(self) -> int:
         return self._look().length
 
+    def shard_length(self) -> int:
+        begin, end = self._look().bounds
+        return end - begin
+
     def skip_epoch(self) -> None:
         self._look().skip_epoch()
 
