@@ -1,12 +1,12 @@
 """`check_operator`: the cases of an operator, turned into checks.
 
-Those of gradiva's own tests. Each takes an operator and a case, raises AssertionError, and returns
-whether there was anything to check.
+Those of gradiva's own tests. Each takes the calls of one case, which all checks of the case share,
+raises AssertionError, and returns whether there was anything to check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +18,8 @@ from gradiva.eager.case import Case
 from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.operator import OperatorBase
 from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.threads import get_num_threads, set_num_threads
 from gradiva.eager.value import SampleType
-from gradiva.extension.modes import argument_dtype, both_ways, outputs_of, per_sample
+from gradiva.extension.modes import CaseCalls, argument_dtype, outputs_of, per_sample
 from gradiva.ops.image.brightness_contrast import brightness_contrast
 
 __all__ = ["check_operator"]
@@ -52,12 +51,38 @@ def check_operator(operator: Any) -> int:
     )
     made = 0
     for case in cases:
-        with about(operator, case):
-            checks = (check_error,) if case.raises else CHECKS
-            made += sum(one(operator, case) for one in checks)
+        if case.raises is None:
+            made += len(check_case(operator, case))
+        else:
+            with about(operator, case):
+                made += check_error(operator, case)
     good = next(case for case in cases if case.raises is None)
     with about(operator, good):
         return made + check_common_arguments(operator, good)
+
+
+def check_case(operator: OperatorBase, case: Case) -> list[str]:
+    """Put a case that must succeed through all checks; the names of those that had anything to
+    check. Raises AssertionError, which names each check that failed."""
+    calls = CaseCalls(operator, case)
+    made: list[str] = []
+    failed: dict[str, Exception] = {}
+    for name, one in CHECKS.items():
+        try:
+            if one(calls):
+                made.append(name)
+        except Exception as error:  # noqa: BLE001  raised below, when all checks have been made
+            failed[name] = error
+    if failed:
+        first = next(iter(failed.values()))
+        texts = [f"check {name!r}: {_told(error)}" for name, error in failed.items()]
+        raise AssertionError(f"{operator.name}, case {case.name!r}, {'; '.join(texts)}") from first
+    return made
+
+
+def _told(error: Exception) -> str:
+    kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+    return kind + str(error).strip()
 
 
 def require(condition: object, text: str) -> None:
@@ -88,87 +113,64 @@ def require_same(left: Batch, right: Batch, what: str) -> None:
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other), err_msg=what)
 
 
-@contextmanager
-def inputs_untouched(case: Case) -> Iterator[None]:
-    """Refuse that the block writes into an input."""
-    before = [value.data.copy() for value in case.inputs if isinstance(value, Batch)]
-    yield
-    batches = [value for value in case.inputs if isinstance(value, Batch)]
-    for old, batch in zip(before, batches, strict=True):
-        np.testing.assert_array_equal(old, batch.data, err_msg="an input was written into")
-
-
-def check_values(operator: OperatorBase, case: Case) -> bool:
+def check_values(calls: CaseCalls) -> bool:
     """The first output is what an independent computation expects; types are as inferred."""
-    with inputs_untouched(case):
-        outputs = call(operator, case)
+    outputs, expect = calls.plain, calls.case.expect
     for output in outputs:
         require(output.type.dtype is not None, "the type rule left the dtype open")
         require(output.type.ndim == output.geometry.ndim, "type rule and shape rule disagree")
         require(output.data.ctypes.data % 64 == 0 or not output.data.size, "not aligned")
-    if case.expect is None:
+    if expect is None:
         return False
-    require(len(outputs[0]) == len(case.expect), f"{len(outputs[0])} samples came out")
-    for ours, expected in zip(outputs[0], case.expect, strict=True):
+    require(len(outputs[0]) == len(expect), f"{len(outputs[0])} samples came out")
+    for ours, expected in zip(outputs[0], expect, strict=True):
         found = np.asarray(ours)
         require(found.dtype == expected.dtype, f"{found.dtype} came out, not {expected.dtype}")
         np.testing.assert_array_equal(found, expected)
     return True
 
 
-def check_threads(operator: OperatorBase, case: Case) -> bool:
+def check_threads(calls: CaseCalls) -> bool:
     """The same call gives the same bits, whatever the threads, and writes no input."""
-    keywords = dict(case.arguments)
-    if operator.random:
-        keywords.setdefault("seed", 11)
-    threads = get_num_threads()
-    results = []
-    try:
-        for count in (1, 3):
-            set_num_threads(count)
-            with inputs_untouched(case):
-                results.append(outputs_of(operator(*case.inputs, **keywords)))  # type: ignore[operator]
-    finally:
-        set_num_threads(threads)
-    for left, right in zip(*results, strict=True):
+    for left, right in zip(calls.by_one_thread, calls.by_three_threads, strict=True):
         require_same(left, right, "one thread and three")
     return True
 
 
-def check_captured(operator: OperatorBase, case: Case) -> bool:
+def check_captured(calls: CaseCalls) -> bool:
     """Recorded into a graph and run by a pipeline, a call gives the bits of the eager one.
 
     Not for an empty batch: a source of a pipeline delivers none.
     """
-    pair = both_ways(operator, case, lambda value: value)
-    if pair is None:
+    made = calls.in_pipeline()
+    if made is None:
         return False
-    eager, captured, again, _graph = pair
-    for left, right, repeat in zip(eager, captured, again, strict=True):
+    captured, again, _graph = made
+    for left, right, repeat in zip(calls.like_a_pipeline, captured, again, strict=True):
         require_same(left, right, "at once and in a pipeline")
-        if not operator.random:
+        if not calls.operator.random:
             require_same(left, repeat, "two runs of a pipeline")
     return True
 
 
-def check_fused(operator: OperatorBase, case: Case) -> bool:
+def check_fused(calls: CaseCalls) -> bool:
     """A pixel-wise operator joins a group with the one after it, and no bit changes."""
-    if not isinstance(operator.stage, Pixelwise):
+    if not isinstance(calls.operator.stage, Pixelwise):
         return False
 
     def follow(value: Any) -> Any:
         return brightness_contrast(value, brightness=1.25, contrast=0.75)
 
     try:
-        follow(call(operator, case)[0])
+        eager = follow(calls.like_a_pipeline[0])
     except GradivaError:
         return False  # an output that the other operator does not take
-    pair = both_ways(operator, case, follow)
-    if pair is None:
+    made = calls.in_pipeline(follow)
+    if made is None:
         return False
-    eager, captured, _again, graph = pair
+    captured, _again, graph = made
     require("fused(" in str(optimise(graph)), "it does not join a fused group")
-    require_same(eager[0], captured[0], "alone and fused")
+    require_same(eager, captured[0], "alone and fused")
     return True
 
 
@@ -185,21 +187,23 @@ def _as_types(operator: OperatorBase, case: Case) -> dict[str, Any]:
     return found
 
 
-def check_types(operator: OperatorBase, case: Case) -> bool:
+def check_types(calls: CaseCalls) -> bool:
     """The type rule, given types only, says what the outputs turn out to be, or "not known"."""
+    operator, case = calls.operator, calls.case
     if not all(isinstance(value, Batch) for value in case.inputs):
         return False
     static = _as_types(operator, case)
     inferred = outputs_of(operator.infer(*[value.type for value in case.inputs], **static))
-    for type, output in zip(inferred, call(operator, case), strict=True):
+    for type, output in zip(inferred, calls.plain, strict=True):
         for field in ("dtype", "ndim", "layout"):
             known, found = getattr(type, field), getattr(output.type, field)
             require(known in (None, found), f"the type rule says {field} {known}, it is {found}")
     return True
 
 
-def check_unknown_types(operator: OperatorBase, case: Case) -> bool:
+def check_unknown_types(calls: CaseCalls) -> bool:
     """A type rule lets types pass that are not known yet."""
+    operator, case = calls.operator, calls.case
     unknown = [SampleType() for _ in case.inputs]
     found = operator.infer(*unknown, **_as_types(operator, case))
     require(outputs_of(found), "the type rule returns nothing")
@@ -241,5 +245,11 @@ def _must_raise(error: type[GradivaError], operator: Any, case: Case, **more: An
     raise AssertionError(f"no {error.__name__} was raised for {more}")
 
 
-CHECKS = (check_values, check_threads, check_captured, check_fused, check_types,
-          check_unknown_types)  # fmt: skip
+CHECKS: dict[str, Callable[[CaseCalls], bool]] = {
+    "values": check_values,
+    "threads": check_threads,
+    "captured": check_captured,
+    "fused": check_fused,
+    "types": check_types,
+    "unknown types": check_unknown_types,
+}

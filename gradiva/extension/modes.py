@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,10 @@ from gradiva.eager.arguments import is_edge
 from gradiva.eager.batch import Batch, as_batch
 from gradiva.eager.case import Case
 from gradiva.eager.operator import OperatorBase
+from gradiva.eager.threads import get_num_threads, set_num_threads
 from gradiva.ops.generic.external_source import external_source
 
-__all__ = ["argument_dtype", "both_ways", "outputs_of", "per_sample"]
+__all__ = ["CaseCalls", "argument_dtype", "outputs_of", "per_sample"]
 
 
 def outputs_of(result: Any) -> tuple[Any, ...]:
@@ -24,48 +27,103 @@ def outputs_of(result: Any) -> tuple[Any, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def both_ways(
-    operator: OperatorBase, case: Case, follow: Callable[[Any], Any]
-) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], Any] | None:
-    """Outputs at once, of two runs of a pipeline, and its graph; None for an empty batch."""
-    batches = [value for value in case.inputs if isinstance(value, Batch)]
-    arguments = {
-        name: value
-        if isinstance(value, Batch)
-        else as_batch(np.asarray(value, argument_dtype(value)))
-        for name, value in case.arguments.items()
-        if per_sample(operator, name, value)
-    }
-    size = len(batches[0]) if batches else case.arguments.get("batch_size", 1)
-    if size == 0:
-        return None
-    keywords = {name: value for name, value in case.arguments.items() if name not in arguments}
-    keywords.pop("batch_size", None)
-    if operator.random:
-        keywords["seed"] = 5
-    fed = [*batches, *arguments.values()]
+class CaseCalls:
+    """The calls of one case that its checks share: each is made once, when it is first needed."""
 
-    @pipeline_def(batch_size=size, num_threads=2)
-    def pipeline() -> Any:
-        symbols: Iterator[Any] = iter(())
-        if fed:
-            symbols = iter(external_source([tuple(fed)], num_outputs=len(fed), cycle=True))
-        inputs = [next(symbols) if isinstance(value, Batch) else value for value in case.inputs]
-        given: dict[str, Any] = {name: next(symbols) for name in arguments}
-        if operator.random and not batches:
-            given["batch_size"] = WholeBatch()
-        result = outputs_of(operator(*inputs, **keywords, **given))  # type: ignore[operator]
-        return (follow(result[0]), *result[1:])
+    def __init__(self, operator: OperatorBase, case: Case) -> None:
+        self.operator = operator
+        self.case = case
+        self.batches = [value for value in case.inputs if isinstance(value, Batch)]
+        self.keywords = dict(case.arguments)
+        if operator.random:
+            self.keywords.setdefault("seed", 11)
+        self.per_sample = {
+            name: value
+            if isinstance(value, Batch)
+            else as_batch(np.asarray(value, argument_dtype(value)))
+            for name, value in case.arguments.items()
+            if per_sample(operator, name, value)
+        }
+        self.size = len(self.batches[0]) if self.batches else case.arguments.get("batch_size", 1)
 
-    pipe = pipeline()
-    graph = check(pipe.graph)
-    captured, again = pipe.run(), pipe.run()
-    pipe.close()
-    eager_keywords = {**keywords, **arguments}
-    if not batches:
-        eager_keywords["batch_size"] = size
-    eager = outputs_of(operator(*case.inputs, **eager_keywords))  # type: ignore[operator]
-    return (follow(eager[0]), *eager[1:]), captured, again, graph
+    @functools.cached_property
+    def plain(self) -> tuple[Any, ...]:
+        """As the case has it: without a seed, where the operator is random."""
+        if self.keywords == self.case.arguments:
+            return self.by_one_thread
+        return self._call(self.case.arguments)
+
+    @functools.cached_property
+    def by_one_thread(self) -> tuple[Any, ...]:
+        with _threads(1):
+            return self._call(self.keywords)
+
+    @functools.cached_property
+    def by_three_threads(self) -> tuple[Any, ...]:
+        with _threads(3):
+            return self._call(self.keywords)
+
+    @functools.cached_property
+    def like_a_pipeline(self) -> tuple[Any, ...]:
+        """With what a pipeline is fed: arguments per sample as batches."""
+        if self.batches and not self.per_sample:
+            return self.by_one_thread
+        keywords = {**self.keywords, **self.per_sample}
+        if not self.batches:
+            keywords["batch_size"] = self.size
+        return self._call(keywords)
+
+    def _call(self, keywords: dict[str, Any]) -> tuple[Any, ...]:
+        before = [batch.data.copy() for batch in self.batches]
+        made = outputs_of(self.operator(*self.case.inputs, **keywords))  # type: ignore[operator]
+        for old, batch in zip(before, self.batches, strict=True):
+            np.testing.assert_array_equal(old, batch.data, err_msg="an input was written into")
+        return made
+
+    def in_pipeline(
+        self, follow: Callable[[Any], Any] = lambda value: value
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], Any] | None:
+        """Outputs of two runs of a pipeline, and its graph; None for an empty batch.
+
+        follow: what the pipeline does with the first output.
+        """
+        if self.size == 0:
+            return None
+        operator, inputs = self.operator, self.case.inputs
+        keywords = {k: v for k, v in self.keywords.items() if k not in self.per_sample}
+        keywords.pop("batch_size", None)
+        fed = [*self.batches, *self.per_sample.values()]
+
+        # Batches are not made ahead: starting threads would take most of the time.
+        @pipeline_def(batch_size=self.size, num_threads=2, exec_async=False)
+        def pipeline() -> Any:
+            symbols: Iterator[Any] = iter(())
+            if fed:
+                symbols = iter(external_source([tuple(fed)], num_outputs=len(fed), cycle=True))
+            given = [next(symbols) if isinstance(value, Batch) else value for value in inputs]
+            arguments: dict[str, Any] = {name: next(symbols) for name in self.per_sample}
+            if operator.random and not self.batches:
+                arguments["batch_size"] = WholeBatch()
+            result = outputs_of(operator(*given, **keywords, **arguments))  # type: ignore[operator]
+            return (follow(result[0]), *result[1:])
+
+        pipe = pipeline()
+        try:
+            graph = check(pipe.graph)
+            return pipe.run(), pipe.run(), graph
+        finally:
+            pipe.close()
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Calls in the block use this many threads."""
+    before = get_num_threads()
+    set_num_threads(count)
+    try:
+        yield
+    finally:
+        set_num_threads(before)
 
 
 def argument_dtype(value: Any) -> Any:

@@ -1,6 +1,8 @@
 // CUDA's words for a C++ compiler, so that the source of a kernel runs on the CPU. Threads of a
 // block are fibres that take turns at __syncthreads, in rising or in falling order. It shows wrong
 // arithmetic, wrong places and missing barriers; not speed, and not races between blocks.
+//
+// Each kernel is an object file of its own, which has its own threadIdx and fibres: all is static.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -21,7 +23,7 @@ struct Three { unsigned x, y, z; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 
 // Threads take turns, so that nothing comes between.
-inline unsigned atomicAdd(unsigned* place, unsigned value) {
+static inline unsigned atomicAdd(unsigned* place, unsigned value) {
     const unsigned before = *place;
     *place += value;
     return before;
@@ -29,12 +31,12 @@ inline unsigned atomicAdd(unsigned* place, unsigned value) {
 
 namespace shim {
 
-inline unsigned bits_of_float(float value) {
+static inline unsigned bits_of_float(float value) {
     unsigned bits;
     std::memcpy(&bits, &value, 4);
     return bits;
 }
-inline float float_of_bits(unsigned bits) {
+static inline float float_of_bits(unsigned bits) {
     float value;
     std::memcpy(&value, &bits, 4);
     return value;
@@ -48,20 +50,20 @@ static unsigned current;
 static void (*body)(void**);
 static void** given;
 
-inline void barrier() {
+static inline void barrier() {
     const unsigned own = current;
     swapcontext(&fibres[own].context, &home);
     threadIdx.x = own;
 }
 
-inline void enter() {
+static inline void enter() {
     threadIdx.x = current;
     body(given);
     fibres[current].done = true;
 }
 
 // One block after the other. A kernel without barriers needs no fibres.
-inline void launch(
+static inline void launch(
     void (*kernel)(void**), void** arguments, unsigned blocks, unsigned threads, bool barriers,
     bool backward
 ) {
@@ -105,16 +107,18 @@ inline void launch(
 template <int... K> struct Places {};
 template <int N, int... K> struct Count : Count<N - 1, N - 1, K...> {};
 template <int... K> struct Count<0, K...> { typedef Places<K...> type; };
-template <class... A, int... K> void call(void (*kernel)(A...), void** arguments, Places<K...>) {
+template <class... A, int... K>
+static void call(void (*kernel)(A...), void** arguments, Places<K...>) {
     kernel(*static_cast<A*>(arguments[K])...);
 }
-template <class... A> void call(void (*kernel)(A...), void** arguments) {
+template <class... A> static void call(void (*kernel)(A...), void** arguments) {
     call(kernel, arguments, typename Count<sizeof...(A)>::type{});
 }
 
-struct Entry { void (*run)(void**); bool barriers; };
+// A kernel as its object file has it: arguments, blocks, threads, whether backward.
+typedef void (*Launcher)(void**, unsigned, unsigned, bool);
 
-inline int64_t number(FILE* file) {
+static inline int64_t number(FILE* file) {
     int64_t value = 0;
     if (std::fread(&value, 8, 1, file) != 1) std::exit(3);
     return value;
@@ -123,7 +127,7 @@ inline int64_t number(FILE* file) {
 // Buffers and launches from one file, results into another: see tests/gpu/shim.py for what is in
 // them. Each buffer has memory of its own, of its exact size, so that a sanitizer sees a step
 // beside it.
-inline int run(const Entry* entries, unsigned threads, int count, char** words) {
+static inline int run(const Launcher* launchers, unsigned threads, int count, char** words) {
     if (count != 4) return 2;
     FILE* in = std::fopen(words[1], "rb");
     FILE* out = std::fopen(words[2], "wb");
@@ -138,7 +142,7 @@ inline int run(const Entry* entries, unsigned threads, int count, char** words) 
         if (sizes[k] && std::fread(arrays[k], sizes[k], 1, in) != 1) return 3;
     }
     for (int64_t left = number(in); left > 0; left--) {
-        const Entry& entry = entries[number(in)];
+        const Launcher launcher = launchers[number(in)];
         const int64_t blocks = number(in), arguments = number(in);
         void** places = new void*[arguments];
         void** values = new void*[arguments];
@@ -148,7 +152,7 @@ inline int run(const Entry* entries, unsigned threads, int count, char** words) 
             if (size && std::fread(values[k], size, 1, in) != 1) return 3;
             places[k] = buffer < 0 ? values[k] : static_cast<void*>(&arrays[buffer]);
         }
-        launch(entry.run, places, blocks, threads, entry.barriers, backward);
+        launcher(places, blocks, threads, backward);
         for (int64_t k = 0; k < arguments; k++) std::free(values[k]);
         delete[] places;
         delete[] values;

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -13,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.launch import THREADS, Launch, Out, Scratch, Unit
-from gradiva.eager.kernel_cache import cache_folder
+from gradiva.eager.gpu.launch import Launch, Out, Scratch
 
-HEADER = Path(__file__).parent / "shim.h"
-COMPILER = shutil.which("g++")
-NO_COMPILER = "there is no g++ to run GPU kernels on the CPU with"
-SANITIZERS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-OPTIONS = ("-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas")
+from .objects import COMPILER, NO_COMPILER, ShimError, program_of
 
-
-class ShimError(Exception):
-    """A kernel did not compile, or the program that ran it was stopped; what it said."""
+__all__ = ["COMPILER", "NO_COMPILER", "ShimError", "buffers_of", "key_of", "run_launches"]
 
 
 def run_launches(
@@ -36,7 +27,7 @@ def run_launches(
     Raises ShimError.
     """
     units = sorted({launch.unit for launch in launches})
-    program = build(units, folder, sanitize)
+    program = program_of(units, sanitize)
     given, made = folder / "launches", folder / "results"
     buffers = buffers_of(launches)
     numbers = {key: number for number, key in enumerate(buffers)}
@@ -90,43 +81,3 @@ def buffers_of(launches: Sequence[Launch]) -> dict[tuple[int, int], tuple[Any, b
                 data = argument.data if isinstance(argument, Out) else argument
                 found[key_of(argument)] = data, wrote or out
     return found
-
-
-def build(units: Sequence[Unit], folder: Path, sanitize: bool) -> Path:
-    """The program that runs these kernels; kept with the other compiled kernels."""
-    assert COMPILER is not None, NO_COMPILER
-    text = program_text(units)
-    options = OPTIONS + (SANITIZERS if sanitize else ())
-    key = repr((text, options, HEADER.read_text("utf-8")))
-    name = f"shim-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    base = cache_folder()
-    kept = (folder if base is None else base / "shim") / name
-    kept.parent.mkdir(mode=0o700, exist_ok=True)
-    if not kept.exists():
-        source, part = folder / "kernels.cpp", folder / "kernels"
-        source.write_text(text, "utf-8")
-        words = [COMPILER, *options, f"-I{HEADER.parent}", str(source), "-o", str(part)]
-        run = subprocess.run(words, capture_output=True, text=True, check=False)
-        if run.returncode:
-            raise ShimError(run.stderr[:4000])
-        placed = kept.with_name(f"{name}.{os.getpid()}")
-        shutil.copy2(part, placed)
-        placed.replace(kept)
-    return kept
-
-
-def program_text(units: Sequence[Unit]) -> str:
-    """C++: each kernel in a namespace of its own, and a table of them."""
-    parts = ['#include "shim.h"\n']
-    entries = []
-    for number, unit in enumerate(units):
-        parts.append(f"namespace unit{number} {{\n{unit.text}\n#undef THREADS\n")
-        parts.append(f"void run(void** given) {{ shim::call({unit.kernel}, given); }}\n}}\n")
-        barriers = "true" if "__syncthreads" in unit.text else "false"
-        entries.append(f"{{unit{number}::run, {barriers}}}")
-    parts.append(f"static const shim::Entry entries[] = {{{', '.join(entries)}}};\n")
-    parts.append(
-        "int main(int count, char** words) "
-        f"{{ return shim::run(entries, {THREADS}, count, words); }}\n"
-    )
-    return "".join(parts)

@@ -10,16 +10,10 @@ from __future__ import annotations
 import bisect
 import copy
 import ctypes
-import hashlib
-import os
+import functools
 import re
-import shutil
-import subprocess
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,10 +22,9 @@ from gradiva.eager import cuda
 from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.gpu.gpu import Gpu
 from gradiva.eager.gpu.launch import THREADS, Unit
-from gradiva.eager.kernel_cache import cache_folder
 
 from ..nvjpeg_clock import Clock, FakeGpu, merge
-from .shim import COMPILER, HEADER, OPTIONS, ShimError
+from .objects import library_of
 
 _CONST = re.compile(r"^\s*const\b[^*]*\*")
 _DEFINED = re.compile(r"^#define (\w+) (.+)$", re.MULTILINE)
@@ -301,7 +294,7 @@ class SimulatedRuntime(FakeGpu):
             pointers = (ctypes.c_void_p * len(words))(*(value.ctypes.data for value in values))
 
             def work() -> None:
-                function(ctypes.byref(pointers), blocks, THREADS)
+                function(ctypes.byref(pointers), blocks, THREADS, False)
                 del values[:]
 
             self.give(stream, work)
@@ -334,42 +327,14 @@ class _InHostMemory:
         self.__array_interface__["version"] = 3
 
 
-_libraries: dict[str, Any] = {}
-
-
+@functools.cache
 def _loaded(unit: Unit) -> Any:
-    """A kernel as a function (pointers to its arguments, blocks, threads)."""
-    text = (
-        f'#include "shim.h"\n{unit.text}\n#undef THREADS\n'
-        f"static void entry(void** given) {{ shim::call({unit.kernel}, given); }}\n"
-        'extern "C" void run(void** given, unsigned blocks, unsigned threads) {\n'
-        f"    shim::launch(entry, given, blocks, threads, "
-        f"{'true' if '__syncthreads' in unit.text else 'false'}, false);\n}}\n"
-    )
-    key = hashlib.sha256(repr((text, HEADER.read_text("utf-8"), OPTIONS)).encode()).hexdigest()[:24]
-    if key not in _libraries:
-        base = cache_folder()
-        folder = Path(tempfile.gettempdir()) / "gradiva-shim" if base is None else base / "shim"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        kept = folder / f"unit-{key}.so"
-        if not kept.exists():
-            assert COMPILER is not None
-            with tempfile.TemporaryDirectory() as work:
-                source, made = Path(work, "unit.cpp"), Path(work, "unit.so")
-                source.write_text(text, "utf-8")
-                words = [COMPILER, *OPTIONS, "-shared", "-fPIC", f"-I{HEADER.parent}"]
-                words += [str(source), "-o", str(made)]
-                run = subprocess.run(words, capture_output=True, text=True, check=False)
-                if run.returncode:
-                    raise ShimError(run.stderr[:4000])
-                placed = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}")
-                shutil.copy2(made, placed)
-                placed.replace(kept)
-        function = ctypes.CDLL(str(kept)).run
-        function.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
-        function.restype = None
-        _libraries[key] = function
-    return _libraries[key]
+    """A kernel as a function (pointers to its arguments, blocks, threads, whether backward)."""
+    path, name = library_of(unit)
+    function = ctypes.CDLL(str(path))[name]
+    function.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_bool]
+    function.restype = None
+    return function
 
 
 @contextmanager

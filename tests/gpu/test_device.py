@@ -26,8 +26,9 @@ from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.library import Library
 
 from ..oracle import flavours
-from .harness import Planned, require_equal, with_gpu_kernels
+from .harness import Planned, all_launches, planned, require_equal, with_gpu_kernels
 from .nvjpeg import SimulatedNvjpeg
+from .objects import objects_of
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated
 
@@ -94,6 +95,8 @@ def on_gpu(operator: OperatorBase, case: Case) -> Any:
 def test_cases(device: str, name: str) -> None:
     """Every case of an operator, called eagerly: the bits of the CPU, or within its tolerance."""
     operator = operators[name]
+    if device == "simulated":  # g++ compiles all that the operator needs at once
+        objects_of({launch.unit for launch in all_launches(planned(operator))})
     assert operator.case_maker is not None
     for case in operator.case_maker():
         if case.raises is not None:
