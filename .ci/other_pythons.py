@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("test",)
-SELECTION = "core and not slow and not oracle"
+SELECTION = "core and not full and not oracle"
 LIMIT_S = 15 * 60
 """A run takes five minutes on two free cores, all kernels compiled. Later than this it hangs."""
 TELL = (

@@ -1,30 +1,72 @@
-"""What tests share: the photographs of the package, and a quiet, private cache of kernels."""
+"""What tests share: the tiers (docs in CONTRIBUTING.md), no GPU unless it is asked for, the
+photographs of the package, a generator that starts anew for each test."""
 
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import gradiva
+from gradiva.eager import cuda
+from gradiva.eager.jit import Kernel
 from gradiva.eager.rng import _step
+
+from . import tiers
+
+ORACLE = Path(__file__).parent / "oracle"
+
+
+MANY_OBJECTS = 50_000
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    tiers.choose(config.option.markexpr)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a test of the tier that is asked for are not read, which takes its time. Those
+    that are named on the command line are."""
+    if config.args_source is config.ArgsSource.ARGS:
+        return None
+    tier = config.option.markexpr
+    if tier == "tiny" and collection_path.name.startswith("test_"):
+        return "mark.tiny" not in collection_path.read_text("utf-8") or None
+    if tiers.is_quick() and collection_path == ORACLE:
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The cases of operators come first: they compile the kernels that most other tests need."""
+    items.sort(key=lambda item: item.path.name != "test_operators.py")
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test is left out of collections of garbage, which many tests
+    ask for: they would take half a second each."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_objects() -> None:
+    """The same for what the tests before this file have left: compiled kernels, above all."""
+    if len(gc.get_objects(generation=2)) > MANY_OBJECTS:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def photographs() -> Path:
     """The folder of photographs that ships with the package: one folder per label."""
     return Path(gradiva.__file__).parent / "photographs"
-
-
-@pytest.fixture(scope="module")
-def young_heap() -> Iterator[None]:
-    """What was there before this file is left out of collections: they would take seconds each."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
@@ -34,3 +76,28 @@ def _alone() -> Iterator[None]:
     gradiva.random.set_seed(1234)
     yield
     _step.set(None)
+
+
+@pytest.fixture(autouse=True)
+def _only_asked_for_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no GPU in a test that is not marked `gpu`, nor in the processes that it starts;
+    simulated ones are not concerned."""
+    if request.node.get_closest_marker("gpu") is None:
+        none = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0))
+        monkeypatch.setattr(cuda, "_cupy", SimpleNamespace(cuda=none))
+        # One of its own, so that GPUs which other tests have used are not found either.
+        monkeypatch.setattr(cuda, "runtimes", [partial(cuda.CupyRuntime)])
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.fixture(autouse=True)
+def _tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that is marked `tiny` needs no compiled kernel and starts no thread."""
+    if request.node.get_closest_marker("tiny") is not None:
+
+        def refused(self: Any, *arguments: Any) -> None:
+            raise AssertionError(f"{self!r} in a tiny test: mark it otherwise")
+
+        monkeypatch.setattr(Kernel, "__call__", refused)
+        monkeypatch.setattr(Kernel, "dispatcher", refused)
+        monkeypatch.setattr(threading.Thread, "start", refused)

@@ -94,7 +94,7 @@ def threads_end() -> bool:
 
 
 @pytest.fixture
-def no_thread_is_left(young_heap: None) -> Any:
+def no_thread_is_left() -> Any:
     gc.collect()  # what other tests have left to it
     yield
     gc.collect()

@@ -18,6 +18,7 @@ from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
 from gradiva.capture.node import DataNode
+from tests.tiers import few
 
 SIZE = 5
 SEED = 11
@@ -104,7 +105,7 @@ def assert_same(one: list[Any], other: list[Any]) -> None:
         np.testing.assert_array_equal(left, right, f"sample {sample}")
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", few(CALLS, "rand"))
 def test_same_bits_in_all_modes(name: str) -> None:
     call = CALLS[name]
     whole = eager(call, len(pictures()))
@@ -160,6 +161,7 @@ def test_if_in_an_augmentation() -> None:
     np.testing.assert_array_equal(result.at(1), image[:, ::-1])
 
 
+@pytest.mark.full
 def test_frequencies_of_rand_augment() -> None:
     """Each of the augmentations as often as the others, in each turn, and both signs."""
     count = 8000
@@ -201,6 +203,7 @@ def test_frequencies_of_trivial_augment() -> None:
     assert ((seen - expected) ** 2 / expected).sum() < 45.3  # chi-square, 20: 0.001
 
 
+@pytest.mark.full
 def test_frequencies_of_auto_augment() -> None:
     count = 8000
 

@@ -253,6 +253,7 @@ def test_control_c_ends_a_running_pipeline() -> None:
     assert process.returncode in (1, -signal.SIGINT)
 
 
+@pytest.mark.full
 def test_an_undisposed_pipeline_lets_the_interpreter_exit() -> None:
     process = start("other = pipeline(); other.run()")
     _, errors = process.communicate(timeout=20)
@@ -260,6 +261,7 @@ def test_an_undisposed_pipeline_lets_the_interpreter_exit() -> None:
     assert errors == ""
 
 
+@pytest.mark.full
 def test_a_waiting_source_does_not_hold_up_the_exit() -> None:
     process = start(
         "sleeper = gradiva.pipeline_def(batch_size=1)(lambda: fn.external_source("

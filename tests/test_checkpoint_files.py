@@ -26,6 +26,7 @@ from gradiva.eager.checkpoint_file import (
     unpack,
 )
 from gradiva.eager.plain import from_plain, to_plain
+from tests.tiers import examples
 
 
 def test_files_are_kept_and_fallen_back_to(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_saving_from_several_threads_and_after_a_kill(tmp_path: Path) -> None:
 WHOLE = pack({"kind": "dynamic", "states": {"a": [{"number": 1.5}, None]}}).encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.integers(0, len(WHOLE) - 1), st.integers(1, 255), st.booleans())
 def test_every_flipped_byte_and_every_cut_is_found(place: int, change: int, cut: bool) -> None:
     damaged = bytearray(WHOLE)
@@ -82,7 +83,7 @@ def test_every_flipped_byte_and_every_cut_is_found(place: int, change: int, cut:
         unpack(WHOLE[:place] if cut else bytes(damaged), "dynamic")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_rubbish_is_refused(rubbish: Any) -> None:
     with pytest.raises(CheckpointError):
@@ -100,7 +101,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_plain_data_come_back(value: Any) -> None:
     held = unpack(pack({"kind": "dynamic", "value": to_plain(value)}), "dynamic")
@@ -119,7 +120,7 @@ MARKED = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(MARKED)
 def test_odd_data_are_an_error_or_data(value: Any) -> None:
     """JSON data that nobody has encoded, such as an unknown mark, are refused or are data."""

@@ -83,7 +83,8 @@ def train(name: str, folder: str, work: Path, life: int, steps: int | None) -> N
     pipe.close()
 
 
-@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.full
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_killed_at_random_moments(name: str, tmp_path: Path) -> None:
     noise = np.random.default_rng(5)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
+from tests.tiers import few
 
 BATCH = 3
 STEPS = 8
@@ -66,7 +67,7 @@ def step(pipe: Pipeline) -> Any:
     return [output.as_array().tolist() for output in outputs]
 
 
-@pytest.mark.parametrize("kind", SOURCES)
+@pytest.mark.parametrize("kind", few(SOURCES, "batches"))
 @pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 1)])
 def test_the_stream_goes_on(kind: str, before: int, after: int) -> None:
     whole_run = make(kind, 0, parallel=False)

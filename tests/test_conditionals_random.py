@@ -15,6 +15,7 @@ import gradiva
 from gradiva import fn
 from gradiva.eager.errors import OperatorTypeError
 from tests.conditionals import feed, outputs_of
+from tests.tiers import examples
 
 COUNT = 24
 CHOICES = np.random.default_rng(4).integers(0, 3, COUNT).astype(np.int32)
@@ -239,13 +240,15 @@ def test_blocks_within_each_other() -> None:
     assert int(outputs[1][0]) == 3
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(
+    max_examples=examples(25), deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 @given(lines=blocks(3), data=DATA)
 def test_random_programs(lines: list[str], data: list[tuple[int, int, int]]) -> None:
     _check(lines, data)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @settings(max_examples=500, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(lines=blocks(3), data=DATA)
 def test_many_random_programs(lines: list[str], data: list[tuple[int, int, int]]) -> None:

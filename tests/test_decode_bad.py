@@ -12,6 +12,7 @@ import pytest
 
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.probe import probe
+from tests.tiers import few
 
 from .oracle import flavours
 
@@ -70,7 +71,7 @@ def test_reasons(data: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-@pytest.mark.parametrize("part", [0.0, 0.02, 0.5, 0.9])
+@pytest.mark.parametrize("part", few([0.0, 0.02, 0.5, 0.9], 0.5))
 def test_cut(name: str, part: float) -> None:
     data = FILES[name]()
     if name == "pbm_ascii":
@@ -131,6 +132,7 @@ def damaged(data: bytes, random: np.random.Generator, header_only: bool) -> byte
     return bytes(copy)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", KNOWN)
 def test_fuzz_headers(name: str) -> None:
     random = np.random.default_rng(sum(name.encode()))
@@ -140,6 +142,7 @@ def test_fuzz_headers(name: str) -> None:
             probe(as_array(damaged(data, random, header_only=True)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in KNOWN if "exif" not in name])
 def test_fuzz_pixels(name: str) -> None:
     random = np.random.default_rng(sum(name.encode()) + 1)

@@ -17,6 +17,7 @@ from gradiva.ops.decoders.formats import jpeg_rows
 from gradiva.ops.decoders.formats.decode import decode_into, output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe
+from tests.tiers import examples
 
 Array = np.ndarray[Any, Any]
 SUBSAMPLINGS = ("4:4:4", "4:2:2", "4:2:0", "gray")
@@ -85,14 +86,14 @@ def windows(size: tuple[int, int]) -> st.SearchStrategy[tuple[int, int, int, int
 files = st.tuples(st.sampled_from(SIZES), st.sampled_from(SUBSAMPLINGS))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(files, st.data(), st.sampled_from(KINDS), st.booleans())
 def test_jpeg(file: Any, data: st.DataObject, kind: str, fast: bool) -> None:
     window = data.draw(windows(file[0]))
     assert_crop(jpeg(*file, quality=85), window, output_type=kind, use_fast_idct=fast)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(files, st.data(), st.booleans(), st.sampled_from((0, 1, 3)))
 def test_jpeg_of_other_kinds(file: Any, data: st.DataObject, progressive: bool, rows: int) -> None:
     """Progressive files, and files with restart markers."""
@@ -100,14 +101,14 @@ def test_jpeg_of_other_kinds(file: Any, data: st.DataObject, progressive: bool, 
     assert_crop(jpeg(*file, **options), data.draw(windows(file[0])))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(files, st.data(), st.integers(1, 8))
 def test_oriented_jpeg(file: Any, data: st.DataObject, orientation: int) -> None:
     size = file[0] if orientation < 5 else file[0][::-1]
     assert_crop(jpeg(*file, exif=exif(orientation)), data.draw(windows(size)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.data(), st.sampled_from(("uint8", "uint16", "int16", "float32")), st.sampled_from(KINDS),
     st.sampled_from(("PNG", "BMP", "TIFF", "PPM", "WEBP", "JPEG", "CMYK")),
@@ -150,7 +151,7 @@ def test_cut_file(kept: float) -> None:
         region(data[: int(kept * data.size)], (0, 0, 20, 20))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.integers(2, 20_000), st.binary(min_size=1, max_size=3), st.data())
 def test_damaged_file(position: int, junk: bytes, data: st.DataObject) -> None:
     """Damage is judged as in the whole image: the same refusal, or the same pixels."""

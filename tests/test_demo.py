@@ -24,6 +24,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(np.unique(sheet.reshape(-1, 3), axis=0)) > 10000
 
 
+@pytest.mark.full
 def test_demo_on_a_folder(
     tmp_path: Path, photographs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,7 +58,11 @@ def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
     assert "random.coin_flip" in printed
     assert main(["info"]) == 0
     assert "gradiva" in capsys.readouterr().out
-    assert main(["warmup"]) == 0
-    assert "kernels compiled in" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["nonsense"])
+
+
+@pytest.mark.full
+def test_warmup(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["warmup"]) == 0
+    assert "kernels compiled in" in capsys.readouterr().out

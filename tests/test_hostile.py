@@ -153,7 +153,7 @@ def test_empty_batches_with_rows_of_another_width() -> None:
             assert len(operator(*inputs, **arguments)) == 0, (name, width)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_hostile_calls(tmp_path: Path) -> None:
     """Drawn calls in a process of their own, which must survive them all. Each has 90 seconds, most
     of which are for kernels that are compiled, and 2 GB."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.plugin.base_iterator import LastBatchPolicy
 from gradiva.plugin.numpy import DALIGenericIterator, DALIRaggedIterator
+from tests.tiers import examples
 
 pytestmark = pytest.mark.core
 
@@ -65,7 +66,7 @@ def labels(row: dict[str, Any]) -> list[int]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     size=st.integers(1, 257),
     batch_size=st.integers(1, 33),

@@ -9,7 +9,7 @@ import pytest
 
 from .lab import ROOT, Lab, Notebook, lab, notebook_file
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 CELLS = {
     "files": """import gradiva, numpy as np

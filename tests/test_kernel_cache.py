@@ -348,7 +348,7 @@ def test_nothing_of_a_damaged_file_is_run(tmp_path: Path) -> None:
     assert run_script(HARMED, ROOT, tmp_path) > 250
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_process_killed_while_it_writes(tmp_path: Path) -> None:
     """The next one works; what was left is removed, when nobody can be writing it any more."""
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -366,7 +366,7 @@ def test_a_process_killed_while_it_writes(tmp_path: Path) -> None:
     assert not left.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_processes_that_write_the_same_kernels(tmp_path: Path) -> None:
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", BOXES, "pass"]

@@ -113,7 +113,7 @@ def test_an_edited_extension_changes_the_kernels_that_use_it(
     require_changed(copy, before, file)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("file", kernel_files())
 def test_an_edited_file_changes_the_kernels_that_use_it(
     copy: Path, before: dict[str, Any], file: str

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 # Numba shows the code of what it has just compiled, not of what comes from the cache: so this runs
@@ -36,6 +38,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.full
 def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     """No kernel holds an instruction that rounds a product and a sum only once."""
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -57,6 +60,7 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
         assert not contracted.search(code), name
 
 
+@pytest.mark.full
 def test_a_person_is_told_when_kernels_are_compiled(tmp_path: Path) -> None:
     """Once, on a terminal or in a notebook; and each compiled kernel is counted."""
     script = (

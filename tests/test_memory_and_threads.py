@@ -173,6 +173,7 @@ def test_fork() -> None:
     assert run.returncode == 0
 
 
+@pytest.mark.full
 def test_fork_in_a_captured_loop(photographs: Path) -> None:
     """The child is told that the loop is not its own, and waits for nothing."""
     script = (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import batch
+from tests.tiers import examples
 
 cv2: Any = pytest.importorskip("cv2")
 
@@ -31,7 +32,7 @@ def image(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("name", OURS)
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=examples(60), derandomize=True, deadline=None)
 @given(
     shape=st.sampled_from(SHAPES),
     size=st.tuples(st.integers(1, 8), st.integers(1, 8)),
@@ -76,7 +77,7 @@ def test_as_scipy(name: str, size: tuple[int, int]) -> None:
         np.testing.assert_array_equal(made.at(0), compute(array, size[::-1], mode=mode))
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=examples(60), derandomize=True, deadline=None)
 @given(
     shape=st.sampled_from(SHAPES),
     size=st.tuples(st.integers(0, 4), st.integers(0, 4)),

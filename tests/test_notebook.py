@@ -198,6 +198,7 @@ for text in ("gradiva.resize(a, resiz", "gradiva.readers.File(random_", "gradiva
 """
 
 
+@pytest.mark.full
 def test_in_ipython(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     run = subprocess.run(

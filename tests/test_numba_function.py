@@ -41,6 +41,7 @@ def both(total: Any, difference: Any, left: Any, right: Any) -> None:
     difference[:] = left - right
 
 
+@pytest.mark.full
 def test_several_inputs_and_outputs() -> None:
     two = {name: value * 2 for name, value in ONE.items()}
     total, difference = numba_function(vectors(), vectors(), run_fn=both, **two)
@@ -62,6 +63,7 @@ def turn(turned: Any, numbers: Any, input: Any) -> None:
     numbers[0] = input.shape[0]
 
 
+@pytest.mark.full
 def test_setup_function() -> None:
     images = gradiva.batch([np.arange(6, dtype=np.uint8).reshape(2, 3), np.ones((1, 4), np.uint8)])
     turned, numbers = numba_function(
@@ -78,6 +80,7 @@ def mix(outputs: Any, inputs: Any) -> None:
         outputs[index][:] = inputs[len(inputs) - 1 - index]
 
 
+@pytest.mark.full
 def test_batch_processing_sees_all_samples() -> None:
     """One compiled function serves batches of every size."""
     for count in (3, 5):
@@ -105,6 +108,7 @@ def test_scalars_and_single_tensors() -> None:
     np.testing.assert_array_equal(tensor, [1, 2, 3])
 
 
+@pytest.mark.full
 def test_compiled_functions_and_explicit_signatures() -> None:
     numba = pytest.importorskip("numba")
     expected = vectors().as_array() + 1
@@ -119,6 +123,7 @@ def raises(output: Any, input: Any) -> None:
     output[:] = input
 
 
+@pytest.mark.full
 def test_the_next_run_works_after_an_error() -> None:
     @pipeline_def(batch_size=2, num_threads=2)
     def pipeline() -> Any:
@@ -174,6 +179,7 @@ def busy(output: Any, input: Any) -> None:
     output[:] = total
 
 
+@pytest.mark.full
 def test_no_interpreter_lock() -> None:
     """Python goes on in another thread while the function runs."""
     one = gradiva.batch([np.zeros(1, np.int32)])

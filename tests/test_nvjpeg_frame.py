@@ -15,6 +15,7 @@ from PIL import Image
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Subsampling
 from gradiva.ops.decoders.nvjpeg.frame import JpegFrame, count_scans, read_frame
+from tests.tiers import examples
 
 from .oracle import flavours, odd_jpegs
 
@@ -196,7 +197,10 @@ def survives(data: bytes) -> None:
 SEEDS = [BASE[: SCAN + 400] + b"\xff\xd9", PROGRESSIVE, JPEGS["jpeg_exif6"](),
          JPEGS["jpeg_ycck"](), odd_jpegs.ARITHMETIC, odd_jpegs.SAMPLED_MIXED]  # fmt: skip
 quiet = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 
 

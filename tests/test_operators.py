@@ -32,7 +32,10 @@ def params(bad: bool) -> list[Any]:
         # One good case of each operator shows that it works; the others are for `-m full`.
         smoke = next((case for case in cases if "empty" not in case.name), None)
         for case in cases:
-            marks = () if bad or case is smoke else pytest.mark.full
+            # One process compiles the kernels of an operator.
+            marks = [pytest.mark.xdist_group(name)]
+            if not bad and case is not smoke:
+                marks.append(pytest.mark.full)
             name_of_case = f"{name}-{case.name}".replace(" ", "_")
             found.append(pytest.param(operator, case, id=name_of_case, marks=marks))
     return found

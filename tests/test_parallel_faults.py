@@ -27,7 +27,8 @@ from . import worker_callbacks as sources
 from .test_parallel_source import error_at, gone, pipeline, plain, stream
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.full,
+    pytest.mark.alone,
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc"),
 ]
 

@@ -15,10 +15,13 @@ import pytest
 import gradiva
 from gradiva import fn
 from gradiva.eager.processes import memory
+from tests.tiers import few
 
 from . import worker_callbacks as sources
 
 pytestmark = pytest.mark.core
+
+FULL = pytest.mark.full
 
 
 def pipeline(source: Any, workers: int = 2, size: int = 4, **options: Any) -> Any:
@@ -88,7 +91,7 @@ FORMS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("form", range(len(FORMS)))
+@pytest.mark.parametrize("form", few(range(len(FORMS)), 0))
 def test_same_bits_for_every_number_of_workers(form: int) -> None:
     source, options = FORMS[form]
     fresh = pickle.dumps(source)
@@ -101,7 +104,7 @@ def test_same_bits_for_every_number_of_workers(form: int) -> None:
     assert found == expected
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", few(["spawn", "forkserver"], "forkserver"))
 def test_start_methods(method: str) -> None:
     for source, options in (FORMS[0], FORMS[7]):
         expected = stream(pipeline(source, parallel=False, **options))
@@ -120,6 +123,7 @@ def test_several_workers_take_part() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_two_sources_share_the_workers_and_stay_in_step() -> None:
     @gradiva.pipeline_def(batch_size=4, num_threads=2, py_num_workers=2)
     def program(parallel: bool) -> Any:
@@ -142,6 +146,7 @@ def test_two_sources_share_the_workers_and_stay_in_step() -> None:
             pass
 
 
+@pytest.mark.full
 def test_statistics() -> None:
     pipe = pipeline(sources.sample, 2, batch=False)
     assert pipe.external_source_shm_statistics() == {"capacities": [], "per_sample_capacities": []}
@@ -156,6 +161,7 @@ def test_statistics() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_places_grow() -> None:
     pipe = pipeline(sources.big, 2, batch=False)
     for run in range(12):
@@ -171,8 +177,8 @@ def test_places_grow() -> None:
     ("what", "words"),
     [
         ("kill", "was killed by signal 9 (SIGKILL)"),
-        ("segfault", "was killed by signal 11 (SIGSEGV)"),
-        ("exit", "ended with exit code 3"),
+        pytest.param("segfault", "was killed by signal 11 (SIGSEGV)", marks=FULL),
+        pytest.param("exit", "ended with exit code 3", marks=FULL),
     ],
 )
 def test_a_worker_that_dies(what: str, words: str, tmp_path: Path) -> None:
@@ -204,6 +210,7 @@ def test_a_sample_that_always_kills_costs_its_batch_only() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_an_iterable_goes_on_in_a_new_worker() -> None:
     for source, options in (FORMS[9], FORMS[8]):
         fresh = pickle.dumps(source)
@@ -230,6 +237,7 @@ def test_an_iterable_goes_on_in_a_new_worker() -> None:
         pipe.close()
 
 
+@pytest.mark.full
 def test_an_idle_worker_that_dies_is_replaced() -> None:
     pipe = pipeline(sources.sample, 2, exec_async=False, batch=False)
     first = plain([pipe.run()])
@@ -244,6 +252,7 @@ def test_an_idle_worker_that_dies_is_replaced() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", ["sleep", "spin"])
 def test_a_call_that_takes_too_long(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -259,6 +268,7 @@ def test_a_call_that_takes_too_long(
     pipe.close()
 
 
+@pytest.mark.full
 def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
     for what in ("sleep", "spin"):
         pipe = pipeline(sources.Trouble(what, 9), batch=False)
@@ -275,11 +285,11 @@ def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
     ("what", "words"),
     [
         ("raise", "the source Trouble raised ValueError: no such sample"),
-        ("gradiva", "there is no argument `wrong`"),
-        ("sys.exit", "the source raised SystemExit: 4"),
-        ("text", "expected an array"),
-        ("dtype", "the samples of a batch have one dtype and one rank"),
-        ("rank", "the samples of a batch have one dtype and one rank"),
+        pytest.param("gradiva", "there is no argument `wrong`", marks=FULL),
+        pytest.param("sys.exit", "the source raised SystemExit: 4", marks=FULL),
+        pytest.param("text", "expected an array", marks=FULL),
+        pytest.param("dtype", "the samples of a batch have one dtype and one rank", marks=FULL),
+        pytest.param("rank", "the samples of a batch have one dtype and one rank", marks=FULL),
     ],
 )
 def test_errors_of_a_sample(what: str, words: str) -> None:
@@ -300,6 +310,7 @@ def test_errors_of_a_sample(what: str, words: str) -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_errors_are_those_of_a_thread() -> None:
     for what in ("raise", "dtype", "rank"):
         told = [
@@ -325,6 +336,7 @@ def test_a_batch_with_another_dtype() -> None:
     assert ", batch 2 of epoch 0" in text
 
 
+@pytest.mark.full
 def test_what_cannot_be_pickled_is_named() -> None:
     for method in ("spawn", "forkserver"):
         pipe = pipeline(lambda info: 1, py_start_method=method, batch=False)
@@ -349,6 +361,7 @@ class Tagging:
         return pickle.loads(data[len(tag) :])
 
 
+@pytest.mark.full
 def test_picklers() -> None:
     expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)
     for pickler in (pickle, (Tagging, {"tag": b"x"}, {"tag": b"x"})):
@@ -379,6 +392,7 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
         pipeline(sources.sample).build()
 
 
+@pytest.mark.full
 def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_bytes", lambda: 3 << 20)
     pipe = pipeline(sources.batch, bytes_per_sample_hint=4 << 20)
@@ -391,6 +405,7 @@ def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe.close()
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not memory._HAS_MEMFD, reason="it is so everywhere else")
 def test_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(os.listdir(memory.folder()))
@@ -417,6 +432,7 @@ def test_closing_and_letting_go_end_the_workers() -> None:
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.full
 def test_the_garbage_collector_may_close_it_in_any_thread() -> None:
     """In its own thread too, in the middle of whatever that does."""
     pipe = pipeline(sources.sample, 2, batch=False)
@@ -438,6 +454,7 @@ def test_the_garbage_collector_may_close_it_in_any_thread() -> None:
     pipe.close()
 
 
+@pytest.mark.full
 def test_the_child_of_a_fork_leaves_the_workers_alone() -> None:
     pipe = pipeline(sources.sample, batch=False)
     first = plain([pipe.run()])

@@ -171,6 +171,7 @@ def test_mixed_planes_are_not_fused_by_the_kernels() -> None:
 # All passes.
 
 
+@pytest.mark.full
 def test_each_stage_is_printed(tmp_path: Path) -> None:
     """GRADIVA_PRINT_GRAPH=1 prints the graph as recorded and after each pass."""
     script = tmp_path / "script.py"

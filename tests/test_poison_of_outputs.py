@@ -39,6 +39,7 @@ print(two[0][0, 0])
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("setting", "seen"),
     [("0", "7 8.0 7 8.0 7 8.0 7 7"), ("1", "7 8.0 255 nan 255 nan 7 255")],

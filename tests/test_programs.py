@@ -31,14 +31,13 @@ from tests.program_runs import (
     turns_of,
 )
 from tests.programs import Program
+from tests.tiers import few
 
-pytestmark = pytest.mark.usefixtures("young_heap")
-
-QUICK = range(100)
-CORE = QUICK[:12]
-QUICK_WIDE = range(WIDE, WIDE + 8)
-SLOW_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 350, 50)]
-SLOW = [range(first, first + 100) for first in range(1000, 2000, 100)]
+QUICK = (*range(10), WIDE, WIDE + 1)
+FIRST = range(100)
+FIRST_WIDE = range(WIDE, WIDE + 8)
+MANY_WIDE = [range(first, first + 50) for first in range(WIDE + 100, WIDE + 350, 50)]
+MANY = [range(first, first + 100) for first in range(1000, 2000, 100)]
 CHOICES: dict[str, tuple[Any, ...]] = {
     "no pass": (),
     **{apply.__name__: (apply,) for apply in PASSES},
@@ -80,25 +79,21 @@ def check_program(seed: int) -> None:
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("seed", CORE)
-def test_same_bits_and_errors_of_some(seed: int) -> None:
-    check_program(seed)
-
-
-@pytest.mark.parametrize("seed", [*QUICK[len(CORE) :], *QUICK_WIDE])
+@pytest.mark.parametrize("seed", few([*FIRST, *FIRST_WIDE], *QUICK))
 def test_same_bits_and_errors(seed: int) -> None:
     check_program(seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seeds", [*SLOW, *SLOW_WIDE], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+@pytest.mark.full
+@pytest.mark.parametrize("seeds", [*MANY, *MANY_WIDE], ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_same_bits_and_errors_of_many(seeds: range) -> None:
     for seed in seeds:
         check_program(seed)
 
 
+@pytest.mark.full
 def test_programs_hold_what_they_are_to_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs of the quick tests, counted. "run": by the fused kernels, not one by one."""
+    """The first hundred programs, counted. "run": by the fused kernels, not one by one."""
     found = dict.fromkeys(
         ("group of 3", "group of 3 run", "random", "several outputs", "decoder in a group", "fail",
          "ragged", "empty batch"), 0,
@@ -111,7 +106,7 @@ def test_programs_hold_what_they_are_to_test(monkeypatch: pytest.MonkeyPatch) ->
         return result
 
     monkeypatch.setattr(running, "run_group", counting)
-    for seed in QUICK:
+    for seed in FIRST:
         program = draw_program(seed)
         largest.clear()
         run_plan(program, *PASSES)
@@ -142,8 +137,9 @@ def operators_of(seed: int) -> set[str]:
     return set(draw_program(seed).calls)
 
 
+@pytest.mark.full
 def test_every_operator_is_drawn() -> None:
-    drawn = set().union(*map(operators_of, QUICK))
+    drawn = set().union(*map(operators_of, FIRST))
     assert drawn >= {
         "crop", "flip", "resize", "cast", "crop_mirror_normalize", "transpose", "brightness",
         "contrast", "brightness_contrast", "hue", "saturation", "hsv", "color_twist",
@@ -153,9 +149,9 @@ def test_every_operator_is_drawn() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_newer_operator_is_drawn() -> None:
-    drawn = set().union(*(operators_of(seed) for seeds in SLOW_WIDE for seed in seeds))
+    drawn = set().union(*(operators_of(seed) for seeds in MANY_WIDE for seed in seeds))
     assert not {line.operator.name for line in NEWER} - drawn
     assert drawn >= {
         "reductions.mean", "cat", "stack", "bb_flip", "bbox_paste", "bbox_rotate", "reshape",
@@ -257,9 +253,9 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_pass_is_found_out(name: str) -> None:
     """By other bits or other errors, not only by the verifier."""
-    for number, seed in enumerate(QUICK):
+    for number, seed in enumerate(FIRST):
         program = draw_program(seed)
         if run_plan(program, WRONG[name], verify=False) != run_plan(program):
             print(f"{name}: found out by program {number}")
             return
-    pytest.fail(f"{name}: not found out by {len(QUICK)} programs")
+    pytest.fail(f"{name}: not found out by {len(FIRST)} programs")

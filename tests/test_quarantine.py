@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import EvalMode, capture, fn, random, readers
 from gradiva.capture.compiler import optimise
+from tests.tiers import examples
 
 from .damaged import (
     BODIES,
@@ -303,7 +304,7 @@ def test_align_takes_values_of_the_step(paths: list[str]) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None,
+    max_examples=examples(25), deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )  # fmt: skip
 @given(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import Batch, batch, decoders, fn, pipeline_def
 from gradiva.ops.decoders.image import encode, picture
+from tests.tiers import examples
 
 SIZES = ((33, 47), (120, 90), (61, 20), (100, 150))
 FILES = batch([encode(picture(*size), "PNG") for size in SIZES])
@@ -29,7 +30,7 @@ def generated(images: Batch, **arguments: Any) -> np.ndarray[Any, Any]:
 ranges = st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)).map(lambda pair: tuple(sorted(pair)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(1, 800), st.integers(1, 800), ranges, st.floats(0.2, 3), st.integers(0, 12))
 def test_windows_are_in_their_ranges(
     height: int, width: int, area: tuple[float, float], ratio: float, attempts: int

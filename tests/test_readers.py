@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gradiva
 from gradiva import fn, readers
 from gradiva.ops.readers.order import Order
+from tests.tiers import examples
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_read_ahead_changes_nothing(tree: Path) -> None:
     assert ahead == read(file_root=str(tree))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     size=st.integers(1, 257),
     batch=st.integers(1, 33),
@@ -151,7 +152,7 @@ def order_shard(order: Order, epoch: int, stick: bool) -> int:
     return (order.shard_id + (0 if stick else epoch)) % order.num_shards
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     size=st.integers(1, 50),
     batch=st.integers(1, 33),

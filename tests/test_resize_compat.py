@@ -17,6 +17,7 @@ import gradiva
 from gradiva import OperatorTypeError, OperatorValueError, fn, types
 from gradiva.capture.compiler import optimise
 from gradiva.capture.serial.messages import pipeline_message
+from tests.tiers import examples
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +71,7 @@ def pairs(draw: st.DrawFn) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 @pytest.mark.parametrize("compat", ["pil", "opencv"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     sizes=pairs(),
     channels=st.integers(1, 4),

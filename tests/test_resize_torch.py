@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradiva
+from tests.tiers import examples
 
 from .test_resize_compat import CUBIC, LINEAR, NN, image, pairs
 
@@ -50,7 +51,7 @@ drawn = given(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @drawn
 def test_bytes(sizes: Any, channels: int, filter: int, antialias: bool, seed: int) -> None:
     if filter != NN and torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"):
@@ -60,7 +61,7 @@ def test_bytes(sizes: Any, channels: int, filter: int, antialias: bool, seed: in
     np.testing.assert_array_equal(ours(source, sizes[1], filter, antialias), expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @drawn
 def test_floats(sizes: Any, channels: int, filter: int, antialias: bool, seed: int) -> None:
     if filter != NN and sizes[1][1] == 1:

@@ -97,51 +97,6 @@ def test_bare_imports_are_refused(room: str) -> None:
     assert f"import gradiva.{room}" in run.stderr
 
 
-USER = """
-import numpy as np
-import gradiva
-from gradiva import Batch, DataNode, Tensor, fn, types
-
-Bytes = np.ndarray[tuple[int, ...], np.dtype[np.uint8]]
-
-def use(batch: Batch, tensor: Tensor, node: DataNode, array: Bytes) -> None:
-    b: Batch = gradiva.flip(batch, horizontal=1)
-    t: Tensor = gradiva.resize(tensor, size=(4, 4), interp_type=types.INTERP_CUBIC, device="cpu")
-    d: DataNode = fn.crop(node, crop=[3, 4], crop_pos_x=batch)
-    a: Tensor = gradiva.cast(array, dtype=gradiva.float32)
-    reader = gradiva.readers.File(file_root="x", random_shuffle=True)
-    for files, labels in reader.next_epoch(batch_size=4):
-        gradiva.decoders.image(files, output_type=types.RGB)
-"""
-MISTAKES = {
-    "gradiva.flip(batch, horizontl=1)": "horizontl",
-    "gradiva.resize(batch, size='big')": "",
-    "fn.crop(node, crop_positon_x=1)": "crop_positon_x",
-    "gradiva.random.uniform(rang=(0, 1))": "rang",
-    "gradiva.readers.File(file_rot='x')": "file_rot",
-    "gradiva.cast(batch)": "dtype",
-    "gradiva.flip(batch, device=3)": "device",
-}
-
-
-def test_type_checkers_see_the_parameters(tmp_path: Path) -> None:
-    """Strict mypy passes a user's good file, and flags each mistake in a bad one."""
-    good, bad = tmp_path / "good.py", tmp_path / "bad.py"
-    good.write_text(USER)
-    bad.write_text(USER + "".join(f"    {line}\n" for line in MISTAKES))
-    first = len(USER.splitlines())
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--no-incremental",
-         "--follow-imports=silent", str(good), str(bad)],
-        capture_output=True, text=True, cwd=ROOT, check=False,
-    )  # fmt: skip
-    assert "good.py" not in run.stdout, run.stdout
-    for number, (line, word) in enumerate(MISTAKES.items(), first + 1):
-        flagged = [text for text in run.stdout.splitlines() if f"bad.py:{number}:" in text]
-        assert flagged, f"not flagged: {line}\n{run.stdout}"
-        assert any(word in text for text in flagged), (line, flagged)
-
-
 def test_files_that_are_no_python_are_installed() -> None:
     """pyproject.toml names every folder that holds the source of a GPU kernel."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")

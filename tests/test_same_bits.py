@@ -74,8 +74,15 @@ def test_eager(
     assert eager_samples(str(photographs), batch_size, threads) == expected
 
 
+QUICK = ((1, 2, 5), (2, 1, 3), (8, 4, 3))
+
+
 @pytest.mark.parametrize(
-    ("threads", "depth", "batch_size"), list(itertools.product((1, 2, 8), (1, 2, 4), (3, 5)))
+    ("threads", "depth", "batch_size"),
+    [
+        pytest.param(*one, marks=() if one in QUICK else pytest.mark.full)
+        for one in itertools.product((1, 2, 8), (1, 2, 4), (3, 5))
+    ],
 )
 def test_pipeline(
     photographs: Path,

@@ -189,6 +189,7 @@ def children() -> set[str]:
     return found
 
 
+@pytest.mark.full
 def test_a_build_that_fails_late_leaves_no_process(folder: str) -> None:
     def made(place: Any = None) -> Any:
         return piped(
@@ -211,6 +212,7 @@ def test_a_build_that_fails_late_leaves_no_process(folder: str) -> None:
     assert children() == before
 
 
+@pytest.mark.full
 def test_close_by_two_threads_at_once() -> None:
     for attempt in range(8):
         pipe = piped(lambda: fn.external_source(number, parallel=True), py_num_workers=1)
@@ -244,6 +246,7 @@ class CallsItself(Pipeline):
         return number(index)
 
 
+@pytest.mark.full
 def test_a_pipeline_that_is_its_own_source_goes_when_it_is_dropped() -> None:
     threads = threading.active_count()
     pipe = CallsItself(2, 2)
@@ -392,6 +395,7 @@ def slow(info: Any) -> Any:
     return np.zeros(1, np.int32)
 
 
+@pytest.mark.full
 def test_the_quarantine_survives_a_worker_that_dies(folder: str) -> None:
     def body() -> Any:
         data, _ = fn.readers.file(file_root=folder, name="R", on_error="skip")

@@ -16,6 +16,7 @@ import gradiva
 from gradiva import fn, types
 from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.messages import pipeline_message
+from tests.tiers import examples
 
 from .stored import again, body, change, feed, pipeline, text_of
 
@@ -137,13 +138,13 @@ def survives(data: bytes) -> None:
     again(read_pipeline(stored))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     survives(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_damaged_bytes(data: st.DataObject) -> None:
     stored = bytearray(sample())
@@ -167,7 +168,7 @@ def test_every_cut() -> None:
         survives(data[:end])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.data())
 def test_changed_fields(data: st.DataObject) -> None:
     """Messages that are whole, and say something else."""

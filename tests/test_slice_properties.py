@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradiva import GradivaError, batch, newaxis, tensor
+from tests.tiers import examples
 
 NUMBERS = st.integers(-7, 7)
 ENDS = st.none() | NUMBERS | st.lists(NUMBERS, min_size=3, max_size=3)
@@ -52,7 +53,7 @@ def numpys(array: np.ndarray[Any, Any], items: list[Any], sample: int) -> Any:
     return array[(*(of_sample(item, sample) for item in items),)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SHAPES, st.lists(ITEMS, max_size=4))
 def test_slice(shapes: list[list[int]], items: list[Any]) -> None:
     arrays = [np.arange(int(np.prod(shape))).reshape(shape) for shape in shapes]
@@ -69,7 +70,7 @@ def test_slice(shapes: list[list[int]], items: list[Any]) -> None:
         assert np.asarray(made).tolist() == sample.tolist()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(SHAPES, st.lists(ITEMS, max_size=4))
 def test_brackets(shapes: list[list[int]], items: list[Any]) -> None:
     array = np.arange(int(np.prod(shapes[0]))).reshape(shapes[0])

@@ -24,7 +24,8 @@ def soak(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("soak")
 
 
-@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.full
 @pytest.mark.parametrize(("part", "warm", "count"), [("epochs", 3, 15), ("cycles", 10, 60)])
 def test_flat(soak: ModuleType, part: str, warm: int, count: int) -> None:
     turns = getattr(soak, part)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, newaxis
+from tests.tiers import examples
 
 LETTERS = "ABCDE"
 DTYPES = ("uint8", "int16", "float16", "float64", "bool")
@@ -128,7 +129,7 @@ def layout_of(layout: str, ndim: int, ranges: tuple[Any, ...]) -> str:
     return letters
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=examples(300), derandomize=True, deadline=None)
 @given(calls())
 def test_against_numpy(call: Any) -> None:
     arrays, layout, ranges = call
@@ -151,7 +152,7 @@ def test_against_numpy(call: Any) -> None:
             np.testing.assert_array_equal(np.asarray(one), expected)
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=examples(60), derandomize=True, deadline=None)
 @given(calls())
 def test_captured(call: Any) -> None:
     arrays, layout, ranges = call

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.tiers import few
+
 TUTORIALS = sorted((Path(__file__).parent.parent / "tutorials").glob("*.py"))
 MARKER = re.compile(r"^# %%(?P<markdown> \[markdown\])?$")
 MOST_LINES = 500
@@ -73,7 +75,7 @@ def test_all_are_there() -> None:
     assert [path.stem[:3] for path in TUTORIALS] == [f"0{number}_" for number in range(7)]
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", few(TUTORIALS, count=2), ids=lambda path: path.stem)
 def test_tutorial(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

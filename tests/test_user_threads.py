@@ -164,7 +164,7 @@ def test_users_in_eight_threads() -> None:
     assert storm(lambda turn: turn < 12) == THREADS * 12
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_users_in_eight_threads_for_a_minute() -> None:
     end = time.monotonic() + 60
     assert storm(lambda turn: time.monotonic() < end) > THREADS

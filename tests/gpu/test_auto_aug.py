@@ -11,6 +11,7 @@ import gradiva
 from gradiva import auto_aug
 from gradiva.auto_aug import augmentations
 
+from ..tiers import few
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated
 
@@ -48,7 +49,7 @@ def most_different(one: gradiva.Batch, other: gradiva.Batch) -> int:
     return max(int(np.abs(a.astype(int) - b.astype(int)).max()) for a, b in pairs)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", few(NAMES, "brightness", "rotate"))
 def test_each(name: str) -> None:
     """The CPU's bits; `sharpness` stands on `filter`, which may differ by 1."""
     augment: Any = getattr(augmentations, name)
@@ -64,6 +65,7 @@ def test_each(name: str) -> None:
         del batch, results, made
 
 
+@pytest.mark.full
 def test_policies() -> None:
     """The same choices as on the CPU, put together in one batch there, with the same bits."""
     offered = [getattr(augmentations, name) for name in NAMES if name != "sharpness"]

@@ -169,4 +169,4 @@ def test_without_a_gpu(script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(SystemExit, match="needs a GPU: there is no NVIDIA driver"):
         script.main()
     assert not list(tmp_path.iterdir())
-    assert cuda.runtimes == [cuda.CupyRuntime]
+    assert len(cuda.runtimes) == 1

@@ -16,6 +16,7 @@ from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
 from gradiva.eager import cuda
 from gradiva.eager.gpu.streams import DeviceStream
 
+from ..tiers import few
 from .nvjpeg import decoding
 from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
@@ -48,7 +49,7 @@ def captured(body: Callable[[Any], Any], turns: int, least: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", few(BODIES, "colours", "two"))
 def test_all_modes(name: str) -> None:
     """Eager on the CPU == deferred == compiled == captured on the GPU."""
     body = BODIES[name]
@@ -205,7 +206,7 @@ def test_a_source_on_the_gpu(capturing: bool) -> None:
         del source, loop, images
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(12))
 def test_many_at_once(seed: int) -> None:
     """Pipelines of any depth in threads of their own, which take their time on their own streams,

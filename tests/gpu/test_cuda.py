@@ -192,6 +192,16 @@ def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
         require_gpu(2)
 
 
+def test_no_gpu_is_seen_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that has one: CuPy and the driver are there, and no GPU is found, unless the
+    test is marked `gpu`."""
+    monkeypatch.setattr(cuda, "missing", lambda: None)
+    monkeypatch.setitem(cuda._gpus, (CupyRuntime, 0), object())  # another test has used it
+    with pytest.raises(OperatorRuntimeError, match="there are 0 GPUs, and this is number 0"):
+        cuda.gpu_at(0)
+    assert (cuda.count_gpus(), cuda.known_gpus()) == (0, [])
+
+
 def test_every_refusal_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """One clear error, wherever a GPU is asked for; and everything else works."""
     monkeypatch.setattr(cuda, "missing", lambda: "there is no NVIDIA driver (libcuda.so.1)")

@@ -33,7 +33,7 @@ from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated
 
 QUICK = ("equalize", "flip", "random.uniform")
-"""Operators whose cases run on the simulated device each time; the slow tests have all."""
+"""Operators whose cases run on the simulated device in quick runs; `-m full` has all."""
 
 REAL = pytest.param("real", marks=pytest.mark.gpu)
 FLAVOURS = flavours.jpegs()
@@ -69,7 +69,7 @@ def of_all_operators() -> list[Any]:
     real = [pytest.param("real", name, marks=pytest.mark.gpu) for name in names]
     quick = [pytest.param("simulated", name) for name in QUICK]
     rest = [name for name in names if name not in QUICK]
-    return real + quick + [pytest.param("simulated", n, marks=pytest.mark.slow) for n in rest]
+    return real + quick + [pytest.param("simulated", n, marks=pytest.mark.full) for n in rest]
 
 
 def arrays_of(made: Any) -> list[np.ndarray[Any, Any]]:

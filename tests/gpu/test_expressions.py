@@ -13,6 +13,7 @@ from gradiva import fn, math, types
 from gradiva.capture.check import check
 from gradiva.capture.passes.express import express
 
+from ..tiers import few
 from .recipes import device, in_loop, outputs, pipeline
 from .shim import COMPILER, NO_COMPILER
 
@@ -55,7 +56,7 @@ TREES: dict[str, tuple[Callable[[Any], Any], int]] = {
 """With the number of launches for a batch."""
 
 
-@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("name", few(TREES, "normalised", "functions"))
 def test_one_launch_with_the_bits_of_each(name: str) -> None:
     body, launches = TREES[name]
     with device() as runtime:
@@ -66,7 +67,7 @@ def test_one_launch_with_the_bits_of_each(name: str) -> None:
         assert len(runtime.launched) == 3 * launches
 
 
-@pytest.mark.parametrize("name", ["normalised", "compared", "halves", "functions"])
+@pytest.mark.parametrize("name", few(["normalised", "compared", "halves", "functions"], count=1))
 def test_the_bits_of_the_cpu(name: str) -> None:
     body, _ = TREES[name]
     expected = in_loop(body, "cpu", 3)

@@ -103,7 +103,7 @@ def test_all_types(tmp_path: Path) -> None:
     require_same([planned(c, dtype) for dtype in TYPES[1:] for c in ("BGR", "YCbCr")], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 @pytest.mark.parametrize("backward", [False, True])
 def test_sanitized(tmp_path: Path, backward: bool) -> None:
@@ -114,7 +114,7 @@ def test_sanitized(tmp_path: Path, backward: bool) -> None:
 
 @needs_nvrtc
 @pytest.mark.parametrize(
-    "dtype", ["uint8", *(pytest.param(name, marks=pytest.mark.slow) for name in TYPES[1:])]
+    "dtype", ["uint8", *(pytest.param(name, marks=pytest.mark.full) for name in TYPES[1:])]
 )
 def test_compiles(dtype: str) -> None:
     unit = planned("RGB", dtype)[0].unit

@@ -77,7 +77,7 @@ def test_lab_of_some_colours(tmp_path: Path) -> None:
     require_lab(np.array([[[0, 98, 254], [0, 100, 248]]], np.uint8), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_lab_of_all_colours(tmp_path: Path) -> None:
     require_lab(grid(np.arange(256)), tmp_path)
 
@@ -128,6 +128,7 @@ def test_debayer(tmp_path: Path, dtype: Any) -> None:
     require_cases("debayer", cases, tmp_path)
 
 
+@pytest.mark.full
 def test_jpeg_compression_distortion(tmp_path: Path) -> None:
     """Sizes around those of blocks and squares, where borders are made up; black and white."""
     generator = np.random.default_rng(0)

@@ -247,7 +247,7 @@ def test_branches_are_merged(tmp_path: Path) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("tried", [
     test_transposed_by_tiles, test_transposed_without_tiles, test_joined, test_parts,

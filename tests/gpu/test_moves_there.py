@@ -51,7 +51,7 @@ def test_on_a_simulated_gpu() -> None:
             np.testing.assert_array_equal(one.view(np.uint8), other)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", REST.split())
 def test_all_on_a_simulated_gpu(name: str) -> None:
     with simulated():

@@ -14,6 +14,7 @@ from gradiva.eager import cuda
 from gradiva.eager.gpu.streams import DeviceStream
 from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
+from ..tiers import few
 from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated
@@ -21,7 +22,7 @@ from .simulated import simulated
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="g++ is not there")
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", few(BODIES, "drawn", "resized"))
 def test_all_modes(name: str) -> None:
     """Eager == pipeline, on the CPU and on the GPU."""
     body = BODIES[name]

@@ -46,7 +46,7 @@ def require_as_cpu(wanted: Wanted, folder: Path) -> None:
         require_equal(one)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_warps(tmp_path: Path) -> None:
     """Rows of several tiles, several blocks, empty samples, places that are not finite."""
     images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 700, 3), (33, 1, 3))
@@ -84,7 +84,7 @@ def test_matrices_of_an_input_are_not_inverted() -> None:
         planned(operators["warp_affine"], [Case("", (images, maps), {"inverse_map": False})])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_blurs(tmp_path: Path) -> None:
     """Windows beyond the image, other ones for each sample, all axes, all kinds of dtypes."""
     images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 70, 3), (33, 1, 3))
@@ -108,7 +108,7 @@ def test_blurs(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_filters(tmp_path: Path) -> None:
     """All borders, windows beyond the image, halves, and windows that OpenCV transforms."""
     generator = np.random.default_rng(1)
@@ -137,7 +137,7 @@ def test_filters(tmp_path: Path) -> None:
     require_as_cpu(wanted, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_windows(tmp_path: Path) -> None:
     """Masks and windows of other sizes for each sample, beyond the image, often; all dtypes."""
     images = noise("uint8", "HWC", (40, 50, 3), (0, 7, 3), (3, 70, 3), (33, 1, 3))
@@ -163,7 +163,7 @@ def test_windows(tmp_path: Path) -> None:
     require_as_cpu(wanted, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_displaced(tmp_path: Path) -> None:
     """Odd widths, several blocks, empty and unmoved samples, maps of frames; all dtypes."""
     images = noise("uint8", "HWC", (40, 51, 3), (0, 7, 3), (3, 71, 3), (33, 1, 3), (2, 3, 3))

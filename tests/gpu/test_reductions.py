@@ -56,7 +56,7 @@ def require_bits(found: list[Planned], folder: Path) -> None:
             np.testing.assert_array_equal(ours, expected, err_msg=one.name)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["u1", "i2", "i4", "u8", "f4", "f8", "f2", "bool"])
 def test_axes_and_types(dtype: str, tmp_path: Path) -> None:
     """Every kind of axes, in samples of several tasks and in small ones."""
@@ -91,7 +91,7 @@ def test_a_long_column(tmp_path: Path) -> None:
     require_bits(found, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["u1", "f2"])
 def test_deviations(dtype: str, tmp_path: Path) -> None:
     """Distances from means of any type, one for all or one for each result."""
@@ -111,7 +111,7 @@ def test_deviations(dtype: str, tmp_path: Path) -> None:
     require_bits(found, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_normalize(tmp_path: Path) -> None:
     """Statistics of samples and of the batch, measured or given, over all kinds of axes."""
     images = noise("u1", [(40, 33, 3), (40, 70, 3), (40, 1, 3)])

@@ -23,6 +23,7 @@ from gradiva.eager.rng import RandomKey
 from gradiva.eager.run import prepare
 from gradiva.eager.threads import default_pool
 
+from ..tiers import few
 from .harness import all_launches, fresh_like, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import REASON, require_small
@@ -74,7 +75,7 @@ def require_same_bits(folder: Path, wanted: list[tuple[str, Any, dict[str, Any]]
             require_equal_bits(ours, expected, (one.name, number))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", [uint8, int8, uint16, int16, float32])
 def test_filters(tmp_path: Path, dtype: DType) -> None:
     """Every filter, up and down, mirrored, with and without antialiasing, to both dtypes."""
@@ -92,7 +93,7 @@ def test_filters(tmp_path: Path, dtype: DType) -> None:
     require_same_bits(tmp_path, wanted)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_channels(tmp_path: Path) -> None:
     """Any number of channels; the same one in all samples, and not."""
     wanted: list[tuple[str, Any, dict[str, Any]]] = []
@@ -107,7 +108,7 @@ def test_channels(tmp_path: Path) -> None:
     require_same_bits(tmp_path, wanted)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_volumes(tmp_path: Path) -> None:
     """Volumes with one plane and with several, among them such of one slice; sequences."""
     wanted: list[tuple[str, Any, dict[str, Any]]] = []
@@ -239,7 +240,7 @@ def grey(ops: Any, images: Any, _: Any, other: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("function", [training, nearest, interleaved, grey])
+@pytest.mark.parametrize("function", few([training, nearest, interleaved, grey], training))
 def test_fused_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Any) -> None:
     """A resize and what follows, in the launches of the resize alone: the bits of the operators one
     after the other on the CPU."""

@@ -39,6 +39,7 @@ LEFT_TO_THE_CPU = [
 ]
 
 
+@pytest.mark.full
 def test_cases(tmp_path: Path) -> None:
     """Every case of every operator that has a GPU kernel, but those that it leaves to the CPU."""
     skipped: list[str] = []
@@ -52,7 +53,7 @@ def test_cases(tmp_path: Path) -> None:
         require_equal(one)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("backward", [False, True])
 def test_cases_sanitized(tmp_path: Path, backward: bool) -> None:
     """The same under AddressSanitizer and UBSan, in both orders of threads."""
@@ -135,7 +136,7 @@ def test_conversions(tmp_path: Path) -> None:
         require_equal(one)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_conversions(tmp_path: Path) -> None:
     """The same between all types, under sanitizers."""
     known = [one for one in dtypes if one is not bfloat16]
@@ -179,7 +180,7 @@ def test_a_missing_barrier_shows(tmp_path: Path) -> None:
     assert not all(agree[2:])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_sanitizers_see_planted_mistakes(tmp_path: Path) -> None:
     launch, _ = plant(tmp_path, "__syncthreads(); target[threadIdx.x + 1] = 0;")
     with pytest.raises(ShimError, match="heap-buffer-overflow"):

@@ -10,6 +10,7 @@ import pytest
 from gradiva import Pipeline, fn, pipeline_def, types
 from gradiva.capture.serial import files
 
+from ..tiers import few
 from .recipes import BODIES, SIZE, bits, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 
@@ -33,7 +34,7 @@ def lines(pipe: Pipeline) -> list[str]:
     return [f"{n.operator.name} {n.device}" for n in pipe.graph.nodes if n.operator.name != "copy"]
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", few(BODIES, "prepared"))
 def test_there_and_back(name: str) -> None:
     body = BODIES[name]
     written = fed(body, "gpu")

@@ -1,0 +1,42 @@
+"""The tiers of tests (CONTRIBUTING.md): what quick runs leave to `-m full`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+__all__ = ["QUICK", "examples", "few", "is_quick"]
+
+QUICK = "not full and not oracle and not gpu"
+"""What pyproject.toml gives to `-m`, unless the command line does."""
+
+_chosen = [QUICK]
+
+
+def choose(expression: str) -> None:
+    """Note what was given to `-m`."""
+    _chosen[:] = [expression]
+
+
+def is_quick() -> bool:
+    """Whether this run has the quick tests alone, or the tiny ones."""
+    return _chosen[0] in (QUICK, "tiny")
+
+
+def examples(count: int) -> int:
+    """How many examples hypothesis draws: a tenth in quick runs."""
+    return max(5, count // 10) if is_quick() else count
+
+
+def few(values: Iterable[Any], *chosen: Any, count: int = 0) -> list[Any]:
+    """The values for `pytest.mark.parametrize`: quick runs try those that are `chosen`, or the
+    first `count`."""
+    values = list(values)
+    assert bool(chosen) != bool(count)
+    assert all(value in values for value in chosen), chosen
+    quick = chosen or values[:count]
+    return [
+        value if value in quick else pytest.param(value, marks=pytest.mark.full) for value in values
+    ]
