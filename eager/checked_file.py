@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -39,7 +38,8 @@ def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) ->
 
     unfinished: a folder in the same file system, for the file while it is being written.
     """
-    descriptor, part = tempfile.mkstemp(dir=unfinished)
+    part = unfinished / os.urandom(12).hex()
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:
             left = memoryview(_HEAD + _digest(meaning, content) + content)
@@ -51,7 +51,7 @@ def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) ->
         os.replace(part, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(part)
+            part.unlink()
         raise
 
 

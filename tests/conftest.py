@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 import gradiva
 from gradiva.eager import cuda
@@ -28,6 +29,10 @@ MANY_OBJECTS = 50_000
 
 def pytest_configure(config: pytest.Config) -> None:
     tiers.choose(config.option.markexpr)
+    if tiers.is_quick():
+        # The same examples each time: new ones are for `-m full`.
+        settings.register_profile("quick", derandomize=True)
+        settings.load_profile("quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -64,13 +64,22 @@ def leased() -> int:
 
 
 @contextmanager
-def no_collector() -> Iterator[None]:
-    """A block in which nothing goes but by the count of its references."""
+def no_collector() -> Iterator[Callable[[], None]]:
+    """A block in which nothing goes but by the count of its references. It gives a function that
+    waits for what was begun in it: threads of pipelines and loops that are gone may be at their
+    last batch."""
     gc.collect()
-    was = gc.isenabled()
+    was, running = gc.isenabled(), set(threading.enumerate())
     gc.disable()
+
+    def wait() -> None:
+        settle()
+        for thread in set(threading.enumerate()) - running:
+            if thread.name.startswith(("gradiva-scheduler", "gradiva-runner", "gradiva-ahead")):
+                thread.join(60)
+
     try:
-        yield
+        yield wait
     finally:
         if was:
             gc.enable()
@@ -78,11 +87,11 @@ def no_collector() -> Iterator[None]:
 
 def cyclic_garbage(step: Callable[[], None]) -> list[str]:
     """What a call leaves in cycles: objects of gradiva's, frames of its code, errors, arrays."""
-    with no_collector():
+    with no_collector() as wait:
         gc.set_debug(gc.DEBUG_SAVEALL)
         try:
             step()
-            settle()
+            wait()
             gc.collect()
             found = {text for thing in gc.garbage for text in _told(thing)}
         finally:

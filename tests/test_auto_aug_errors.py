@@ -98,6 +98,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
     call, match = REFUSED[name]

@@ -189,6 +189,7 @@ CASES: list[tuple[Callable[[Any], Any], type[GradivaError], list[str]]] = [
 ]
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(("function", "kind", "texts"), CASES, ids=[c[0].__name__ for c in CASES])
 def test_errors(function: Callable[[Any], Any], kind: type[GradivaError], texts: list[str]) -> None:
     """The error says what is wrong, and shows the user's own file and line."""
@@ -205,6 +206,7 @@ def test_errors(function: Callable[[Any], Any], kind: type[GradivaError], texts:
     assert location.text
 
 
+@pytest.mark.tiny
 def test_error_names_the_sample_of_the_whole_batch() -> None:
     picture = np.zeros((4, 4, 3), np.uint8)
 
@@ -234,6 +236,7 @@ def test_values_that_nobody_uses_may_differ() -> None:
     assert [int(one) for one in output] == [0, 1, 3, 4]
 
 
+@pytest.mark.tiny
 def test_without_conditionals() -> None:
     """The function stays as it is, and the error says what to do."""
     with pytest.raises(OperatorTypeError, match="enable_conditionals=True"):
@@ -250,6 +253,7 @@ def marked_too(flag: bool) -> str:
     return "yes" if flag else "no"
 
 
+@pytest.mark.tiny
 def test_do_not_convert() -> None:
     """Marked functions stay as they are, what they call and lambdas within included."""
 
@@ -276,6 +280,7 @@ def test_do_not_convert() -> None:
     assert [int(one) for one in output] == [0, 1, 4, 6]
 
 
+@pytest.mark.tiny
 def test_functions_without_source_warn() -> None:
     space: dict[str, Any] = {}
     exec("def hidden(x):\n    return x if x > 1 else -x\n\ndef plain(x):\n    return x", space)
@@ -289,6 +294,7 @@ def test_functions_without_source_warn() -> None:
         assert len(graph_of(lambda: space["plain"](numbers()))) == 1
 
 
+@pytest.mark.tiny
 def test_lambdas_on_one_line() -> None:
     both = [lambda x: x if x > 1 else -x, lambda x: x if x > 2 else -x]
 
@@ -300,6 +306,7 @@ def test_lambdas_on_one_line() -> None:
     assert [int(value) for value in two] == [0, -1, -2, 3]
 
 
+@pytest.mark.tiny
 def test_the_functions_themselves_are_not_changed() -> None:
     """Globals, defaults and cells are those of the original; the original is as before."""
     count = 0
@@ -316,6 +323,7 @@ def test_the_functions_themselves_are_not_changed() -> None:
     assert "__gradiva__" not in helper.__code__.co_freevars
 
 
+@pytest.mark.tiny
 def test_sources_in_a_branch_are_read_for_all() -> None:
     """They stay in step: a sample has the same value, whoever takes the branch."""
 
@@ -331,6 +339,7 @@ def test_sources_in_a_branch_are_read_for_all() -> None:
     assert [int(one) for one in output] == [-1, -1, 12, 13]
 
 
+@pytest.mark.tiny
 def test_a_caught_error_ends_the_branch() -> None:
     def choose() -> Any:
         x = numbers()

@@ -74,6 +74,7 @@ def texts(root: ElementTree.Element) -> list[str]:
     return ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
 
 
+@pytest.mark.tiny
 def test_svg_shows_everything() -> None:
     graph = graph_of(train)
     root = parsed(graph._repr_svg_())
@@ -96,6 +97,7 @@ def test_svg_shows_everything() -> None:
     assert sum(path.get("stroke-dasharray") is not None for path in ways) == named
 
 
+@pytest.mark.tiny
 def test_kinds_differ_in_colour() -> None:
     root = parsed(svg(graph_of(train)))
     fills = {rect.get("fill") for rect in root.iter(f"{SVG}rect")}
@@ -114,6 +116,7 @@ def rectangles(root: ElementTree.Element) -> list[tuple[float, float, float, flo
     return found
 
 
+@pytest.mark.tiny
 def test_boxes_do_not_overlap_and_edges_go_down() -> None:
     boxes = rectangles(parsed(svg(wide(60))))
     assert len(boxes) == 62
@@ -145,6 +148,7 @@ def wide(count: int) -> Graph:
     return graph.with_([*graph.nodes, *chain[1:]])
 
 
+@pytest.mark.tiny
 def test_200_nodes_take_less_than_a_second() -> None:
     graph = wide(200)
     assert len(graph) == 200
@@ -154,6 +158,7 @@ def test_200_nodes_take_less_than_a_second() -> None:
     assert len(rectangles(parsed(text))) == 202
 
 
+@pytest.mark.tiny
 def test_layout_has_no_needless_crossing() -> None:
     """Two chains that are listed crosswise are untangled, and each runs straight down."""
     links = [Link(0, 3, 20, 20), Link(1, 2, 20, 20), Link(2, 4, 20, 20), Link(3, 5, 20, 20)]
@@ -165,6 +170,7 @@ def test_layout_has_no_needless_crossing() -> None:
     assert arrange([], []).width == 0
 
 
+@pytest.mark.tiny
 def test_long_links_pass_beside_boxes() -> None:
     links = [Link(0, 1, 50, 50), Link(1, 2, 50, 50), Link(0, 2, 50, 50, group=1)]
     layout = arrange([(100.0, 20.0)] * 3, links)
@@ -173,6 +179,7 @@ def test_long_links_pass_beside_boxes() -> None:
     assert all(x < middle.x or x > middle.x + 100 for x in passing)
 
 
+@pytest.mark.tiny
 def test_lines_are_short() -> None:
     def program() -> Any:
         files, _ = fn.readers.file(file_root="/a" * 200, file_filters=["*.a", "*.b"] * 20)
@@ -193,6 +200,7 @@ def test_lines_are_short() -> None:
     assert len(shorten("x" * 99)) == MOST
 
 
+@pytest.mark.tiny
 def test_fused_groups_are_boxes_around_their_members() -> None:
     graph = graph_of(augment)
     group = fused(graph, ("resize", "flip", "brightness_contrast"))
@@ -211,6 +219,7 @@ def test_fused_groups_are_boxes_around_their_members() -> None:
     assert len(ways) == plain + 3 + 2 + 1
 
 
+@pytest.mark.tiny
 def test_groups_that_the_compiler_makes() -> None:
     graph = optimise(graph_of(augment))
     (group,) = [node for node in graph if node.members]
@@ -227,6 +236,7 @@ def test_groups_that_the_compiler_makes() -> None:
     assert len(re.findall(r"-->|\.->", graph.to_mermaid())) == joined
 
 
+@pytest.mark.tiny
 def test_before_and_after() -> None:
     before = graph_of(train)
     after = optimise(before)
@@ -238,6 +248,7 @@ def test_before_and_after() -> None:
     assert any("compiled" in text and f"{len(after)} nodes" in text for text in shown)
 
 
+@pytest.mark.tiny
 def test_signs_that_xml_has_no_place_for_are_replaced() -> None:
     def program() -> Any:
         return fn.readers.file(file_root="/data", name="a\x00b\x1b")[0]
@@ -246,6 +257,7 @@ def test_signs_that_xml_has_no_place_for_are_replaced() -> None:
     assert '"a�b�"' in texts(parsed(graph._repr_svg_()))
 
 
+@pytest.mark.tiny
 def test_empty_graph() -> None:
     empty = Graph((), ())
     assert parsed(empty._repr_svg_()).tag == f"{SVG}svg"
@@ -253,6 +265,7 @@ def test_empty_graph() -> None:
     assert "digraph" in empty.to_dot()
 
 
+@pytest.mark.tiny
 def test_dot() -> None:
     graph = graph_of(train)
     text = graph.to_dot()
@@ -268,6 +281,7 @@ def test_dot() -> None:
     assert group.count("{") == group.count("}") == 2
 
 
+@pytest.mark.tiny
 def test_mermaid() -> None:
     text = graph_of(train).to_mermaid()
     assert text.startswith("flowchart TB\n")
@@ -283,6 +297,7 @@ def test_mermaid() -> None:
     assert group.count("\n  end\n") == 1
 
 
+@pytest.mark.tiny
 def test_a_pipeline_shows_its_graph(photographs: Path) -> None:
     @gradiva.pipeline_def(batch_size=2, num_threads=1)
     def program() -> Any:
@@ -327,6 +342,7 @@ def script(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.tiny
 def test_command_prints_both_graphs(
     script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -345,6 +361,7 @@ def test_command_prints_both_graphs(
     assert "#34;images#34;" in printed
 
 
+@pytest.mark.tiny
 def test_command_finds_the_only_pipeline(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,6 +373,7 @@ def test_command_finds_the_only_pipeline(
     assert "train {" in capsys.readouterr().out
 
 
+@pytest.mark.tiny
 def test_command_says_what_is_wrong(
     script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -396,6 +414,7 @@ def test_a_compiled_function_shows_its_graph() -> None:
     assert title in fast.graph.to_mermaid()
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("take", "expected"),
     [
@@ -415,6 +434,7 @@ def test_subscripts_are_shown_as_they_are_written(take: Any, expected: str) -> N
     assert attribute_lines(node) == (expected,)
 
 
+@pytest.mark.tiny
 def test_branches_have_short_names() -> None:
     @gradiva.pipeline_def(batch_size=2, enable_conditionals=True)
     def either() -> Any:

@@ -13,6 +13,7 @@ import gradiva
 from gradiva import Device, EvalContext, EvalMode, Stream, ThreadPool, device
 
 
+@pytest.mark.tiny
 def test_names_of_devices() -> None:
     assert Device("cpu") == Device.CPU == device("cpu")
     assert device(Device.CPU) is Device.CPU
@@ -28,6 +29,7 @@ def test_names_of_devices() -> None:
         Device.CPU.device_id = 3  # type: ignore[misc]
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", ["", "tpu", "CPU", " cpu", "cpu:0", "gpu:", "gpu:-1", "gpu:x"])
 def test_other_names_of_devices(name: str) -> None:
     for make in (device, Device):
@@ -35,6 +37,7 @@ def test_other_names_of_devices(name: str) -> None:
             make(name)
 
 
+@pytest.mark.tiny
 def test_wrong_devices() -> None:
     wrong: Any
     for wrong in (None, 0, 1.5, ["cpu"]):
@@ -59,6 +62,7 @@ def test_devices_of_torch() -> None:
     assert Device.from_dlpack(torch.zeros(2)) == Device.CPU
 
 
+@pytest.mark.tiny
 def test_devices_of_dlpack() -> None:
     assert Device.from_dlpack(np.zeros(3)) == Device.CPU
     assert Device.from_dlpack((2, 1)) == Device("gpu:1")
@@ -70,6 +74,7 @@ def test_devices_of_dlpack() -> None:
             make("x")
 
 
+@pytest.mark.tiny
 def test_the_current_device() -> None:
     assert Device.current() == Device.CPU
     with Device("cpu") as entered:
@@ -84,6 +89,7 @@ def test_the_current_device() -> None:
         Device.default_device_id("tpu")
 
 
+@pytest.mark.tiny
 def test_streams_say_what_is_missing() -> None:
     assert gradiva.stream(stream=None) is None
     assert gradiva.get_current_stream() is gradiva.get_default_stream() is None
@@ -105,6 +111,7 @@ def test_streams_say_what_is_missing() -> None:
     assert {"device_id", "handle", "synchronize"} <= set(dir(Stream))
 
 
+@pytest.mark.tiny
 def test_thread_pools() -> None:
     pool = ThreadPool(3)
     assert (pool.num_threads, pool.device_id) == (3, None)
@@ -127,6 +134,7 @@ def test_thread_pools() -> None:
     assert gradiva.get_num_threads() == before
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("make", [ThreadPool, EvalContext, gradiva.set_num_threads])
 def test_numbers_of_threads(make: Any) -> None:
     before = gradiva.get_num_threads()
@@ -145,6 +153,7 @@ def test_numbers_of_threads(make: Any) -> None:
     gradiva.set_num_threads(None)
 
 
+@pytest.mark.tiny
 def test_set_num_threads() -> None:
     try:
         gradiva.set_num_threads(3)
@@ -156,6 +165,7 @@ def test_set_num_threads() -> None:
     assert gradiva.get_num_threads() == gradiva.eager.threads.default_num_threads()
 
 
+@pytest.mark.tiny
 def test_what_a_context_refuses() -> None:
     with pytest.raises(gradiva.OperatorValueError, match="thread_pool or num_threads, not both"):
         EvalContext(num_threads=2, thread_pool=ThreadPool(2))
@@ -187,6 +197,7 @@ def test_a_context_in_several_threads() -> None:
     assert seen == [True] * 400
 
 
+@pytest.mark.tiny
 def test_modes_are_an_enumeration() -> None:
     names = ["deferred", "eager", "sync_cpu", "sync_full"]
     assert [mode.name for mode in EvalMode] == names

@@ -10,6 +10,8 @@ import gradiva
 
 from .listed import listed, named_in, page
 
+pytestmark = pytest.mark.tiny
+
 LISTED = listed("dynamic.md")
 
 DOCUMENTED = {

@@ -37,10 +37,11 @@ def test_nothing_stays(name: str, files: Files) -> None:
     step: Step = ALL[name]
     step(files, Watch())  # what is made once: compiled kernels, threads, notes about a class
     watch = Watch()
-    with no_collector():
+    with no_collector() as wait:
         before = leased()
         for _ in range(30 if name in CALLS else 5):
             step(files, watch)
+        wait()
         assert watch.alive() == []
         assert leased() == before
     assert len(watch) > 0
@@ -127,10 +128,11 @@ def test_who_keeps_errors_keeps_nothing_else(name: str, files: Files) -> None:
             kept.append(error)
 
     attempt()
-    with no_collector():
+    with no_collector() as wait:
         before = leased()
         for _ in range(9):
             attempt()
+        wait()
         assert watch.alive() == []
         assert leased() == before
     assert len(kept) == 10

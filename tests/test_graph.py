@@ -68,12 +68,14 @@ train {
 }"""  # noqa: E501
 
 
+@pytest.mark.tiny
 def test_golden_print() -> None:
     graph = graph_of(train)
     assert str(graph) == GOLDEN
     assert str(optimise(graph, verify=True)) == COMPILED
 
 
+@pytest.mark.tiny
 def test_locations_are_the_users_lines() -> None:
     graph = graph_of(train)
     resize = next(node for node in graph if node.operator.name == "resize")
@@ -84,6 +86,7 @@ def test_locations_are_the_users_lines() -> None:
     assert graph.names[reader] == "photos"
 
 
+@pytest.mark.tiny
 def test_equal_calls_are_one_node() -> None:
     def program() -> Any:
         files, _ = fn.readers.file(file_root="/data")
@@ -96,6 +99,7 @@ def test_equal_calls_are_one_node() -> None:
     assert graph.outputs[0] == graph.outputs[1]
 
 
+@pytest.mark.tiny
 def test_what_must_not_merge() -> None:
     def program() -> Any:
         one, _ = fn.readers.file(file_root="/data")
@@ -108,6 +112,7 @@ def test_what_must_not_merge() -> None:
     assert len(set(graph.outputs)) == len(graph.outputs)
 
 
+@pytest.mark.tiny
 def test_an_explicit_seed_is_the_same_call() -> None:
     def program() -> Any:
         return fn.random.uniform(seed=3), fn.random.uniform(seed=3), fn.random.uniform(seed=4)
@@ -116,6 +121,7 @@ def test_an_explicit_seed_is_the_same_call() -> None:
     assert graph.outputs[0] == graph.outputs[1] != graph.outputs[2]
 
 
+@pytest.mark.tiny
 def test_prune_fires() -> None:
     def program() -> Any:
         files, labels = fn.readers.file(file_root="/data")
@@ -127,6 +133,7 @@ def test_prune_fires() -> None:
     assert [node.operator.name for node in prune(graph)] == ["readers.file"]
 
 
+@pytest.mark.tiny
 def test_prune_refuses_to_drop_what_is_kept() -> None:
     def program() -> Any:
         files, labels = fn.readers.file(file_root="/data")
@@ -154,6 +161,7 @@ def test_prune_changes_no_value() -> None:
     assert len(wasteful.graph) == len(plain.graph)
 
 
+@pytest.mark.tiny
 def test_each_stage_can_be_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +182,7 @@ def flip_node(*inputs: Edge, **changes: Any) -> Node:
     return Node(**{**fields, **changes})
 
 
+@pytest.mark.tiny
 def test_verifier() -> None:
     builder = GraphBuilder()
     constant = builder.add(
@@ -211,6 +220,7 @@ def test_verifier() -> None:
             check(Graph(nodes, (Edge(output, 0),)))
 
 
+@pytest.mark.tiny
 def test_a_graph_of_one_function_cannot_use_symbols_of_another() -> None:
     stolen: list[Any] = []
 
@@ -226,6 +236,7 @@ def test_a_graph_of_one_function_cannot_use_symbols_of_another() -> None:
         gradiva.decoders.image(stolen[0])
 
 
+@pytest.mark.tiny
 def test_what_has_no_place_in_a_graph() -> None:
     batch = gradiva.as_batch(np.zeros((4, 2, 2, 3), np.uint8), layout="HWC")
     with pytest.raises(TypeError, match="a batch has no place in a graph"):

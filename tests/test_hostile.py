@@ -48,6 +48,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("name", "inputs", "arguments", "match"),
     [pytest.param(*call, id=f"{place}-{call[0]}") for place, call in enumerate(CALLS)],
@@ -59,6 +60,7 @@ def test_refused(name: str, inputs: tuple[Any, ...], arguments: dict[str, Any], 
     assert str(caught.value).startswith(name)
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", ["experimental.dilate", "experimental.erode"])
 @pytest.mark.parametrize("border", ["constant", "clamp", "wrap", "reflect_101", "reflect_1001"])
 def test_huge_masks_and_many_iterations(name: str, border: str) -> None:
@@ -75,6 +77,7 @@ def test_huge_masks_and_many_iterations(name: str, border: str) -> None:
     )
 
 
+@pytest.mark.tiny
 def test_numbers_too_large_for_float32_are_infinite(recwarn: pytest.WarningsRecorder) -> None:
     """As one value, per sample and as a batch alike, and without a warning of NumPy's."""
     argument = operators["erase"].arguments["fill_value"]
@@ -134,6 +137,7 @@ def test_empty_batches_with_arguments_per_sample(name: str) -> None:
             assert len(output) == 0, (name, case.name)
 
 
+@pytest.mark.tiny
 def test_empty_batches_with_rows_of_another_width() -> None:
     """Without samples there is nothing that a width could contradict."""
     images = batch(np.empty((0, 4, 6, 3), np.uint8), layout="HWC")

@@ -19,6 +19,8 @@ from tests.tiers import examples
 
 from .oracle import flavours, odd_jpegs
 
+pytestmark = pytest.mark.tiny
+
 JPEGS = flavours.jpegs()
 BASE = flavours.pil(flavours.ASTRONAUT, "JPEG", quality=90)
 PROGRESSIVE = JPEGS["jpeg_progressive"]()

@@ -17,6 +17,8 @@ from gradiva.ops.decoders.nvjpeg.route import TABLE, Options, Path, Reason, rout
 
 from .oracle import flavours
 
+pytestmark = pytest.mark.tiny
+
 JPEGS = flavours.jpegs()
 
 

@@ -41,6 +41,7 @@ def groups(module: ModuleType) -> list[ModuleType]:
     return [*inside, *(deeper for one in inside for deeper in groups(one))]
 
 
+@pytest.mark.tiny
 def test_each_operator_has_its_class() -> None:
     """Every function in `gradiva.fn` and its modules, and nothing else."""
     found = set()
@@ -54,6 +55,7 @@ def test_each_operator_has_its_class() -> None:
     assert known | {"ExternalSource", "ImageDecoder", "Uniform"} <= set(classes)
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", sorted(classes))
 def test_where_the_classes_are(name: str) -> None:
     """As attributes, by `from ... import`, and in `dir`, which completion uses."""
@@ -63,6 +65,7 @@ def test_where_the_classes_are(name: str) -> None:
     assert last in dir(module)
 
 
+@pytest.mark.tiny
 def test_unknown_classes() -> None:
     for module in (ops, ops.decoders, ops.io.file, ops.random, ops.readers, ops.segmentation):
         with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute"):
@@ -70,6 +73,7 @@ def test_unknown_classes() -> None:
         assert not hasattr(module, "nothing")
 
 
+@pytest.mark.tiny
 def test_a_class_says_what_it_takes() -> None:
     parameters = inspect.signature(ops.Resize).parameters
     assert set(gradiva.resize.arguments) < set(parameters)
@@ -95,6 +99,7 @@ def test_lists_of_inputs() -> None:
         ops.PythonFunction(lambda a, b: a)([images()], [images(), images()])
 
 
+@pytest.mark.tiny
 def test_wrong_arguments_are_errors_where_they_are_written() -> None:
     with pytest.raises(TypeError, match=r"ops\.Resize: there is no argument `sizee`"):
         ops.Resize(sizee=3)

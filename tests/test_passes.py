@@ -27,6 +27,7 @@ def wasteful() -> Any:
     return fn.flip(source)
 
 
+@pytest.mark.tiny
 def test_prune_fires() -> None:
     graph = graph_of(wasteful)
     prints(graph, """
@@ -40,6 +41,7 @@ return %1
 """)  # fmt: skip
 
 
+@pytest.mark.tiny
 def test_prune_refuses() -> None:
     def preserved() -> Any:
         source = images()
@@ -86,6 +88,7 @@ return %2
 """)  # fmt: skip
 
 
+@pytest.mark.tiny
 def test_fold_refuses() -> None:
     def random_value() -> Any:
         return images() * fn.random.uniform(seed=4)
@@ -125,6 +128,7 @@ def normalised(**changes: Any) -> Callable[[], Any]:
     return function
 
 
+@pytest.mark.tiny
 def test_lower_fires() -> None:
     graph = graph_of(normalised())
     prints(graph, """
@@ -140,6 +144,7 @@ return %5
 """)  # fmt: skip
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     "changes",
     [
@@ -176,6 +181,7 @@ def crop_after_brightness() -> Any:
     return fn.flip(cut, horizontal=fn.random.coin_flip())
 
 
+@pytest.mark.tiny
 def test_move_fires() -> None:
     graph = graph_of(crop_after_brightness)
     prints(graph, """
@@ -204,6 +210,7 @@ return %9
 """)  # fmt: skip
 
 
+@pytest.mark.tiny
 def test_move_refuses() -> None:
     def read_twice() -> Any:
         bright = fn.brightness(images(), brightness=1.5)

@@ -10,6 +10,8 @@ from gradiva import Pipeline, fn, pipeline_def
 
 from .listed import listed, named_in
 
+pytestmark = pytest.mark.tiny
+
 LISTED = listed("pipeline.md", twice=("checkpoint",))
 
 

@@ -35,6 +35,7 @@ DEFAULTS = {
 }
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("given", "read"),
     [
@@ -71,6 +72,7 @@ def test_what_is_given_is_read_back(given: dict[str, Any], read: dict[str, Any])
     assert type(pipe.batch_size) is int
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
@@ -112,6 +114,7 @@ def test_refusals(given: dict[str, Any], kind: type[Exception], words: str) -> N
     assert str(caught.value).startswith("Pipeline: argument") or "Pipeline: " in str(caught.value)
 
 
+@pytest.mark.tiny
 def test_an_unknown_argument() -> None:
     with pytest.raises(TypeError, match="batchsize"):
         Pipeline(batchsize=3)  # type: ignore[call-arg]

@@ -20,6 +20,8 @@ from tests.tiers import examples
 
 from .stored import again, body, change, feed, pipeline, text_of
 
+pytestmark = pytest.mark.tiny
+
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "unknown": (lambda m: setattr(m.op[1], "name", "Zork"), "no operator for `Zork`"),
     "internal": (lambda m: setattr(m.op[1], "name", "random_key"), "no operator for"),

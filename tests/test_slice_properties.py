@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from gradiva import GradivaError, batch, newaxis, tensor
 from tests.tiers import examples
 
+pytestmark = pytest.mark.tiny
+
 NUMBERS = st.integers(-7, 7)
 ENDS = st.none() | NUMBERS | st.lists(NUMBERS, min_size=3, max_size=3)
 STEPS = st.none() | st.integers(1, 3) | st.integers(-3, -1) | st.just([1, -2, 3])

@@ -198,6 +198,7 @@ def test_large_batches_are_split_over_threads() -> None:
             np.testing.assert_array_equal(ragged.at(i), whole.at(i)[i:, ::-1])
 
 
+@pytest.mark.tiny
 def test_empty_batch() -> None:
     empty = gradiva.batch([], layout="HWC")
     part = empty.slice[..., 0]
@@ -207,6 +208,7 @@ def test_empty_batch() -> None:
     assert empty.slice[none:].layout == "HWC"
 
 
+@pytest.mark.tiny
 def test_what_differs_from_numpy() -> None:
     """As in the reference, None is a whole axis; newaxis makes one."""
     batch = images()
@@ -220,6 +222,7 @@ def test_what_differs_from_numpy() -> None:
     assert repr(newaxis("N")) == "newaxis('N')"
 
 
+@pytest.mark.tiny
 def test_provenance_and_memory() -> None:
     tensor = gradiva.tensor(np.arange(12).reshape(3, 4), layout="HW")
     row = tensor[gradiva.tensor(1)]
@@ -249,6 +252,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", BAD)
 def test_refused(name: str) -> None:
     ranges, kind, match = BAD[name]
@@ -272,6 +276,7 @@ PER_SAMPLE: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("name", PER_SAMPLE)
 def test_refused_per_sample(name: str) -> None:
     values, match = PER_SAMPLE[name]
@@ -279,11 +284,13 @@ def test_refused_per_sample(name: str) -> None:
         images().slice[gradiva.as_batch(values)]
 
 
+@pytest.mark.tiny
 def test_a_step_of_0_for_one_sample() -> None:
     with pytest.raises(gradiva.OperatorValueError, match=r"not be 0(?s:.*)sample 1"):
         images().slice[:: gradiva.as_batch(np.array([1, 0, 1]))]
 
 
+@pytest.mark.tiny
 def test_a_name_needs_a_layout() -> None:
     batch = gradiva.batch([[1, 2]])
     with pytest.raises(gradiva.OperatorValueError, match="the input has no layout"):
@@ -295,6 +302,7 @@ def test_a_name_needs_a_layout() -> None:
         newaxis(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.tiny
 def test_a_batch_itself_takes_none() -> None:
     with pytest.raises(TypeError, match=r"(?s)batch\.slice.*batch\.select.*test_subscript\.py"):
         images()[0]

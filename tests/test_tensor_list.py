@@ -21,6 +21,7 @@ def made() -> TensorListCPU:
     return TensorListCPU(DATA, layout="HW")
 
 
+@pytest.mark.tiny
 def test_calls_and_values_are_one(made: TensorListCPU) -> None:
     assert made.shape() == made.shape == [(3, 4), (3, 4)]
     assert made.layout() == made.layout == "HW"
@@ -35,6 +36,7 @@ def test_calls_and_values_are_one(made: TensorListCPU) -> None:
     assert pickle.loads(pickle.dumps(made.layout)) == "HW"
 
 
+@pytest.mark.tiny
 def test_samples(made: TensorListCPU) -> None:
     np.testing.assert_array_equal(made.at(1), DATA[1])
     np.testing.assert_array_equal(np.array(made[0]), DATA[0])
@@ -49,6 +51,7 @@ def test_samples(made: TensorListCPU) -> None:
     np.testing.assert_array_equal(np.from_dlpack(made[0]), DATA[0])
 
 
+@pytest.mark.tiny
 def test_as_one_tensor(made: TensorListCPU) -> None:
     assert made.is_dense_tensor()
     whole = made.as_tensor()
@@ -65,6 +68,7 @@ def test_as_one_tensor(made: TensorListCPU) -> None:
             call()
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     "data",
     [
@@ -81,6 +85,7 @@ def test_forms(data: Any) -> None:
     np.testing.assert_array_equal(made.as_array(), DATA)
 
 
+@pytest.mark.tiny
 def test_layouts_and_types_can_be_changed(made: TensorListCPU) -> None:
     made.set_layout("CD")
     assert made.layout() == made[0].layout() == "CD"
@@ -94,6 +99,7 @@ def test_layouts_and_types_can_be_changed(made: TensorListCPU) -> None:
     assert (len(made), made.shape()) == (0, [])
 
 
+@pytest.mark.tiny
 def test_tensors() -> None:
     sample = TensorCPU(DATA[:1], "ABC")
     assert sample.squeeze(1) is False
@@ -109,6 +115,7 @@ def test_tensors() -> None:
     assert TensorListCPU.from_dlpack_list([DATA[0], DATA[1]]).shape() == [(3, 4)] * 2
 
 
+@pytest.mark.tiny
 def test_copies_to_foreign_memory(made: TensorListCPU) -> None:
     target = np.zeros_like(DATA)
     made.copy_to_external(target.ctypes.data)
@@ -146,6 +153,7 @@ def test_pipelines_hand_them_out(photographs: Any) -> None:
     assert files[0].source_info().endswith(".jpg")
 
 
+@pytest.mark.tiny
 def test_values_on_a_gpu_are_refused_clearly() -> None:
     for kind in (TensorGPU, TensorListGPU):
         with pytest.raises(RuntimeError, match="is not available: "):

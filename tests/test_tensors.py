@@ -54,6 +54,7 @@ def address(value: Any) -> int:
 VALUES = np.arange(6, dtype=np.int16).reshape(2, 3)
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("make", [np.asarray, Interface, Jax, as_tensor])
 def test_views_and_copies(make: Any) -> None:
     data = make(VALUES)
@@ -66,6 +67,7 @@ def test_views_and_copies(make: Any) -> None:
     assert address(batch(as_batch(data), dtype="uint8")) != address(VALUES)
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("make", [tensor, as_tensor, batch, as_batch])
 def test_gpus(make: Any) -> None:
     for data in (Cuda(), OnGpu(VALUES)):
@@ -82,6 +84,7 @@ def test_gpus(make: Any) -> None:
             call()
 
 
+@pytest.mark.tiny
 def test_devices() -> None:
     for made in (tensor(VALUES), batch(VALUES)):
         assert made.device == gradiva.device("cpu")
@@ -96,6 +99,7 @@ def test_devices() -> None:
         _ = tensor(1).__cuda_array_interface__
 
 
+@pytest.mark.tiny
 def test_buffers_and_text() -> None:
     assert np.asarray(tensor("ä")).tolist() == list("ä".encode())
     for data in (b"ab", bytearray(b"ab"), memoryview(b"ab")):
@@ -109,6 +113,7 @@ def test_buffers_and_text() -> None:
             batch(text)  # type: ignore[arg-type]
 
 
+@pytest.mark.tiny
 def test_lists() -> None:
     assert tensor([0.1], dtype="float64").item() == 0.1
     assert tensor([2**40, 1], dtype="uint64").dtype is gradiva.uint64
@@ -136,6 +141,7 @@ def test_dtypes_are_converted_as_by_cast() -> None:
         batch([1], dtype="number")
 
 
+@pytest.mark.tiny
 def test_padding() -> None:
     wanted = [[1, 2], [3, 0]]
     for data in ([[1, 2], [3]], [np.array([1, 2]), np.array([3])], batch([[1, 2], [3]])):
@@ -151,6 +157,7 @@ def test_padding() -> None:
         tensor(batch([[1, 2], [3]]))
 
 
+@pytest.mark.tiny
 def test_layouts() -> None:
     images = np.zeros((2, 4, 5, 3), np.uint8)
     assert tensor(batch(images, layout="HWC")).layout == "NHWC"
@@ -165,6 +172,7 @@ def test_layouts() -> None:
         as_batch(as_batch(images), layout="HW")
 
 
+@pytest.mark.tiny
 def test_batches_without_samples_or_elements() -> None:
     for empty in (batch([], dtype="int8"), batch(np.zeros((0, 3), np.int8))):
         assert (empty.batch_size, empty.shape, empty.tensors, empty.nbytes) == (0, [], [], 0)
@@ -179,6 +187,7 @@ def test_batches_without_samples_or_elements() -> None:
     assert tensor(np.zeros((0, 3)))[:1].shape == (0, 3)
 
 
+@pytest.mark.tiny
 def test_broadcast() -> None:
     made = Batch.broadcast(tensor([1, 2], layout="W"), 3)
     assert (made.shape, made.layout) == ([(2,)] * 3, "W")
@@ -191,6 +200,7 @@ def test_broadcast() -> None:
         Batch.broadcast(1, 1.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.tiny
 def test_select() -> None:
     made = batch([[1, 2], [3], [5, 6]])
     lists: Any = [
@@ -212,6 +222,7 @@ def test_select() -> None:
             made.select(kind)
 
 
+@pytest.mark.tiny
 def test_facts() -> None:
     made = tensor(np.zeros((2, 3), np.uint16), layout="HW")
     assert (made.itemsize, made.nbytes, made.size, made.ndim) == (2, 12, 6, 2)
@@ -229,6 +240,7 @@ def test_facts() -> None:
         bool(tensor([1, 2]))
 
 
+@pytest.mark.tiny
 def test_numpy() -> None:
     made = tensor([1, 2])
     assert np.asarray(made, np.float64).tolist() == [1, 2]
@@ -279,6 +291,7 @@ def test_torch() -> None:
     assert tensor(torch.tensor(True)).dtype is tensor(1, dtype=torch.bool).dtype is gradiva.bool
 
 
+@pytest.mark.tiny
 def test_names_of_dtypes() -> None:
     kinds = DType.Kind
     facts = [

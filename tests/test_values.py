@@ -15,6 +15,7 @@ def pointer(array: Any) -> int:
     return int(np.asarray(array).__array_interface__["data"][0])
 
 
+@pytest.mark.tiny
 def test_one_array_is_used_in_place() -> None:
     array = np.arange(4 * 5 * 6 * 3, dtype=np.uint8).reshape(4, 5, 6, 3)
     batch = gradiva.as_batch(array, layout="HWC")
@@ -28,6 +29,7 @@ def test_one_array_is_used_in_place() -> None:
     assert gradiva.as_batch(array, layout="NHWC").layout == "HWC"
 
 
+@pytest.mark.tiny
 def test_lists_become_one_aligned_slab() -> None:
     arrays = [np.full((h, 3), h, np.float32) for h in (1, 5, 2)]
     batch = gradiva.as_batch(arrays)
@@ -42,6 +44,7 @@ def test_lists_become_one_aligned_slab() -> None:
     assert batch.padded(7)[0, 1:].tolist() == [[7] * 3] * 4
 
 
+@pytest.mark.tiny
 def test_dlpack_in() -> None:
     class Foreign:
         def __init__(self, array: np.ndarray[Any, Any]) -> None:
@@ -65,6 +68,7 @@ def test_outputs_are_aligned_and_writable() -> None:
     assert batch.as_array().flags.writeable
 
 
+@pytest.mark.tiny
 def test_construction() -> None:
     assert gradiva.tensor(3).dtype is gradiva.int32
     assert gradiva.tensor(1.5).dtype is gradiva.float32
@@ -83,6 +87,7 @@ def test_construction() -> None:
     np.testing.assert_array_equal(np.asarray(gradiva.as_tensor(big)), big)
 
 
+@pytest.mark.tiny
 def test_refusals() -> None:
     with pytest.raises(TypeError, match="sample 1"):
         gradiva.as_batch([np.zeros(3, np.uint8), np.zeros(3, np.int8)])
@@ -127,6 +132,7 @@ def test_broadcast_costs_nothing_and_is_not_aliased() -> None:
     np.testing.assert_array_equal(made.at(1), np.arange(6).reshape(2, 3))
 
 
+@pytest.mark.tiny
 def test_tensor_views() -> None:
     tensor = gradiva.tensor(np.arange(24).reshape(2, 3, 4), layout="HWC")
     assert tensor[0].layout == "WC"
@@ -142,6 +148,7 @@ def test_tensor_views() -> None:
     assert tensor.nbytes == 24 * tensor.itemsize
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_geometry(count: int) -> None:
     shapes = np.array([[i, 3] for i in range(1, count + 1)], np.int64).reshape(count, 2)
@@ -152,6 +159,7 @@ def test_geometry(count: int) -> None:
     assert count == 0 or ends[-1] <= geometry.size
 
 
+@pytest.mark.tiny
 @pytest.mark.parametrize("kind", ["batch", "tensor", "symbol"])
 def test_functions_of_python_that_take_no_values(kind: str) -> None:
     given = np.full((2, 3), 1.5, np.float32)
@@ -171,6 +179,7 @@ def test_functions_of_python_that_take_no_values(kind: str) -> None:
         _ = 3 in value
 
 
+@pytest.mark.tiny
 def test_numbers_are_found_among_numbers() -> None:
     labels = gradiva.batch([np.int32(4), np.int32(7)])
     assert 7 in labels
@@ -179,6 +188,7 @@ def test_numbers_are_found_among_numbers() -> None:
     assert 5 not in gradiva.tensor([4, 7])
 
 
+@pytest.mark.tiny
 def test_text_and_pictures() -> None:
     images = gradiva.as_batch(np.zeros((20, 8, 6, 3), np.uint8), layout="HWC")
     assert repr(images) == (

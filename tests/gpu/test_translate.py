@@ -14,6 +14,8 @@ from gradiva.eager.gpu.translate import UntranslatableError, translated
 from gradiva.eager.jit import jit
 from gradiva.eager.operator import operators
 
+pytestmark = pytest.mark.tiny
+
 _HALF = np.float32(0.5)
 
 
