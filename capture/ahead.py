@@ -131,12 +131,12 @@ class Ahead:
         if self._process != os.getpid():
             return  # its thread is not here, and its lock may be held by it for ever
         self.halt()
-        with self._changed:
-            items = self._undelivered()
-            self._items.clear()
+        items = self._undelivered()
         if items:
             undelivered = [item.error or item.batches for item in items]
             self._source.rewind(items[0].mark, undelivered)
+        with self._changed:
+            self._items.clear()  # not before: others may ask for the place
 
     def halt(self, timeout: float | None = None) -> None:
         """Stop the threads. timeout: seconds to wait for them."""

@@ -37,8 +37,10 @@ class ReadAhead:
         with self.turn:
             running = self.prefetcher
             if running is not None and only in (None, running):
-                self.prefetcher = None
-                running.stop()
+                try:
+                    running.stop()
+                finally:
+                    self.prefetcher = None  # until then it knows the place
 
     def place(self) -> Any:
         """The place in the data of what was delivered, or None if nothing was read ahead."""

@@ -35,8 +35,10 @@ from .package_copy import ROOMS, ROOT, copy_package, edit_functions, edit_text, 
 
 def own_kernels() -> list[Kernel]:
     """All kernels of the package."""
+    gc.unfreeze()  # what was there before the tests is frozen, and not told
     # `isinstance` would wake weak proxies of objects that are gone.
     found = [it for it in gc.get_objects() if type(it) is Kernel]
+    gc.freeze()
     return [kernel for kernel in found if kernel.function.__module__.startswith("gradiva.")]
 
 

@@ -10,6 +10,8 @@ from gradiva.eager.batch import Batch
 from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import uint8
 from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -56,6 +58,13 @@ def _shapes(call: Call) -> Int64Array:
 def _cpu(call: Call) -> None:
     for target, text in zip(call.outputs[0].arrays(), _texts(call), strict=True):
         target[...] = np.frombuffer(text, np.uint8)
+
+
+@get_property.gpu
+def _gpu(call: Call) -> list[Launch]:
+    texts = np.frombuffer(b"".join(_texts(call)), np.uint8)
+    lengths = call.outputs[0].geometry.volumes
+    return sample_launches(texts, lengths.cumsum() - lengths, call)
 
 
 @get_property.cases

@@ -11,6 +11,8 @@ from gradiva.eager.case import Case, samples
 from gradiva.eager.dtypes import DType, float32, float64, int32, int64, uint32, uint64
 from gradiva.eager.errors import OperatorTypeError
 from gradiva.eager.geometry import Geometry
+from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operator import operator
 from gradiva.eager.run import Call
 from gradiva.eager.value import SampleType
@@ -53,6 +55,13 @@ def _shapes(call: Call) -> Geometry:
 @shapes.cpu
 def _cpu(call: Call) -> None:
     call.outputs[0].as_array()[...] = call.inputs[0].geometry.shapes
+
+
+@shapes.gpu
+def _gpu(call: Call) -> list[Launch]:
+    target = call.outputs[0]
+    values = call.inputs[0].geometry.shapes.astype(target.data.dtype)
+    return sample_launches(values, target.geometry.offsets, call)
 
 
 @shapes.cases
