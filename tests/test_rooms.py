@@ -97,11 +97,17 @@ def test_bare_imports_are_refused(room: str) -> None:
     assert f"import gradiva.{room}" in run.stderr
 
 
-def test_files_that_are_no_python_are_installed() -> None:
-    """pyproject.toml names every folder that holds the source of a GPU kernel."""
-    text = (ROOT / "pyproject.toml").read_text("utf-8")
-    folders = {path.parent for room in ROOMS[:3] for path in (ROOT / room).rglob("*.cuh")}
+def test_folders_are_packages() -> None:
+    """So they are installed, with the sources of GPU kernels that lie in them."""
+    found = [path for room in ROOMS[:3] for path in (ROOT / room).rglob("*.*")]
+    folders = {path.parent for path in found if path.suffix in (".py", ".cuh")}
     assert len(folders) > 8
-    for folder in folders:
-        package = ".".join(("gradiva", *folder.relative_to(ROOT).parts))
-        assert f'"{package}" = ["*.cuh"]' in text
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+    assert '\n"*" = ["*.cuh"]\n' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_modules_say_what_they_are(room: str) -> None:
+    for path in files(room):
+        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert text.split("\n")[0].strip(), path
