@@ -36,10 +36,10 @@ from programs import PIPELINES
 from side_by_side import save, versions
 
 import gradiva
-from gradiva.eager.cuda import gpu_at, require_gpu
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.cupy_runtime import gpu_at, require_gpu
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.nvjpeg.library import load
 
 cupy: Any = lazy_module("cupy")

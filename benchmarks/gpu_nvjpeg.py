@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu.gpu import Gpu
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Backend, Output
 from gradiva.ops.decoders.nvjpeg.library import Library, NvjpegError

@@ -13,9 +13,9 @@ from programs import MEAN, STD
 
 import gradiva
 from gradiva import fn, types
-from gradiva.eager.batch import Batch
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.values.batch import Batch
 
 __all__ = [
     "AHEAD", "EXTRA", "Clock", "Used", "copies", "decoding", "lacking", "operators",

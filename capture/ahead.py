@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.closing import closer
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, without_frames
-from gradiva.eager.quarantine import Quarantined, collecting
-from gradiva.eager.read_ahead import ReadAhead
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.execution.quarantine import Quarantined, collecting
+from gradiva.eager.readers.read_ahead import ReadAhead
+from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
+from gradiva.eager.values.batch import Batch
 
 from .runners import Runners
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.affinity import thread_cpus
-from gradiva.eager.default_generator import default
-from gradiva.eager.errors import OperatorRuntimeError, blaming
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.random.default_generator import default
+from gradiva.eager.runtime.affinity import thread_cpus
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import OperatorRuntimeError, blaming
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .checkpoint import Restored, read_checkpoint
 from .compiler import optimise
@@ -24,12 +24,12 @@ from .run_apis import check_types
 from .statistics import MemoryStatistics
 
 if TYPE_CHECKING:
-    from gradiva.eager.processes.pool import ProcessPool
+    from gradiva.eager.workers.pool import ProcessPool
 
 __all__ = ["Building"]
 
 # They are for few programs: the import of gradiva does not wait for them.
-processes = lazy_module("gradiva.eager.processes.pool")
+processes = lazy_module("gradiva.eager.workers.pool")
 
 
 class Building(Definition):

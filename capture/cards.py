@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.dtypes import DType
-from gradiva.eager.source import SourceOperator
-from gradiva.eager.subscripts import written
-from gradiva.eager.value import SampleType
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.indexing import written
+from gradiva.eager.values.value import SampleType
 
 from .leaves import constant, parameter, random_key
 

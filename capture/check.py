@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gradiva.capture.conditionals.scopes import ScopeError, is_anchored, scopes_of
 from gradiva.ops.generic.conditional_split import split
 
-from .conditionals.scopes import ScopeError, is_anchored, scopes_of
 from .gpu_expression import is_expression
 from .graph import Graph, Node
 from .inference import infer

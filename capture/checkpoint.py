@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradiva.eager.checkpoint_file import (
+from gradiva.eager.checkpoints.files import (
     CheckpointError,
     load,
     looks_like_content,
@@ -19,7 +19,8 @@ from gradiva.eager.checkpoint_file import (
     save,
     unpack,
 )
-from gradiva.eager.errors import (
+from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorRuntimeError,
@@ -29,7 +30,6 @@ from gradiva.eager.errors import (
     fresh,
     without_frames,
 )
-from gradiva.eager.plain import from_plain, to_plain
 
 from .fingerprint import difference, fingerprint, told
 from .graph import Graph, Node

@@ -7,15 +7,16 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
+from gradiva.capture.passes.express import express
+from gradiva.capture.passes.fold import fold
+from gradiva.capture.passes.fuse import fuse, region
+from gradiva.capture.passes.lower import lower
+from gradiva.capture.passes.move import move
+from gradiva.capture.passes.prune import prune
+
 from .check import check
 from .dropping import hold
 from .graph import Graph
-from .passes.express import express
-from .passes.fold import fold
-from .passes.fuse import fuse, region
-from .passes.lower import lower
-from .passes.move import move
-from .passes.prune import prune
 
 __all__ = ["PASSES", "optimise"]
 

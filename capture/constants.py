@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.convert import convert_array
-from gradiva.eager.device import Device
-from gradiva.eager.device import device as to_device
-from gradiva.eager.dtypes import DType, DTypeLike
-from gradiva.eager.errors import (
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     blaming,
     describe,
 )
-from gradiva.eager.layouts import check_layout
-from gradiva.eager.operator import current_interpreter
-from gradiva.eager.tensor import Tensor, to_array
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.device import Device
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.types.dtypes import DType, DTypeLike
+from gradiva.eager.values.tensor import Tensor, to_array
 
 from .tracer import Recorder
 

@@ -7,13 +7,13 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError, frameless, without_frames
-from gradiva.eager.modes import EvalContext, lazy_interpreter
-from gradiva.eager.operator import OperatorBase, eager_interpreter, interpreter
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.tolerance import skips
-from gradiva.eager.value import Value
+from gradiva.eager.contexts.eval_modes import EvalContext, lazy_interpreter
+from gradiva.eager.execution.error_policy import skips
+from gradiva.eager.operators.operator import OperatorBase, eager_interpreter, interpreter
+from gradiva.eager.support.errors import GradivaError, frameless, without_frames
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Value
 
 from .lazy import LazyBatch, LazyTensor, Pending, Ref
 from .note import CONSTANT, note

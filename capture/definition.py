@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.device import Device
-from gradiva.eager.errors import (
+from gradiva.eager.operators.operator import interpreter
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     describe,
     user_location,
 )
-from gradiva.eager.operator import interpreter
+from gradiva.eager.types.device import Device
 
 from .graph import Graph
 from .node import DataNode

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.cuda import gpu_of
-from gradiva.eager.device import Device
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.gpu.memory import Block
-from gradiva.eager.gpu.streams import DeviceStream, Ready
-from gradiva.eager.stream import device_stream
+from gradiva.eager.contexts.stream import device_stream
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.device_memory import Block
+from gradiva.eager.cuda.streams import DeviceStream, Ready
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
 
 from .graph import Graph, Node
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.quarantine import Quarantine, Quarantined, place_of
-from gradiva.eager.tolerance import keep_rows
+from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.execution.quarantine import Quarantine, Quarantined, place_of
+from gradiva.eager.values.batch import Batch
 
 from .graph import Graph, Node
 

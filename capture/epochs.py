@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradiva.eager.source import Source
+from gradiva.eager.readers.source import Source
 
 __all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
 

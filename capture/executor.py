@@ -17,10 +17,10 @@ import weakref
 from collections import deque
 from typing import Any
 
-from gradiva.eager import trace
-from gradiva.eager.closing import closer
-from gradiva.eager.errors import OperatorRuntimeError, fresh, without_frames
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import OperatorRuntimeError, fresh, without_frames
 
 from .dropping import Made, Rows, deliver
 from .plan import Plan, Read
@@ -86,7 +86,7 @@ class Executor:
                 self.plan.marks.hand_out()
             self._line_up()
             self._changed.notify_all()
-            recording = trace.active
+            recording = tracing.active
             if recording is not None:
                 recording.taken(self.plan.pool, began, len(self._ready))
             number = self.taken
@@ -135,9 +135,9 @@ class Executor:
     def _run_here(self) -> Outputs:
         if self._end_was_met:
             raise StopIteration
-        trace.place.batch = self.taken
-        if trace.active is not None:
-            trace.active.begun(self.plan.pool)
+        tracing.place.batch = self.taken
+        if tracing.active is not None:
+            tracing.active.begun(self.plan.pool)
         self.plan.demand(self._begun)
         self._begun += 1
         try:
@@ -165,7 +165,7 @@ class Executor:
 
     def _begin(self, waited: int, queued: bool) -> int:
         """The number of the next batch. Called under the lock; waited: since when, or 0."""
-        recording = trace.active
+        recording = tracing.active
         if recording is not None and waited:
             why = "wait: the queue is full" if queued else "wait: runners are at work"
             recording.done(self.plan.pool, "wait", why, waited)
@@ -174,9 +174,9 @@ class Executor:
 
     def _make(self, number: int) -> None:
         """Read for a batch; run the graph too, where there are no runners."""
-        trace.place.batch = number
-        if trace.active is not None:
-            trace.active.begun(self.plan.pool)
+        tracing.place.batch = number
+        if tracing.active is not None:
+            tracing.active.begun(self.plan.pool)
         try:
             read = self.plan.read(self._reading)
         except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
@@ -195,7 +195,7 @@ class Executor:
         return len(self._ready) + self._begun - self._finished >= self.depth + self._overlaps
 
     def _compute(self, number: int, read: Read) -> None:
-        trace.place.batch = number
+        tracing.place.batch = number
         item: Outputs | BaseException
         try:
             item = self.plan.compute(read)
@@ -216,7 +216,7 @@ class Executor:
         while self._finished in self._early and len(self._ready) < self.depth:
             self._ready.append(self._early.pop(self._finished))
             self._finished += 1
-            recording = trace.active
+            recording = tracing.active
             if recording is not None:
                 recording.put(self.plan.pool, len(self._ready))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
-from gradiva.eager.errors import Location
+from gradiva.eager.support.errors import Location
 
 __all__ = ["Explanation", "Unserved"]
 

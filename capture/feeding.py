@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.generic.fed import Fed
 
 from .node import DataNode

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.dtypes import DType
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.types.dtypes import DType
 
 from .graph import Edge, Graph, Node, Opaque
 from .leaves import constant, random_key

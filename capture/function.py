@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from gradiva.eager.batch import Batch, batch_on
-from gradiva.eager.errors import OperatorTypeError, describe, frameless, user_location
-from gradiva.eager.operator import interpreter
-from gradiva.eager.tensor import Tensor, tensor_on
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.operators.operator import interpreter
+from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.tensor import Tensor, tensor_on
+from gradiva.eager.values.value import SampleType, Value
 
 from .deferred import Deferred
 from .graph import Graph

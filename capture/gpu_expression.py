@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.cuda import gpu_of
-from gradiva.eager.device import Device
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.run import prepare
-from gradiva.eager.stages import Expression
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.execution.execute import prepare
+from gradiva.eager.operators.fusion_roles import Expression
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.generic.expression import Term, applied, expression_launch, operand
 
 from .sweep import UnfitError

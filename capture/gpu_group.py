@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.cuda import gpu_of
-from gradiva.eager.device import Device
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError
-from gradiva.eager.gpu.chains import chain_launch, gpu_kernel, pixelwise_launch
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Images, Rows
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.fused_elementwise import chain_launch, gpu_kernel, pixelwise_launch
+from gradiva.eager.operators.fusion_roles import Images, Rows
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
 
 from .sweep import Sweep, UnfitError
 from .sweep_launches import sweep_launches

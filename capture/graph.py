@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import Location
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import Location
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.value import SampleType
 
 from . import diagrams, draw
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU, Device
-from gradiva.eager.dtypes import bfloat16, float16
-from gradiva.eager.errors import GradivaError, SampleDataError
-from gradiva.eager.frames import given_per_frame
-from gradiva.eager.run import Call, blamed, prepare
-from gradiva.eager.stages import Planes
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.tolerance import forgives
+from gradiva.eager.execution.error_policy import forgives
+from gradiva.eager.execution.execute import Call, blamed, prepare
+from gradiva.eager.execution.per_frame import given_per_frame
+from gradiva.eager.operators.fusion_roles import Planes
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, SampleDataError
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.types.dtypes import bfloat16, float16
+from gradiva.eager.values.batch import Batch
 
 from .gpu_expression import is_expression, run_expression
 from .gpu_group import run_launches

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradiva.eager.device import Device
-from gradiva.eager.dynamic import device_named
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.execution.eager_interpreter import device_named
 from gradiva.eager.gpu.execute import require_gpu_kernel
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.value import SampleType
 
 from .graph import Edge, Opaque
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import (
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
@@ -15,6 +14,7 @@ from gradiva.eager.errors import (
     describe,
     frameless,
 )
+from gradiva.eager.values.batch import Batch
 
 from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
 from .iterator_options import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.source import Source
+from gradiva.eager.readers.source import Source
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
 from .epochs import Shards
 from .pipeline import Pipeline

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU
-from gradiva.eager.drawn import Drawn
-from gradiva.eager.errors import Location
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.rng import RandomKey
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.support.errors import Location
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.drawn import Drawn
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType
 
 from .placed import LazyPlace
 from .program import Positions
@@ -91,7 +91,7 @@ class Pending:
     captured loop that it is in; droppers: the calls, it and those before it, by their `serial`,
     that may leave out samples and had not run when it was made: until then its size is what it
     would be if none does; context: the EvalContext in force, in deferred mode; device: where it
-    runs and its outputs are; drawn_at: the mark of its values (see `gradiva.eager.drawn`).
+    runs and its outputs are; drawn_at: the mark of its values (see `gradiva.eager.values.drawn`).
     """
 
     __slots__ = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["constant", "fused", "parameter", "random_key"]
 

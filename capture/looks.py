@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU
+from gradiva.eager.types.device import CPU
+from gradiva.eager.values.batch import Batch
 
 from .lazy import Pending
 

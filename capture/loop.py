@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from gradiva.eager.closing import Closer, closer
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, blaming, user_location
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.quarantine import record
-from gradiva.eager.reader import loop_makers
-from gradiva.eager.rng import Step as Running
-from gradiva.eager.rng import close_step, current_step, enter_step, leave_step
-from gradiva.eager.threads import default_pool
+from gradiva.eager.execution.quarantine import record
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.philox import Step as Running
+from gradiva.eager.random.philox import close_step, current_step, enter_step, leave_step
+from gradiva.eager.readers.reader import loop_makers
+from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, blaming, user_location
 
 from .ahead import Ahead, Item, LoopSource, read_item
 from .explain import Explanation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
-from gradiva.eager.operator import (
+from gradiva.eager.operators.operator import (
     Interpreter,
     OperatorBase,
     current_interpreter,

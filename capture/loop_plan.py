@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU, Device
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.quarantine import collecting
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.quarantine import collecting
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .ahead import Item
 from .compiler import optimise

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gradiva.eager.device import Device, DeviceLike
-from gradiva.eager.device import device as to_device
-from gradiva.eager.errors import OperatorTypeError, user_location
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorTypeError, user_location
+from gradiva.eager.types.device import Device, DeviceLike
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.values.value import SampleType, Value
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.generic.get_property import get_property
 from gradiva.ops.generic.shapes import shapes

@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Argument, is_edge
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU, Device
-from gradiva.eager.drawn import drawn_by
-from gradiva.eager.dynamic import (
+from gradiva.eager.execution.eager_interpreter import (
     as_argument,
     as_input,
     batch_size_of,
@@ -21,16 +17,20 @@ from gradiva.eager.dynamic import (
     require_on_cpu,
     split_common,
 )
-from gradiva.eager.errors import GradivaError, user_location
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.values import is_owned
-from gradiva.eager.memory import is_leased
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.run import execute
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.threads import default_pool
-from gradiva.eager.tolerance import refuse_single
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.error_policy import refuse_single
+from gradiva.eager.execution.execute import execute
+from gradiva.eager.operators.arguments import Argument, is_edge
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.host_memory import is_leased
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import GradivaError, user_location
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import is_owned
+from gradiva.eager.values.drawn import drawn_by
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType
 
 from .graph import Opaque
 from .lazy import Home, LazyBatch, Leaf, Pending, Ref, leaf_of

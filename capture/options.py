@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, TypeVar
 
-from gradiva.eager.device import Device
-from gradiva.eager.dtypes import DType
-from gradiva.eager.dynamic import as_seed
-from gradiva.eager.errors import (
+from gradiva.eager.execution.eager_interpreter import as_seed
+from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     blaming,
     describe,
 )
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.device import Device
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.value import SampleType
 
 from .presize import check_bytes_per_sample
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, overload
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, blaming
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.quarantine import Quarantine
-from gradiva.eager.source import Source
+from gradiva.eager.execution.quarantine import Quarantine
+from gradiva.eager.readers.source import Source
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, blaming
+from gradiva.eager.support.lazy_import import lazy_module
 
 from . import draw
 from .checkpoint import checkpoint

@@ -7,10 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
 
-from gradiva.eager.errors import OperatorTypeError, user_location
-from gradiva.eager.signature import extended
+from gradiva.capture.conditionals.convert import convert
+from gradiva.eager.operators.signature import extended
+from gradiva.eager.support.errors import OperatorTypeError, user_location
 
-from .conditionals.convert import convert
 from .definition import Definition
 from .options import PipelineOptions
 from .pipeline import Pipeline

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.device import Device, DeviceLike
-from gradiva.eager.device import device as to_device
-from gradiva.eager.drawn import Drawn
+from gradiva.eager.types.device import Device, DeviceLike
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.values.drawn import Drawn
 from gradiva.ops.arrays.copy import copy
 
 __all__ = ["LazyPlace"]

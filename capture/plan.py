@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager import trace
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU
-from gradiva.eager.errors import GradivaError, OperatorValueError, without_frames
-from gradiva.eager.quarantine import Quarantine, apart, collecting_in
-from gradiva.eager.source import Source, SourceOperator
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.tolerance import keep_rows
+from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.execution.quarantine import Quarantine, apart, collecting_in
+from gradiva.eager.readers.source import Source, SourceOperator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
+from gradiva.eager.types.device import CPU
+from gradiva.eager.values.batch import Batch
 
 from .checkpoint import Marks
 from .device_stage import DeviceStage, queued
@@ -24,7 +24,7 @@ from .graph import Graph, Node, Opaque
 from .program import Outputs, Positions, Program, Values
 
 if TYPE_CHECKING:
-    from gradiva.eager.processes.pool import ProcessPool
+    from gradiva.eager.workers.pool import ProcessPool
 
 __all__ = ["Plan", "Read"]
 
@@ -123,7 +123,7 @@ class Plan:
 
     def compute(self, read: Read) -> Outputs:
         """The outputs for what was read. Raises GradivaError."""
-        recording = trace.active
+        recording = tracing.active
         started = 0 if recording is None else recording.now()
         with self.pool.pinned(), collecting_in(read.noted):
             try:
@@ -153,7 +153,7 @@ class Plan:
         failure: BaseException | None = None
         size: int | None = None
         lost: dict[Node, Sequence[int]] = {}
-        recording, began = trace.active, 0
+        recording, began = tracing.active, 0
         kept, self._kept = self._kept, {}
         if not kept:
             self._wanted = self.batch_size

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.threads import default_pool
-from gradiva.eager.value import SampleType
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .compiler import optimise
 from .graph import Edge, Graph, GraphBuilder, Node, key_of

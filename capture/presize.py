@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.arguments import bytes_hint
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.integers import integer
-from gradiva.eager.memory import pool
-from gradiva.eager.memory_settings import settings
+from gradiva.eager.operators.arguments import bytes_hint
+from gradiva.eager.runtime.host_memory import pool
+from gradiva.eager.runtime.memory_settings import settings
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.validation import integer
 
 from .device_stage import DeviceStage
 from .graph import Graph, Node

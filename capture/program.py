@@ -8,20 +8,20 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager import trace
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import CPU, Device
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.rng import RandomKey
-from gradiva.eager.run import execute
-from gradiva.eager.source import SourceOperator
-from gradiva.eager.threads import WorkerPool
+from gradiva.capture.conditionals.scopes import Selection, scopes_of
+from gradiva.capture.conditionals.turns import join, part
+from gradiva.eager.execution.execute import execute
+from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.generic.conditional_merge import merge
 from gradiva.ops.generic.conditional_split import split
 
-from .conditionals.scopes import Selection, scopes_of
-from .conditionals.turns import join, part
 from .dropping import drop_inside
 from .graph import Graph, Node
 from .group import UnfitError, run_group
@@ -115,7 +115,7 @@ class Program:
         on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
         values, and the outputs are smaller; then also the numbers of the samples that are left.
         """
-        recording, began = trace.active, 0
+        recording, began = tracing.active, 0
         turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
         self._bring(turn)
         for node in self._steps:

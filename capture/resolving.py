@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
 
 from .graph import Edge, Node, Opaque
 from .leaves import constant

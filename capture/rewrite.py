@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.tensor import Tensor
+from gradiva.capture.passes.prune import prune
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.values.tensor import Tensor
 
 from .graph import Edge, Graph, GraphBuilder, Node
 from .inference import infer
 from .leaves import constant
-from .passes.prune import prune
 from .presize import HINT
 
 __all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]

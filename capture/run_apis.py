@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, blaming
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, blaming
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["ApiCheck", "PipelineAPIType", "check_types"]
 

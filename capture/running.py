@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.closing import Closer, closer
-from gradiva.eager.device import require_device
-from gradiva.eager.errors import OperatorRuntimeError, blaming, frameless
-from gradiva.eager.memory_settings import settings
-from gradiva.eager.poison import lend, poison
+from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.memory_settings import settings
+from gradiva.eager.support.errors import OperatorRuntimeError, blaming, frameless
 from gradiva.eager.tensor_list import TensorListCPU, TensorListGPU, handed_out
+from gradiva.eager.types.device import require_device
+from gradiva.eager.values.poison import lend, poison
 
 from .building import Building
 from .epochs import Epochs

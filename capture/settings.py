@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from gradiva.eager.errors import OperatorValueError, user_location
-from gradiva.eager.threads import default_num_threads
+from gradiva.eager.runtime.worker_pool import default_num_threads
+from gradiva.eager.support.errors import OperatorValueError, user_location
 
 from .options import OperatorConcurrency, Options, StreamPolicy, check_options
 

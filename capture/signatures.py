@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.eager.rng import current_step
+from gradiva.eager.random.philox import current_step
 
 from .graph import key_of
 from .lazy import Pending

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any, TypeAlias
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.gpu.values import on_cpu
-from gradiva.eager.memory import capacity
+from gradiva.eager.runtime.host_memory import capacity
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
 
 from .graph import Graph, Node
 from .leaves import constant, parameter, random_key

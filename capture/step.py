@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.quarantine import collecting
-from gradiva.eager.rng import current_step
+from gradiva.eager.execution.quarantine import collecting
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.philox import current_step
 
 from .ahead import Item
 from .lazy import LazyBatch, LazyTensor, Leaf, Pending, Ref

@@ -9,14 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.memory import allocate
-from gradiva.eager.pixelwise import Pixelwise, step_of
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Images, Planes, Reindex, Rows, View
-from gradiva.eager.strips import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.row_chain import (
     FRAMES,
     LAST,
     MIRROR,
@@ -37,6 +31,12 @@ from gradiva.eager.strips import (
     run_strips,
     table,
 )
+from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows, View
+from gradiva.eager.operators.pixelwise import Pixelwise, step_of
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["Sweep", "UnfitError"]
 

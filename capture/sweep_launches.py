@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from gradiva.eager.gpu.launch import Launch, Tail
+from gradiva.eager.cuda.launch import Launch, Tail
 
 from .sweep import Sweep, UnfitError
 

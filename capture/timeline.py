@@ -12,8 +12,8 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.trace import Event, Recording, record
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.tracing import Event, Recording, record
 
 if TYPE_CHECKING:
     from .executor import Executor

@@ -8,12 +8,13 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from gradiva.eager.arguments import Argument, is_edge
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import Device
-from gradiva.eager.drawn import refuse_drawn
-from gradiva.eager.dynamic import as_seed, check_common
-from gradiva.eager.errors import (
+from gradiva.capture.conditionals.branches import Branches
+from gradiva.eager.execution.eager_interpreter import as_seed, check_common
+from gradiva.eager.operators.arguments import Argument, is_edge
+from gradiva.eager.operators.operator import Maker, OperatorBase, current_interpreter
+from gradiva.eager.random.generator import RNG
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorTypeError,
@@ -21,13 +22,12 @@ from gradiva.eager.errors import (
     describe,
     user_location,
 )
-from gradiva.eager.generator import RNG
-from gradiva.eager.operator import Maker, OperatorBase, current_interpreter
-from gradiva.eager.source import SourceOperator
-from gradiva.eager.tensor import tensor_on
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.tensor import tensor_on
+from gradiva.eager.values.value import SampleType, Value
 
-from .conditionals.branches import Branches
 from .graph import Edge, Graph, GraphBuilder, Node, Opaque
 from .inference import device_of_call, infer
 from .leaves import constant, parameter, random_key

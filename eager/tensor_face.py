@@ -11,14 +11,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from .batch import Batch, batch_on
-from .drawn import Drawn
-from .dtypes import DType, DTypeLike
-from .errors import OperatorTypeError, OperatorValueError, blaming, describe
-from .layouts import check_layout
-from .provenance import Provenance
-from .subscripts import sample_number
-from .tensor import Tensor
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.dtypes import DType, DTypeLike
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.drawn import Drawn
+from gradiva.eager.values.indexing import sample_number
+from gradiva.eager.values.tensor import Tensor
 
 __all__ = ["ListFace", "TensorFace", "Text"]
 

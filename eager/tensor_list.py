@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .batch import Batch, batch_on
-from .bfloat16 import is_bfloat16
-from .device import CPU, require_device
-from .errors import OperatorTypeError, blaming, describe
-from .gpu.values import gpu_named, on_cpu
-from .stream import device_stream
-from .tensor import tensor_on
+from gradiva.eager.contexts.stream import device_stream
+from gradiva.eager.support.errors import OperatorTypeError, blaming, describe
+from gradiva.eager.types.bfloat16 import is_bfloat16
+from gradiva.eager.types.device import CPU, require_device
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.buffers import gpu_named, on_cpu
+from gradiva.eager.values.tensor import tensor_on
+
 from .tensor_face import ListFace, TensorFace
 
 __all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "handed_out"]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import gradiva
 from gradiva import demo, graph, listing, warmup
-from gradiva.eager.cuda import count_gpus
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.gpu.presence import missing
-from gradiva.eager.kernel_cache import cache_folder, why_no_cache_folder
-from gradiva.eager.threads import default_num_threads
+from gradiva.eager.cuda.cupy_runtime import count_gpus
+from gradiva.eager.cuda.requirements import missing
+from gradiva.eager.jit.kernel_cache import cache_folder, why_no_cache_folder
+from gradiva.eager.runtime.worker_pool import default_num_threads
+from gradiva.eager.support.errors import GradivaError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

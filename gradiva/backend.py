@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.cuda import count_gpus, gpu_of, known_gpus
-from gradiva.eager.device import Device
-from gradiva.eager.errors import OperatorRuntimeError, blaming
-from gradiva.eager.gpu.values import gpu_named
-from gradiva.eager.integers import integer
-from gradiva.eager.memory import MemoryStats, pool
-from gradiva.eager.memory_settings import settings
+from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
+from gradiva.eager.runtime.host_memory import MemoryStats, pool
+from gradiva.eager.runtime.memory_settings import settings
+from gradiva.eager.support.errors import OperatorRuntimeError, blaming
+from gradiva.eager.support.validation import integer
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.buffers import gpu_named
 
 __all__ = [
     "GetCUDADeviceCount",

@@ -1,7 +1,7 @@
 """Checkpoints of dynamic mode, under the module name that scripts import."""
 
-from gradiva.eager.checkpoint import Checkpoint
-from gradiva.eager.modes import EvalContext
+from gradiva.eager.checkpoints.checkpoint import Checkpoint
+from gradiva.eager.contexts.eval_modes import EvalContext
 
 __all__ = ["Checkpoint", "current"]
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from gradiva import fn, random, readers, types
 from gradiva.capture.pipeline_def import pipeline_def
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.threads import default_num_threads, set_num_threads
+from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.image import image as decode
 from gradiva.ops.image.brightness_contrast import brightness_contrast
 from gradiva.ops.image.crop import crop

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import fn
-from gradiva.eager.operator import OperatorBase
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.fn._old_names import later
 
 __all__ = ["Fact", "Given", "deprecated", "facts", "later", "operator_of", "reached"]

@@ -16,7 +16,7 @@ from gradiva.capture.draw import before_after
 from gradiva.capture.graph import Graph
 from gradiva.capture.pipeline import Pipeline
 from gradiva.capture.pipeline_def import PipelineFactory, pipeline_def
-from gradiva.eager.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.ops.generic.external_source import external_source
 
 __all__ = ["add_arguments", "run"]

@@ -8,11 +8,11 @@ import inspect
 from collections.abc import Iterator
 
 from gradiva.capture.inference import ON_GPU
-from gradiva.eager.arguments import Argument
-from gradiva.eager.errors import OperatorValueError
 from gradiva.eager.gpu.execute import devices_of
-from gradiva.eager.operator import OperatorBase, operators
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.facts import Fact, facts, later, operator_of, reached
 
 __all__ = ["add_arguments", "coverage_lines", "run"]

@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import fn
-from gradiva.eager.arguments import check_names, is_edge
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.signature import Signatures, named
-from gradiva.eager.value import Value
+from gradiva.eager.operators.arguments import check_names, is_edge
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.signature import Signatures, named
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.values.value import Value
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import LATER
 from gradiva.ops.class_names import classes, hand_out, waiting

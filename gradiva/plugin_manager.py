@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-from gradiva.eager.errors import OperatorRuntimeError, user_location
+from gradiva.eager.support.errors import OperatorRuntimeError, user_location
 
 __all__ = ["load_directory", "load_library"]
 

@@ -6,8 +6,8 @@ sample; outside, the generator numbers its own calls. `batch_size` asks for one 
 A forked process, and each worker of a torch DataLoader, draws values of its own (docs/dynamic.md).
 """
 
-from gradiva.eager.default_generator import get_default_rng, set_seed
-from gradiva.eager.generator import RNG
+from gradiva.eager.random.default_generator import get_default_rng, set_seed
+from gradiva.eager.random.generator import RNG
 from gradiva.ops.random.beta import beta
 from gradiva.ops.random.choice import choice
 from gradiva.ops.random.coin_flip import coin_flip

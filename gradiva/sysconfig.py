@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from gradiva.eager.errors import OperatorRuntimeError, user_location
+from gradiva.eager.support.errors import OperatorRuntimeError, user_location
 
 __all__ = [
     "get_compile_flags",

@@ -8,20 +8,20 @@ import numpy as np
 
 from gradiva.capture.constants import Constant, ConstantNode, ScalarConstant
 from gradiva.capture.run_apis import PipelineAPIType
-from gradiva.eager.dtypes import DType, ImageType, InterpType
-from gradiva.eager.dtypes import bool_ as BOOL
-from gradiva.eager.dtypes import float16 as FLOAT16
-from gradiva.eager.dtypes import float32 as FLOAT
-from gradiva.eager.dtypes import float64 as FLOAT64
-from gradiva.eager.dtypes import int8 as INT8
-from gradiva.eager.dtypes import int16 as INT16
-from gradiva.eager.dtypes import int32 as INT32
-from gradiva.eager.dtypes import int64 as INT64
-from gradiva.eager.dtypes import uint8 as UINT8
-from gradiva.eager.dtypes import uint16 as UINT16
-from gradiva.eager.dtypes import uint32 as UINT32
-from gradiva.eager.dtypes import uint64 as UINT64
-from gradiva.eager.type_names import DALIDataType, OtherType
+from gradiva.eager.types.dali_types import DALIDataType, OtherType
+from gradiva.eager.types.dtypes import DType, ImageType, InterpType
+from gradiva.eager.types.dtypes import bool_ as BOOL
+from gradiva.eager.types.dtypes import float16 as FLOAT16
+from gradiva.eager.types.dtypes import float32 as FLOAT
+from gradiva.eager.types.dtypes import float64 as FLOAT64
+from gradiva.eager.types.dtypes import int8 as INT8
+from gradiva.eager.types.dtypes import int16 as INT16
+from gradiva.eager.types.dtypes import int32 as INT32
+from gradiva.eager.types.dtypes import int64 as INT64
+from gradiva.eager.types.dtypes import uint8 as UINT8
+from gradiva.eager.types.dtypes import uint16 as UINT16
+from gradiva.eager.types.dtypes import uint32 as UINT32
+from gradiva.eager.types.dtypes import uint64 as UINT64
 from gradiva.ops.generic.feed import BatchInfo, SampleInfo
 
 DALIImageType = ImageType

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from gradiva.eager.jit import compiled_kernels
-from gradiva.eager.kernel_cache import cache_folder
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.jit.jit import compiled_kernels
+from gradiva.eager.jit.kernel_cache import cache_folder
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.support.lazy_import import lazy_module
 
 tqdm = lazy_module("tqdm", "tqdm")
 

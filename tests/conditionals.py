@@ -13,7 +13,7 @@ from gradiva.capture.check import check
 from gradiva.capture.compiler import optimise
 from gradiva.capture.graph import Graph
 from gradiva.capture.plan import Plan
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["bits", "feed", "graph_of", "outputs_of", "run"]
 

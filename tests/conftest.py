@@ -15,9 +15,9 @@ import pytest
 from hypothesis import settings
 
 import gradiva
-from gradiva.eager import cuda
-from gradiva.eager.jit import Kernel
-from gradiva.eager.rng import _step
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.random.philox import _step
 
 from . import tiers
 
@@ -89,9 +89,9 @@ def _only_asked_for_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     simulated ones are not concerned."""
     if request.node.get_closest_marker("gpu") is None:
         none = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: 0))
-        monkeypatch.setattr(cuda, "_cupy", SimpleNamespace(cuda=none))
+        monkeypatch.setattr(cupy_runtime, "_cupy", SimpleNamespace(cuda=none))
         # One of its own, so that GPUs which other tests have used are not found either.
-        monkeypatch.setattr(cuda, "runtimes", [partial(cuda.CupyRuntime)])
+        monkeypatch.setattr(cupy_runtime, "runtimes", [partial(cupy_runtime.CupyRuntime)])
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 

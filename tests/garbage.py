@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import gradiva
-from gradiva.eager.closing import closer
+from gradiva.eager.runtime.closer import closer
 
 __all__ = ["Watch", "cyclic_garbage", "fails", "leased", "no_collector"]
 

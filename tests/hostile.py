@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 import gradiva
-from gradiva.eager.arguments import Argument
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.dtypes import dtypes
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.jit import Kernel
-from gradiva.eager.operator import OperatorBase, operators
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.dtypes import dtypes
+from gradiva.eager.values.batch import Batch, batch
 
 __all__ = ["INTEGERS", "REALS", "attacked", "draw", "spoken"]
 
@@ -399,7 +399,10 @@ def interpret() -> None:
     compiled = Kernel.__call__
 
     def call(kernel: Kernel, *arguments: Any) -> Any:
-        if kernel.function.__module__ in ("gradiva.eager.strips", "gradiva.eager.rows"):
+        if kernel.function.__module__ in (
+            "gradiva.eager.jit.row_chain",
+            "gradiva.eager.jit.row_kernel",
+        ):
             return compiled(kernel, *arguments)  # they call machine code by its address
         held = [value.view(Checked) if type(value) is np.ndarray else value for value in arguments]
         with np.errstate(all="ignore"):

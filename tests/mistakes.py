@@ -10,15 +10,21 @@ from typing import Any
 import numpy as np
 
 import gradiva
-from gradiva.eager.arguments import is_edge
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import dtypes
-from gradiva.eager.dynamic import as_argument, as_input, batch_size_of, random_key, split_common
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.run import prepare
-from gradiva.eager.threads import default_pool
+from gradiva.eager.execution.eager_interpreter import (
+    as_argument,
+    as_input,
+    batch_size_of,
+    random_key,
+    split_common,
+)
+from gradiva.eager.execution.execute import prepare
+from gradiva.eager.operators.arguments import is_edge
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
+from gradiva.eager.types.dtypes import dtypes
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["KINDS", "Mistake", "mistake"]
 

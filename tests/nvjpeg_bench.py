@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.allocators import Allocator
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder

@@ -12,7 +12,7 @@ from gradiva import fn
 from gradiva.capture.compiler import optimise
 from gradiva.capture.graph import Graph
 from gradiva.capture.plan import Plan
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["body", "feed", "flags", "graph_of", "images", "prints", "refuses", "run", "same_bits"]
 

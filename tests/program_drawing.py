@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import gradiva
-from gradiva.eager.errors import GradivaError
+from gradiva.eager.support.errors import GradivaError
 from tests.program_newer import NEWER, NEWER_OTHERS
 from tests.program_operators import OPERATORS, OTHERS, PHASES, Always, Line, draw_decoded
 from tests.program_runs import run_eager

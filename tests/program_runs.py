@@ -12,8 +12,8 @@ from gradiva import capture, fn
 from gradiva.capture.compiler import optimise
 from gradiva.capture.graph import Graph
 from gradiva.capture.plan import Plan
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError
 from tests.programs import Program
 
 __all__ = ["WAYS", "comparable", "graph_of", "run_eager", "run_pipeline", "run_plan", "turns_of"]

@@ -11,9 +11,9 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager import affinity
-from gradiva.eager.affinity import thread_cpus
-from gradiva.eager.threads import WorkerPool, default_num_threads
+from gradiva.eager.runtime import affinity
+from gradiva.eager.runtime.affinity import thread_cpus
+from gradiva.eager.runtime.worker_pool import WorkerPool, default_num_threads
 
 linux = pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity"), reason="threads cannot choose processors here"

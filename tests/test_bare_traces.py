@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.errors import OperatorRuntimeError, fresh, without_frames
+from gradiva.eager.support.errors import OperatorRuntimeError, fresh, without_frames
 
 IMAGE = np.zeros((9, 9), np.uint8)
 

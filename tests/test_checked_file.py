@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.checked_file import read_checked, write_checked
+from gradiva.eager.support.checked_file import read_checked, write_checked
 
 CONTENT = bytes(range(256)) * 3
 

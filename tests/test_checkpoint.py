@@ -14,7 +14,7 @@ from PIL import Image
 
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
-from gradiva.eager.checkpoint_file import CheckpointError, CheckpointNotFoundError
+from gradiva.eager.checkpoints.files import CheckpointError, CheckpointNotFoundError
 
 from .loops import bits
 

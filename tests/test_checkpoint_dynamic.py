@@ -11,7 +11,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, ExternalSource, random
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.checkpoint_file import (
+from gradiva.eager.checkpoints.files import (
     CheckpointError,
     pack,
 )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.checkpoint_file import (
+from gradiva.eager.checkpoints.files import (
     CheckpointError,
     CheckpointNotFoundError,
     load,
@@ -25,7 +25,7 @@ from gradiva.eager.checkpoint_file import (
     save,
     unpack,
 )
-from gradiva.eager.plain import from_plain, to_plain
+from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
 from tests.tiers import examples
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
-from gradiva.eager.checkpoint_file import CheckpointError
+from gradiva.eager.checkpoints.files import CheckpointError
 
 from .test_checkpoint import resumed, step
 

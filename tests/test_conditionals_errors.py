@@ -13,7 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.pipeline import do_not_convert
 from tests.conditionals import feed, graph_of, outputs_of, run
 

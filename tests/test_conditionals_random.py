@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn
-from gradiva.eager.errors import OperatorTypeError
+from gradiva.eager.support.errors import OperatorTypeError
 from tests.conditionals import feed, outputs_of
 from tests.tiers import examples
 

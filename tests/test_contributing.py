@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import gradiva
-from gradiva.eager import kernel_cache
-from gradiva.eager.case import Case
-from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.jit import kernel_cache
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase, operators
 
 from . import test_operators as generic
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gradiva import as_batch, cast
-from gradiva.eager.convert import convert_array, to_half
-from gradiva.eager.dtypes import DType, dtypes
+from gradiva.eager.jit.convert import convert_array, to_half
+from gradiva.eager.types.dtypes import DType, dtypes
 
 TABLE: list[tuple[float, str, int]] = [
     (0.5, "int8", 1),

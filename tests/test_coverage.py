@@ -9,12 +9,12 @@ import pytest
 
 import gradiva
 from gradiva.__main__ import main
-from gradiva.eager.arguments import is_edge
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import DType
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.operators.arguments import is_edge
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
 from gradiva.facts import Fact, facts, later, operator_of, reached
 

@@ -14,7 +14,7 @@ import pytest
 
 import gradiva
 from gradiva import types
-from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.support.errors import OperatorRuntimeError
 
 # By its name the package has the function of the same name.
 opencv = importlib.import_module("gradiva.ops.decoders.formats.decode_opencv")

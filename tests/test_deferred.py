@@ -12,7 +12,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, EvalMode, random
 from gradiva.capture.lazy import LazyBatch, LazyTensor
-from gradiva.eager.modes import lazy_interpreter
+from gradiva.eager.contexts.eval_modes import lazy_interpreter
 
 from .loops import bits
 

@@ -13,8 +13,8 @@ import PIL.Image
 import pytest
 
 import gradiva
-from gradiva.eager.pictures.drawing import Drawing, draw
-from gradiva.eager.pictures.pixels import PAINT, colour
+from gradiva.eager.display.colors import PAINT, colour
+from gradiva.eager.display.thumbnails import Drawing, draw
 
 Array = np.ndarray[Any, Any]
 

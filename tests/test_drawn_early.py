@@ -16,8 +16,8 @@ import pytest
 import gradiva
 from gradiva import EvalMode, capture, fn, pipeline_def, types
 from gradiva.auto_aug import core
-from gradiva.eager.batch import Batch
-from gradiva.eager.tensor import Tensor
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
 
 PIXELS = np.arange(4 * 6 * 8 * 3, dtype=np.uint8).reshape(4, 6, 8, 3)
 

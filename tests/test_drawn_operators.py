@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import gradiva.ops.generic.numba_function
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 from tests.oracle.drawn_elsewhere import ELSEWHERE, WITHOUT
 
 HERE = Path(__file__).parent

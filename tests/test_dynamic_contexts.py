@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gradiva
+import gradiva.eager.runtime.worker_pool
 from gradiva import Device, EvalContext, EvalMode, Stream, ThreadPool, device
 
 
@@ -115,7 +116,7 @@ def test_streams_say_what_is_missing() -> None:
 def test_thread_pools() -> None:
     pool = ThreadPool(3)
     assert (pool.num_threads, pool.device_id) == (3, None)
-    assert ThreadPool().num_threads == gradiva.eager.threads.default_num_threads()
+    assert ThreadPool().num_threads == gradiva.eager.runtime.worker_pool.default_num_threads()
     assert ThreadPool(2, device_id=-1).device_id is None
     before = gradiva.get_num_threads()
     with pool as entered, ThreadPool(4):
@@ -162,7 +163,7 @@ def test_set_num_threads() -> None:
             assert gradiva.get_num_threads() == 2
     finally:
         gradiva.set_num_threads(None)
-    assert gradiva.get_num_threads() == gradiva.eager.threads.default_num_threads()
+    assert gradiva.get_num_threads() == gradiva.eager.runtime.worker_pool.default_num_threads()
 
 
 @pytest.mark.tiny

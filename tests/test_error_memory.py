@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import capture, readers
-from gradiva.eager.errors import GradivaError
+from gradiva.eager.support.errors import GradivaError
 from gradiva.plugin.numpy import DALIGenericIterator
 
 from .error_loops import LOOPS

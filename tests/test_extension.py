@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import extension, fn
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 from gradiva.extension import Call, Case, FloatArg, IntArg, IntsArg, SampleType
 from gradiva.extension.checks import CHECKS
 

@@ -19,9 +19,9 @@ import pytest
 
 import gradiva
 from gradiva import capture, fn, pipeline_def, random, readers
-from gradiva.eager.closing import Closer
-from gradiva.eager.memory import MemoryPool
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.closer import Closer
+from gradiva.eager.runtime.host_memory import MemoryPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
 
 from .loops import make_folder, normalised, open_reader, threads_end
 

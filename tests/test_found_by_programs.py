@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gradiva
+import gradiva.eager.types.batch_shape
 from gradiva import capture, random
 from gradiva.capture.loop_plan import LoopPlan
 
@@ -34,7 +35,7 @@ def test_a_constant_of_an_empty_batch() -> None:
         return gradiva.brightness(batch, brightness=gradiva.math.sqrt(np.float32(4.0)))
 
     assert len(capture.compile(function)(images(0))) == 0
-    geometry = gradiva.eager.geometry.Geometry.repeated(0, (2,))
+    geometry = gradiva.eager.types.batch_shape.Geometry.repeated(0, (2,))
     assert (geometry.size, len(geometry)) == (0, 0)
 
 

@@ -13,8 +13,8 @@ from gradiva.capture.check import GraphError, check
 from gradiva.capture.compiler import optimise
 from gradiva.capture.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.passes.prune import prune
-from gradiva.eager.operator import operators
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.values.value import SampleType
 
 
 def graph_of(function: Any, **options: Any) -> Graph:

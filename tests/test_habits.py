@@ -12,10 +12,10 @@ import pytest
 
 import gradiva
 from gradiva import EvalContext, EvalMode, GradivaError, capture, fn, pipeline_def
-from gradiva.eager.dtypes import DTypeLike, float32
-from gradiva.eager.geometry import SHARED, Geometry
-from gradiva.eager.operator import maker, operators
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import maker, operators
+from gradiva.eager.types.batch_shape import SHARED, Geometry
+from gradiva.eager.types.dtypes import DTypeLike, float32
+from gradiva.eager.values.value import SampleType
 
 
 def numbers() -> gradiva.Batch:

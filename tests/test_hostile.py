@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.operator import operators
-from gradiva.eager.ragged import ragged_rows
-from gradiva.eager.value import arithmetic
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.operators.ragged import ragged_rows
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import arithmetic
 
 from .hostile import attacked
 

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from gradiva.__main__ import show_info
-from gradiva.eager import kernel_cache
-from gradiva.eager.jit import Kernel, jit
-from gradiva.eager.kernel_cache import KernelFolder, cache_folder, kernel_folder
+from gradiva.eager.jit import kernel_cache
+from gradiva.eager.jit.jit import Kernel, jit
+from gradiva.eager.jit.kernel_cache import KernelFolder, cache_folder, kernel_folder
 
 from .package_copy import ROOT, run_script
 
@@ -201,7 +201,7 @@ def test_a_cache_that_is_removed_is_made_again(fresh: Path) -> None:
 BOXES = """
 import json, os, sys, warnings
 import numpy as np, gradiva
-from gradiva.eager.jit import compiled_kernels
+from gradiva.eager.jit.jit import compiled_kernels
 exec(sys.argv[1])
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
@@ -299,7 +299,7 @@ HARMED = """
 import json, pathlib, random, sys
 import numpy as np, gradiva
 from gradiva.eager import kernel_cache, numba_adapter
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 def total(values):
     result = 0.0
     for value in values:
@@ -321,7 +321,7 @@ for first in range(0, len(whole), 512):
     harmed.append(whole[:first] + bytes(min(512, len(whole) - first)) + whole[first + 512 :])
 dispatcher = jit(total).dispatcher()
 context = dispatcher.targetctx
-signature = (gradiva.eager.jit.load_numba().typeof(np.arange(4.0)),)
+signature = (gradiva.eager.jit.jit.load_numba().typeof(np.arange(4.0)),)
 harmed = [data for data in harmed if data != whole]
 unpickled = []
 loads = numba_adapter.pickle.loads

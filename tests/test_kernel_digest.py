@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager import kernel_digest as digests
-from gradiva.eager.jit import Kernel
-from gradiva.eager.kernel_digest import (
+from gradiva.eager.jit import kernel_digest as digests
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.jit.kernel_digest import (
     UndescribedError,
     extensions,
     global_names,
@@ -63,8 +63,8 @@ def kernel_files() -> list[str]:
 DIGESTS = """
 import gc, json, pathlib, sys, gradiva
 from gradiva.eager import rows
-from gradiva.eager.jit import Kernel, _copied
-from gradiva.eager.kernel_digest import kernel_digest, reached_functions
+from gradiva.eager.jit.jit import Kernel, _copied
+from gradiva.eager.jit.kernel_digest import kernel_digest, reached_functions
 functions = {}
 for it in gc.get_objects():
     if type(it) is Kernel:
@@ -125,9 +125,11 @@ def test_an_edited_file_changes_the_kernels_that_use_it(
 
 def test_extensions_are_found() -> None:
     """The bodies of conversions stand in a file that no kernel mentions."""
-    assert {"eager/convert.py", "eager/convert_bodies.py", "eager/borrow.py"} <= set(
-        extension_files()
-    )
+    assert {
+        "eager/jit/convert.py",
+        "eager/jit/convert_bodies.py",
+        "eager/jit/intrinsics.py",
+    } <= set(extension_files())
     using = [it for it in own_kernels() if "convert_sat" in global_names(it.function)]
     assert len(using) > 5
     for kernel in using:
@@ -160,16 +162,16 @@ def test_numba_is_taught_through_extensions_only() -> None:
                         continue
                     file = path.resolve().relative_to(ROOT).as_posix()
                     seen.add((file, text))
-                    if file != "eager/jit.py":
+                    if file != "eager/jit/jit.py":
                         assert text in taught[file], (file, text)
-    assert ("eager/jit.py", "numba.extending.overload") in seen
-    assert ("eager/borrow.py", "numba.extending.intrinsic") in seen
+    assert ("eager/jit/jit.py", "numba.extending.overload") in seen
+    assert ("eager/jit/intrinsics.py", "numba.extending.intrinsic") in seen
 
 
 # One row kernel, called as a fused group calls it.
 CAST = """
 import ctypes, json, numpy as np, gradiva
-from gradiva.eager.jit import compiled_kernels
+from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.ops.generic.cast import cast_row
 source = np.array([2.4, 2.6, 300.0, np.nan], np.float32)
 target, parameters = np.zeros(4, np.uint8), np.zeros(1, np.float32)
@@ -189,20 +191,25 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
     # No kernel is made of these: lines, comments, what is not for kernels, the engine itself.
     edit_text(
-        copy / "eager/convert.py", "low, high = max(", "_edited = 12345\n    low, high = max("
+        copy / "eager/jit/convert.py", "low, high = max(", "_edited = 12345\n    low, high = max("
     )
-    for file in ("eager/convert_bodies.py", "eager/rows.py", "eager/jit.py", "ops/generic/cast.py"):
+    for file in (
+        "eager/jit/convert_bodies.py",
+        "eager/jit/row_kernel.py",
+        "eager/jit/jit.py",
+        "ops/generic/cast.py",
+    ):
         text = (copy / file).read_text("utf-8")
         (copy / file).write_text("# A line more.\n\n" + text + "\n\nNOTHING = 1\n", "utf-8")
-    edit_text(copy / "eager/jit.py", "<kernel {self", "<a kernel {self")
+    edit_text(copy / "eager/jit/jit.py", "<kernel {self", "<a kernel {self")
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
-    edit_text(copy / "eager/convert_bodies.py", "whole + up - down", "whole + up - down + 1")
+    edit_text(copy / "eager/jit/convert_bodies.py", "whole + up - down", "whole + up - down + 1")
     values, compiled = run_script(CAST, copy, tmp_path)
     assert values == [3, 4, 0, 1]
     assert compiled
     assert run_script(CAST, copy, tmp_path) == [[3, 4, 0, 1], []]
     # How kernels are compiled has a part, too.
-    edit_text(copy / "eager/jit.py", '"error_model": "numpy"', '"error_model": "python"')
+    edit_text(copy / "eager/jit/jit.py", '"error_model": "numpy"', '"error_model": "python"')
     values, compiled = run_script(CAST, copy, tmp_path)
     assert values == [3, 4, 0, 1]
     assert compiled
@@ -352,7 +359,7 @@ def test_sets_in_code_are_in_no_order(copy: Path, tmp_path: Path) -> None:
     """The digest of a test for membership is the same in each process."""
     script = (
         "import json\n"
-        "from gradiva.eager.kernel_digest import kernel_digest\n"
+        "from gradiva.eager.jit.kernel_digest import kernel_digest\n"
         "def chosen(word): return word in {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'}\n"
         "print(json.dumps(kernel_digest(chosen)))\n"
     )

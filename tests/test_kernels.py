@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 # in a process of its own, with an empty cache.
 SCRIPT = """
 import gc, json, numpy as np, gradiva
-from gradiva.eager.jit import Kernel
+from gradiva.eager.jit.jit import Kernel
 images = gradiva.as_batch(np.zeros((2, 9, 9, 3), np.uint8), layout="HWC")
 gradiva.crop_mirror_normalize(images, mean=[1.0, 2.0, 3.0])
 gradiva.resize(images, size=(4, 4))
@@ -67,7 +67,7 @@ def test_a_person_is_told_when_kernels_are_compiled(tmp_path: Path) -> None:
         "import sys\n"
         "sys.stderr.isatty = lambda: True\n"
         "import numpy as np, gradiva\n"
-        "from gradiva.eager.jit import compiled_kernels\n"
+        "from gradiva.eager.jit.jit import compiled_kernels\n"
         "images = gradiva.as_batch(np.zeros((2, 4, 4, 3), np.uint8), layout='HWC')\n"
         "gradiva.flip(images), gradiva.cast(images, dtype='float32')\n"
         "print(sorted(name for name, seconds in compiled_kernels if seconds > 0))\n"

@@ -14,7 +14,7 @@ import gradiva
 from gradiva import random, readers
 from gradiva.capture import signatures
 from gradiva.capture.program import Program
-from gradiva.eager.operator import current_interpreter
+from gradiva.eager.operators.operator import current_interpreter
 
 from .loops import (
     bits,

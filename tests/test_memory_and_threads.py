@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.memory import MemoryPool
-from gradiva.eager.memory_settings import MemorySettings
-from gradiva.eager.threads import WorkerPool, set_num_threads
+from gradiva.eager.runtime.host_memory import MemoryPool
+from gradiva.eager.runtime.memory_settings import MemorySettings
+from gradiva.eager.runtime.worker_pool import WorkerPool, set_num_threads
 
 
 def test_memory_comes_back_when_the_last_view_goes() -> None:

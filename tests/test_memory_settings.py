@@ -16,9 +16,10 @@ import pytest
 
 import gradiva
 from gradiva import backend, fn
-from gradiva.eager import memory, memory_settings, poison
-from gradiva.eager.memory import MemoryPool, capacity
-from gradiva.eager.memory_settings import MemorySettings
+from gradiva.eager.runtime import host_memory, memory_settings
+from gradiva.eager.runtime.host_memory import MemoryPool, capacity
+from gradiva.eager.runtime.memory_settings import MemorySettings
+from gradiva.eager.values import poison
 
 ROOT = Path(__file__).parent.parent
 VARIABLES = {
@@ -36,13 +37,13 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemorySettings]:
     monkeypatch.setattr(memory_settings, "settings", settings)
     monkeypatch.setattr(backend, "settings", settings)
     monkeypatch.setattr(poison, "settings", settings)
-    monkeypatch.setattr(memory.pool, "_settings", settings)
+    monkeypatch.setattr(host_memory.pool, "_settings", settings)
     monkeypatch.setattr("gradiva.capture.presize.settings", settings)
     for name in (*VARIABLES, "POISON", "HOST_MEMORY_KEPT"):
         for prefix in ("DALI_", "GRADIVA_"):
             monkeypatch.delenv(prefix + name, raising=False)
     yield settings
-    memory.pool.clear()
+    host_memory.pool.clear()
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import gradiva.ops.generic.numba_function
-from gradiva.eager.arguments import is_edge
-from gradiva.eager.batch import Batch
-from gradiva.eager.operator import operators
-from gradiva.eager.value import arithmetic
+from gradiva.eager.operators.arguments import is_edge
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import arithmetic
 
 from .mistakes import KINDS, Mistake, mistake
 

@@ -17,7 +17,7 @@ import pytest
 
 import gradiva
 from gradiva import types
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 
 INSIDE = "a tool of the reference's own modules"
 NATIVE = "belongs to native code, of which there is none"

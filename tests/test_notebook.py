@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.operator import operators
+import gradiva.eager.readers.progress
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.support.errors import GradivaError
 
 IMAGES = gradiva.as_batch(np.zeros((2, 8, 8, 3), np.uint8), layout="HWC")
 
@@ -257,7 +258,7 @@ def test_progress_without_ipywidgets(
     """tqdm, asked for its notebook bar, warns where ipywidgets is missing; here a warning fails."""
     for name in [name for name in sys.modules if name in ("tqdm.auto", "tqdm.autonotebook")]:
         monkeypatch.delitem(sys.modules, name)
-    vars(gradiva.eager.progress.tqdm).pop("tqdm", None)
+    vars(gradiva.eager.readers.progress.tqdm).pop("tqdm", None)
     reader = gradiva.readers.File(file_root=str(photographs))
     assert len(list(reader.next_epoch(batch_size=4, progress=True))) == 2
     assert "readers.file: 100%" in capsys.readouterr().err

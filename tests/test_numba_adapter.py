@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager import numba_adapter
-from gradiva.eager.jit import load_numba
-from gradiva.eager.numba_adapter import c_callback, keep_compiled, on_compile
+from gradiva.eager.jit import numba_adapter
+from gradiva.eager.jit.jit import load_numba
+from gradiva.eager.jit.numba_adapter import c_callback, keep_compiled, on_compile
 
 from .package_copy import ROOMS, ROOT
 
@@ -244,4 +244,4 @@ def test_nothing_else_uses_what_is_numbas_own() -> None:
         for path in Path(ROOT / room).rglob("*.py")
         if private.search(path.read_text("utf-8"))
     }
-    assert users == {"eager/numba_adapter.py"}
+    assert users == {"eager/jit/numba_adapter.py"}

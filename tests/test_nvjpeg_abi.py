@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import library as library_module
 from gradiva.ops.decoders.nvjpeg.allocators import Allocator
 from gradiva.ops.decoders.nvjpeg.declarations import (

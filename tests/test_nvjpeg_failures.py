@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import decoder as decoder_module
 from gradiva.ops.decoders.nvjpeg.declarations import Status
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder

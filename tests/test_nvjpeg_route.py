@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg.declarations import Output, Subsampling

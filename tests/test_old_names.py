@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, ops
-from gradiva.eager.case import Case, samples
-from gradiva.eager.operator import OperatorBase
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.extension.modes import outputs_of
 from gradiva.facts import deprecated, later, operator_of, reached
 from gradiva.fn._old_names import RENAMED

@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import Batch, fn, ops, types
-from gradiva.eager.case import samples
+from gradiva.eager.operators.cases import samples
 from gradiva.facts import operator_of
 from gradiva.op_classes import OperatorClass
 from gradiva.ops.class_names import classes

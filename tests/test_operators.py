@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import gradiva
+import gradiva.eager.values.value
 from gradiva.capture.graph import Edge
 from gradiva.capture.tracer import Recorder
-from gradiva.eager.case import Case
-from gradiva.eager.operator import OperatorBase, interpreter, operators
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase, interpreter, operators
+from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls
 
@@ -46,7 +47,7 @@ GOOD, BAD = params(bad=False), params(bad=True)
 
 def test_every_operator_has_cases() -> None:
     """An operator that user code can call declares cases, a failing and an empty one among them."""
-    arithmetic = set(gradiva.eager.value.arithmetic) - {"add"}
+    arithmetic = set(gradiva.eager.values.value.arithmetic) - {"add"}
     for name, operator in operators.items():
         if isinstance(operator, SourceOperator) or operator.__module__ == "gradiva.capture.leaves":
             continue
@@ -82,7 +83,10 @@ def test_errors(operator: OperatorBase, case: Case) -> None:
 @pytest.mark.parametrize("name", sorted(operators))
 def test_misspelt_argument(name: str) -> None:
     operator: Any = operators[name]
-    if operator.__module__ == "gradiva.capture.leaves" or name in gradiva.eager.value.arithmetic:
+    if (
+        operator.__module__ == "gradiva.capture.leaves"
+        or name in gradiva.eager.values.value.arithmetic
+    ):
         return
     with pytest.raises(TypeError, match="there is no argument `bogus_argument`"):
         operator.bind((), {"bogus_argument": 1})
@@ -95,7 +99,7 @@ def test_device(name: str) -> None:
     if isinstance(operator, SourceOperator) or not operator.case_maker or not operator.common:
         return
     case = next(case for case in operator.case_maker() if case.raises is None)
-    if name in gradiva.eager.value.arithmetic:
+    if name in gradiva.eager.values.value.arithmetic:
         return
     with pytest.raises(gradiva.OperatorRuntimeError, match="is not available: "):
         operator(*case.inputs, **case.arguments, device="gpu")

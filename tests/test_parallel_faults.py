@@ -21,7 +21,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, types
-from gradiva.eager.processes import memory
+from gradiva.eager.workers import shared_memory
 
 from . import worker_callbacks as sources
 from .test_parallel_source import error_at, gone, pipeline, plain, stream
@@ -261,8 +261,8 @@ def test_a_small_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     if not mount or not umount or subprocess.run([mount, *options], check=False).returncode:
         pytest.skip("cannot mount a file system")
     try:
-        monkeypatch.setattr(memory, "_HAS_MEMFD", False)
-        monkeypatch.setattr(memory, "folder", lambda: str(small))
+        monkeypatch.setattr(shared_memory, "_HAS_MEMFD", False)
+        monkeypatch.setattr(shared_memory, "folder", lambda: str(small))
         pipe = pipeline(sources.big, 1, batch=False)
         with pytest.raises(RuntimeError, match="there is not enough shared memory"):
             pipe.build()
@@ -272,7 +272,7 @@ def test_a_small_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert "shared memory" in text
         pipe.close()
         # What statvfs says can be gone a moment later: the pages are taken at once.
-        monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 40)
+        monkeypatch.setattr(shared_memory, "free_bytes", lambda: 1 << 40)
         pipe = pipeline(sources.big, 1, batch=False)
         with pytest.raises(RuntimeError, match="No space left"):
             pipe.build()

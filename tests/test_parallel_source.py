@@ -14,7 +14,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager.processes import memory
+from gradiva.eager.workers import shared_memory
 from tests.tiers import few
 
 from . import worker_callbacks as sources
@@ -394,7 +394,7 @@ def test_bad_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_bytes", lambda: 3 << 20)
+    monkeypatch.setattr(shared_memory, "free_bytes", lambda: 3 << 20)
     pipe = pipeline(sources.batch, bytes_per_sample_hint=4 << 20)
     with pytest.raises(RuntimeError, match="there is not enough shared memory"):
         pipe.build()
@@ -406,13 +406,13 @@ def test_too_little_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.skipif(not memory._HAS_MEMFD, reason="it is so everywhere else")
+@pytest.mark.skipif(not shared_memory._HAS_MEMFD, reason="it is so everywhere else")
 def test_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = set(os.listdir(memory.folder()))
+    before = set(os.listdir(shared_memory.folder()))
     expected = stream(pipeline(sources.sample, parallel=False, batch=False))
-    monkeypatch.setattr(memory, "_HAS_MEMFD", False)
+    monkeypatch.setattr(shared_memory, "_HAS_MEMFD", False)
     assert stream(pipeline(sources.sample, batch=False)) == expected
-    assert set(os.listdir(memory.folder())) <= before
+    assert set(os.listdir(shared_memory.folder())) <= before
 
 
 def test_closing_and_letting_go_end_the_workers() -> None:

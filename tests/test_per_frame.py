@@ -10,7 +10,7 @@ import pytest
 import gradiva
 from gradiva import Batch, fn
 from gradiva.capture import compile as compile_
-from gradiva.eager.case import samples
+from gradiva.eager.operators.cases import samples
 
 COUNTS = (3, 1, 4)
 

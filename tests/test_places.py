@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager import short_trace
+from gradiva.eager.support import tracebacks
 
 IMAGES = gradiva.as_batch(np.zeros((2, 8, 8, 3), np.uint8), layout="HWC")
 
@@ -39,7 +39,7 @@ def test_a_printed_error_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None
     location = caught.value.location
     assert location is not None
     assert str(caught.value).splitlines()[-1].startswith(f"  at {__file__}:{location.line}, in ")
-    monkeypatch.setattr(short_trace, "_shell", Shell)
+    monkeypatch.setattr(tracebacks, "_shell", Shell)
     assert str(caught.value).splitlines()[-1].startswith(f"  at Cell In[7], line {location.line}, ")
     assert caught.value._render_traceback_()[0].startswith("Cell In[7], line ")
     assert "\n  at " not in "\n".join(caught.value._render_traceback_())

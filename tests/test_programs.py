@@ -16,8 +16,8 @@ from gradiva.capture.group import run_group
 from gradiva.capture.leaves import random_key
 from gradiva.capture.passes.fuse import fuse
 from gradiva.capture.rewrite import Rewriter, rewrite
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.pixelwise import Pixelwise
+from gradiva.eager.operators.pixelwise import Pixelwise
+from gradiva.eager.support.errors import GradivaError
 from tests.program_drawing import WIDE, draw_program
 from tests.program_moments import Moments
 from tests.program_newer import NEWER

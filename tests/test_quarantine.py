@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gradiva
+import gradiva.eager.types.provenance
 from gradiva import EvalMode, capture, fn, random, readers
 from gradiva.capture.compiler import optimise
 from tests.tiers import examples
@@ -272,7 +273,7 @@ def test_align_outside_of_loops() -> None:
         whole: gradiva.Batch = gradiva.random.uniform(batch_size=9)
         rows = np.array(positions, np.int64)
         made = whole.select(list(positions))
-        made.provenance = gradiva.eager.provenance.Provenance(rows)
+        made.provenance = gradiva.eager.types.provenance.Provenance(rows)
         return made
 
     one, two, three = at(5, 1, 3, 8), at(1, 2, 3, 5, 8), at(8, 3, 5, 0)

@@ -11,8 +11,8 @@ import pytest
 
 import gradiva
 from gradiva import random
-from gradiva.eager.generator import RNG
-from gradiva.eager.rng import current_step, normal_from_word, philox
+from gradiva.eager.random.generator import RNG
+from gradiva.eager.random.philox import current_step, normal_from_word, philox
 
 
 def test_known_answers() -> None:

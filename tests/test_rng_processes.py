@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.default_generator import DefaultRNG
+from gradiva.eager.random.default_generator import DefaultRNG
 from gradiva.random import get_default_rng, set_seed
 
 ROOT = Path(__file__).parent.parent

@@ -21,8 +21,8 @@ import pytest
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
 from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
-from gradiva.eager.operator import current_interpreter
-from gradiva.eager.processes import memory
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.workers import shared_memory
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
 
@@ -436,7 +436,7 @@ def test_a_forked_child_lets_go_of_a_pipeline_at_once() -> None:
 
 def test_a_view_that_goes_in_a_forked_child_takes_only_its_own_memory_with_it() -> None:
     """What was not copied into the child would be unmapped there all the same: under others."""
-    segment = memory.Segment(1 << 20)
+    segment = shared_memory.Segment(1 << 20)
     view = segment.array(np.dtype(np.uint8), (1 << 20,))
     pid = os.fork()
     if not pid:

@@ -302,8 +302,8 @@ def test_what_has_no_place_in_a_file() -> None:
 
 
 def test_user_made_operators_are_refused() -> None:
-    from gradiva.eager.operator import operator, operators
-    from gradiva.eager.value import SampleType
+    from gradiva.eager.operators.operator import operator, operators
+    from gradiva.eager.values.value import SampleType
 
     @operator("tests.mine")
     def mine(input: SampleType, /) -> SampleType:

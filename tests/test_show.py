@@ -13,9 +13,9 @@ import PIL.Image
 import pytest
 
 import gradiva
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.pictures.figure import Figure
-from gradiva.eager.pictures.pixels import colour
+from gradiva.eager.display.colors import colour
+from gradiva.eager.display.grid import Figure
+from gradiva.eager.support.errors import GradivaError
 
 Array = np.ndarray[Any, Any]
 

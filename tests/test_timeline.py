@@ -13,8 +13,8 @@ import pytest
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
 from gradiva.capture.leaves import random_key
-from gradiva.eager import trace
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_full_queue_is_seen() -> None:
     pipe = program()
     pipe.run()
     executor = pipe._built()
-    with trace.record(executor.plan.pool, 0) as recording:
+    with tracing.record(executor.plan.pool, 0) as recording:
         for _ in range(50):
             while not executor.waiting():
                 pass
@@ -144,7 +144,7 @@ def test_tracing_changes_no_bit(photographs: Path) -> None:
         for left, right in zip(plain.run(), traced.run(), strict=True):
             np.testing.assert_array_equal(left.as_array(), right.as_array())
     executor = plain._built()
-    with trace.record(executor.plan.pool, 0) as recording:
+    with tracing.record(executor.plan.pool, 0) as recording:
         inside = [plain.run() for _ in range(4)]
     assert recording.events
     for batch in inside:
@@ -183,7 +183,7 @@ def test_other_pipelines_are_not_recorded(pipe: Pipeline) -> None:
     second = other()
     second.run()
     executor = pipe._built()
-    with trace.record(executor.plan.pool, 0) as recording:
+    with tracing.record(executor.plan.pool, 0) as recording:
         second.run()
         pipe.run()
     names = {event.name for event in recording.events}
@@ -193,12 +193,12 @@ def test_other_pipelines_are_not_recorded(pipe: Pipeline) -> None:
 
 
 def test_one_trace_at_a_time_and_off_afterwards(pipe: Pipeline) -> None:
-    assert trace.active is None
-    with trace.record(object(), 0), pytest.raises(OperatorRuntimeError, match="another trace"):
+    assert tracing.active is None
+    with tracing.record(object(), 0), pytest.raises(OperatorRuntimeError, match="another trace"):
         pipe.trace(batches=1)
-    assert trace.active is None
+    assert tracing.active is None
     pipe.trace(batches=1)
-    assert trace.active is None
+    assert tracing.active is None
 
 
 def test_the_end_of_the_data() -> None:
@@ -226,7 +226,7 @@ def test_errors_are_raised_and_leave_nothing_on(tmp_path: Path, photographs: Pat
     pipe = program()
     with pytest.raises(OperatorRuntimeError, match="unknown image format"):
         pipe.trace(batches=2)
-    assert trace.active is None
+    assert tracing.active is None
     pipe.close()
     good = training(photographs)
     with pytest.raises(OperatorValueError, match="batches"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.types.batch_shape import Geometry
 
 
 def pointer(array: Any) -> int:

@@ -10,12 +10,12 @@ import pytest
 
 import gradiva
 from gradiva import Batch, EvalMode, batch, fn
-from gradiva.eager.case import samples
-from gradiva.eager.dtypes import bool_, float32, int16, int32, uint8
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.memory import is_leased, pool
-from gradiva.eager.value import SampleType
-from gradiva.eager.views import view_of
+from gradiva.eager.execution.views import view_of
+from gradiva.eager.operators.cases import samples
+from gradiva.eager.runtime.host_memory import is_leased, pool
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
+from gradiva.eager.values.value import SampleType
 
 VIEWS: dict[str, Any] = {
     "reshape": lambda x: gradiva.reshape(x, shape=[-1]),

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from gradiva.eager.errors import Location, OperatorTypeError
-from gradiva.eager.source import SourceOperator
+from gradiva.capture.graph import Edge, GraphBuilder, Node
+from gradiva.capture.leaves import constant
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import Location, OperatorTypeError
 from gradiva.ops.generic.conditional_split import split
-
-from ..graph import Edge, GraphBuilder, Node
-from ..leaves import constant
 
 __all__ = ["Branch", "Branches"]
 

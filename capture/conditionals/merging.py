@@ -7,20 +7,20 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import (
+from gradiva.capture.graph import Edge
+from gradiva.capture.node import DataNode
+from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorTypeError,
     describe,
     user_location,
 )
-from gradiva.eager.tensor import Tensor
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.generic.arithmetic import to_operand
 from gradiva.ops.generic.conditional_merge import merge
 
-from ..graph import Edge
-from ..node import DataNode
 from .branches import Branch
 
 __all__ = ["NOTHING", "UNDEFINED", "Unusable", "merge_values"]

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.drawn import refuse_drawn
-from gradiva.eager.dtypes import bool_
-from gradiva.eager.errors import OperatorTypeError, blaming, describe, user_location
-from gradiva.eager.operator import current_interpreter
-from gradiva.eager.value import Value
+from gradiva.capture.leaves import constant
+from gradiva.capture.node import DataNode
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, user_location
+from gradiva.eager.types.dtypes import bool_
+from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.value import Value
 from gradiva.ops.generic.conditional_boolean import boolean
 from gradiva.ops.generic.conditional_not import not_ as _not
 from gradiva.ops.generic.conditional_rules import require_boolean, require_scalar
 
-from ..leaves import constant
-from ..node import DataNode
 from . import source
 from .branches import Branch
 from .merging import NOTHING, UNDEFINED, DivergentError, Unusable, merge_values

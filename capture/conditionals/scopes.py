@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.tolerance import keep_rows
+from gradiva.capture.graph import Edge, Node
+from gradiva.capture.leaves import constant
+from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.generic.conditional_merge import merge
 from gradiva.ops.generic.conditional_split import Mask, split, truth
-
-from ..graph import Edge, Node
-from ..leaves import constant
 
 __all__ = ["Scope", "ScopeError", "Selection", "is_anchored", "predicates_of", "scopes_of"]
 

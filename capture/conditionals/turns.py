@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.device import Device
-from gradiva.eager.run import Call
-from gradiva.eager.threads import WorkerPool
+from gradiva.capture.graph import Node
+from gradiva.capture.resolving import value_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.generic.conditional_merge import merge, merge_batches
 from gradiva.ops.generic.conditional_split import select
 
-from ..graph import Node
-from ..resolving import value_of
 from .scopes import Scope, Selection
 
 __all__ = ["join", "part"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..conditionals.scopes import is_anchored
-from ..gpu_expression import is_expression
-from ..graph import Edge, Graph, Node
-from ..leaves import parameter
-from ..rewrite import Rewriter, rewrite
+from gradiva.capture.conditionals.scopes import is_anchored
+from gradiva.capture.gpu_expression import is_expression
+from gradiva.capture.graph import Edge, Graph, Node
+from gradiva.capture.leaves import parameter
+from gradiva.capture.rewrite import Rewriter, rewrite
+
 from .grouping import Grouping
 
 __all__ = ["express"]

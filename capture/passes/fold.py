@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operators
-from gradiva.eager.run import execute
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.tolerance import forgives
-
-from ..conditionals.scopes import predicates_of, scopes_of
-from ..graph import Edge, Graph, Node, Opaque
-from ..leaves import constant, fused, parameter, random_key
-from ..rewrite import Rewriter, rewrite
+from gradiva.capture.conditionals.scopes import predicates_of, scopes_of
+from gradiva.capture.graph import Edge, Graph, Node, Opaque
+from gradiva.capture.leaves import constant, fused, parameter, random_key
+from gradiva.capture.rewrite import Rewriter, rewrite
+from gradiva.eager.execution.error_policy import forgives
+from gradiva.eager.execution.execute import execute
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["fold"]
 

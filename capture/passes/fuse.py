@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.stages import Images, Planes, Reindex, Rows
+from gradiva.capture.conditionals.scopes import is_anchored
+from gradiva.capture.gpu_group import is_gpu_chain
+from gradiva.capture.graph import Edge, Graph, Node
+from gradiva.capture.leaves import parameter
+from gradiva.capture.rewrite import Rewriter, rewrite
+from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows
+from gradiva.eager.operators.pixelwise import Pixelwise
 
-from ..conditionals.scopes import is_anchored
-from ..gpu_group import is_gpu_chain
-from ..graph import Edge, Graph, Node
-from ..leaves import parameter
-from ..rewrite import Rewriter, rewrite
 from .grouping import Grouping
 
 __all__ = ["fuse", "region"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph import Edge, Members, Node
-from ..leaves import fused, parameter
-from ..rewrite import Rewriter
+from gradiva.capture.graph import Edge, Members, Node
+from gradiva.capture.leaves import fused, parameter
+from gradiva.capture.rewrite import Rewriter
 
 __all__ = ["Grouping"]
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.stages import Reindex, Rows
+from gradiva.capture.conditionals.scopes import is_anchored
+from gradiva.capture.graph import Edge, Graph, Node
+from gradiva.capture.rewrite import Rewriter, rewrite
+from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.operators.fusion_roles import Reindex, Rows
+from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.ops.generic.transpose import transpose
 from gradiva.ops.image.crop import crop
 from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
 from gradiva.ops.image.crop_window import LAYOUTS
 from gradiva.ops.image.flip import flip
 from gradiva.ops.image.normalize_pixels import normalize_pixels
-
-from ..conditionals.scopes import is_anchored
-from ..graph import Edge, Graph, Node
-from ..rewrite import Rewriter, rewrite
 
 __all__ = ["lower"]
 

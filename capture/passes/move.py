@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.stages import Reindex
+from gradiva.capture.conditionals.scopes import is_anchored
+from gradiva.capture.graph import Edge, Graph, Node
+from gradiva.capture.inference import infer
+from gradiva.capture.rewrite import Rewriter, rewrite
+from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.ops.image.flip import flip
-
-from ..conditionals.scopes import is_anchored
-from ..graph import Edge, Graph, Node
-from ..inference import infer
-from ..rewrite import Rewriter, rewrite
 
 __all__ = ["move"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gradiva.eager.source import SourceOperator
-
-from ..graph import Graph, Node
+from gradiva.capture.graph import Graph, Node
+from gradiva.eager.readers.source import SourceOperator
 
 __all__ = ["prune"]
 

@@ -16,8 +16,8 @@ from gradiva.capture.conditionals.scopes import Scope, predicates_of, scopes_of
 from gradiva.capture.leaves import constant
 from gradiva.capture.node import DataNode
 from gradiva.capture.tracer import Recorder
-from gradiva.eager.errors import OperatorValueError, user_location
-from gradiva.eager.operator import current_interpreter
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import OperatorValueError, user_location
 from gradiva.ops.generic.conditional_boolean import boolean
 from gradiva.ops.generic.conditional_merge import merge
 from gradiva.ops.generic.conditional_not import not_

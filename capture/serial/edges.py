@@ -5,8 +5,8 @@ What is made on one device and wanted on the other is a transfer: the format has
 
 from __future__ import annotations
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.operator import OperatorBase
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["EdgeName", "device_word", "known_device", "wanted_on"]
 

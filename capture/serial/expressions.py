@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.capture.leaves import constant
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.operator import OperatorBase
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import DType
 
 from .schemas import expression_name, expression_operators
 

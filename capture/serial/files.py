@@ -8,13 +8,13 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gradiva.eager.errors import (
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     describe,
 )
-from gradiva.eager.errors import user_location as where
+from gradiva.eager.support.errors import user_location as where
 
 from .options import StoredOptions
 from .read import StoredPipeline, read_pipeline

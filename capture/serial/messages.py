@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
 
 __all__ = ["pack", "parse", "pipeline_message"]
 

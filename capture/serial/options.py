@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["StoredOptions"]
 

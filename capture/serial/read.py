@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
 from .edges import EdgeName, known_device
 from .messages import parse

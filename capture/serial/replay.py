@@ -10,11 +10,11 @@ import numpy as np
 
 from gradiva.capture.node import DataNode
 from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import GradivaError, OperatorValueError
-from gradiva.eager.kinds import KINDS
-from gradiva.eager.operator import Maker, OperatorBase, operators
-from gradiva.eager.tensor import tensor
+from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.operator import Maker, OperatorBase, operators
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.tensor import tensor
 
 from . import branches, expressions, subscripts
 from .branches import BranchesRead, within

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Argument
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.kinds import KINDS
-from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import DType
 from gradiva.ops.generic.arithmetic import Arithmetic
 
 __all__ = [

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.dtypes import DType, float32, float64
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import DType, float32, float64
 
 if TYPE_CHECKING:
     from gradiva.capture.graph import Node

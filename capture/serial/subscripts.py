@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.subscripts import GIVEN, expand
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.values.indexing import GIVEN, expand
 
 if TYPE_CHECKING:
     from gradiva.capture.graph import Node

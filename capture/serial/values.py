@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradiva.eager.arguments import Argument
-from gradiva.eager.dtypes import DType, bfloat16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import DType, bfloat16
 
 from .schemas import element_type, to_single
 

@@ -14,11 +14,11 @@ import numpy as np
 from gradiva.capture.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.leaves import constant, parameter, random_key
 from gradiva.capture.tracer import _BEFORE
-from gradiva.eager.arguments import Argument
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import GradivaError, OperatorTypeError, OperatorValueError
-from gradiva.eager.kinds import KINDS
-from gradiva.eager.source import SourceOperator
+from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, int32
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
 

@@ -1,1 +1,1 @@
-"""CUDA kernels: what an operator declares of them, their compilation. Nothing here needs a GPU."""
+"""Operators on a GPU: kernels that many of them share, and how one call runs."""

@@ -1,4 +1,4 @@
-// The one conversion between types, as eager/convert_bodies.py has it for the CPU: round half away
+// The one conversion between types, as eager/jit/convert_bodies.py has it for the CPU: round half away
 // from zero, saturate, NaN -> 0 for integers. float16 goes by way of float32.
 template <class A, class B> struct Same { static constexpr bool value = false; };
 template <class A> struct Same<A, A> { static constexpr bool value = true; };
@@ -32,7 +32,7 @@ DEVICE f32 single_of_half(f16 half) {
 }
 
 DEVICE f16 half_of_single(f32 value) {
-    // Ties away from zero, as `to_half` in eager/convert.py.
+    // Ties away from zero, as `to_half` in eager/jit/convert.py.
     u32 bits = BITS_OF_FLOAT(value), size = bits & 0x7FFFFFFFu, half;
     if (size > 0x7F800000u) half = 0x7E00u;
     else if (size >= 0x47800000u) half = 0x7C00u;

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..cuda import gpu_of
-from ..device import Device
-from ..errors import OperatorRuntimeError
-from ..modes import EvalMode
-from ..operator import OperatorBase
-from ..run import Call
-from .chains import gpu_kernel
-from .launch import launches_of
+from gradiva.eager.contexts.eval_modes import EvalMode
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.launch import launches_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorRuntimeError
+from gradiva.eager.types.device import Device
+
+from .fused_elementwise import gpu_kernel
 
 __all__ = ["devices_of", "on_gpu", "require_gpu_kernel"]
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..batch import Batch
-from .launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "table_launch"]
 

@@ -7,8 +7,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..batch import Batch
-from .launch import CudaKernel, Launch, Out, blocks_of, numbered, refuse_large, type_name
+from gradiva.eager.cuda.launch import (
+    CudaKernel,
+    Launch,
+    Out,
+    blocks_of,
+    numbered,
+    refuse_large,
+    type_name,
+)
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["merged_axes", "move_launch", "steps_of", "transpose_launch"]
 

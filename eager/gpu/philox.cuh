@@ -1,4 +1,4 @@
-// Philox-4x32-10, as `philox` in eager/rng.py: equal words for equal counters.
+// Philox-4x32-10, as `philox` in eager/random/philox.py: equal words for equal counters.
 struct Words { u32 word[4]; };
 
 DEVICE Words philox(u32 block, u32 number, u64 position, u64 seed) {

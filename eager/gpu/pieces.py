@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .launch import CudaKernel, Launch, Out, blocks_of
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
 
 __all__ = ["SLABS", "fill_launch", "in_eights", "piece_launches", "sample_launches"]
 

@@ -1,4 +1,4 @@
-// Pixel-wise operators, one or several in one pass. `chain` is generated (eager/gpu/chains.py): it
+// Pixel-wise operators, one or several in one pass. `chain` is generated (eager/gpu/fused_elementwise.py): it
 // takes one pixel through all steps in registers.
 struct Pixels {
     i64 source, target;  // first elements

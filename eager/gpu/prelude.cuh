@@ -22,5 +22,5 @@ struct f16 { u16 bits; };
 // A piece of the work on one sample: the elements from `first` on, as many as a block takes.
 struct Block { i64 sample, first; };
 
-// How many elements a block takes; eager/gpu/launch.py knows it as SPAN.
+// How many elements a block takes; eager/cuda/launch.py knows it as SPAN.
 constexpr u32 SPAN = 1024;

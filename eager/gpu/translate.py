@@ -18,9 +18,10 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ..convert import convert_sat
-from ..errors import OperatorRuntimeError
-from ..jit import Kernel
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import Kernel
+from gradiva.eager.support.errors import OperatorRuntimeError
+
 from .syntax import assigned, is_number, loaded
 
 __all__ = ["UntranslatableError", "translated", "translated_name", "translation_of"]
@@ -59,8 +60,9 @@ def translation_of(kernel: Any) -> str:
 
 
 def translated_name(function: FunctionType) -> str:
-    """The name of its translation: no two files have kernels that share both names."""
-    return f"row_{function.__module__.rsplit('.', 1)[-1]}_{function.__name__}"
+    """The name of its translation, with those of its file and its folder."""
+    where = "_".join(function.__module__.split(".")[-2:])
+    return f"row_{where}_{function.__name__}"
 
 
 class _Translator:

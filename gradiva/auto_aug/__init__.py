@@ -7,10 +7,10 @@
 The functions work at once and in pipelines, with the same bits.
 """
 
-from . import augmentations as augmentations
-from . import auto_augment as auto_augment
-from . import core as core
-from . import rand_augment as rand_augment
-from . import trivial_augment as trivial_augment
+from gradiva.auto_aug import augmentations as augmentations
+from gradiva.auto_aug import auto_augment as auto_augment
+from gradiva.auto_aug import core as core
+from gradiva.auto_aug import rand_augment as rand_augment
+from gradiva.auto_aug import trivial_augment as trivial_augment
 
 __all__ = ["augmentations", "auto_augment", "core", "rand_augment", "trivial_augment"]

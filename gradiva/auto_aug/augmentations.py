@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.value import Value
+from gradiva.eager.values.value import Value
 from gradiva.math import min as least
 from gradiva.ops.arrays.cast_like import cast_like
 from gradiva.ops.image.brightness import brightness as scale_brightness

@@ -11,8 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
-from gradiva.eager.tensor import as_tensor
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
+from gradiva.eager.values.tensor import as_tensor
 
 from .augmentations import identity
 from .core import Augmentation, Policy, select

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import augmentations as a
+from gradiva.auto_aug import augmentations as a
+
 from .core import Augmentation, Policy
 from .translations import translations
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import augmentations as a
+from gradiva.auto_aug import augmentations as a
+
 from .core import Augmentation, select
 from .core.bins import SignedBin
 from .core.checks import at_least, in_range, offered

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
+from gradiva.auto_aug import augmentations as a
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
 
-from . import augmentations as a
 from .core import Augmentation
 
 __all__ = ["leave_out", "shape_arguments", "translations", "warp_arguments"]

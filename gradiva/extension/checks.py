@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.compiler import optimise
-from gradiva.eager.batch import Batch, as_batch
-from gradiva.eager.case import Case
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.pixelwise import Pixelwise
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.pixelwise import Pixelwise
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.values.batch import Batch, as_batch
+from gradiva.eager.values.value import SampleType
 from gradiva.extension.modes import CaseCalls, argument_dtype, outputs_of, per_sample
 from gradiva.ops.image.brightness_contrast import brightness_contrast
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorRuntimeError
 
 __all__ = ["draws"]
 

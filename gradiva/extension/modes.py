@@ -12,11 +12,11 @@ import numpy as np
 from gradiva.capture.check import check
 from gradiva.capture.pipeline_def import pipeline_def
 from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.arguments import is_edge
-from gradiva.eager.batch import Batch, as_batch
-from gradiva.eager.case import Case
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.threads import get_num_threads, set_num_threads
+from gradiva.eager.operators.arguments import is_edge
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.worker_pool import get_num_threads, set_num_threads
+from gradiva.eager.values.batch import Batch, as_batch
 from gradiva.ops.generic.external_source import external_source
 
 __all__ = ["CaseCalls", "argument_dtype", "outputs_of", "per_sample"]

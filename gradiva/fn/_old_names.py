@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from gradiva.eager.errors import user_location
+from gradiva.eager.support.errors import user_location
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.generic.slice import slice as slice_
 from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
-from gradiva.eager.batch import Batch
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["DALIGenericIterator", "DALIRaggedIterator", "LastBatchPolicy"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["alike", "named_axis", "resolve_axis", "with_axis"]
 

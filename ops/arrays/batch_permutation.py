@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import int32
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import maker
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import int32
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["batch_permutation"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.jit import jit
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["copy_pieces"]
 

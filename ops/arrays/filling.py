@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.gpu.pieces import fill_launch
-from gradiva.eager.layouts import check_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType, Value
 
 __all__ = [
     "broadcast_into",

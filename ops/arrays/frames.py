@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["require_frames", "require_in_range"]
 

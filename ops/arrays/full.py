@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import IntsArg, Layout
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float16, int32
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import float16, int32
+from gradiva.eager.values.value import SampleType
 
 from .filling import broadcast_into, broadcast_launch, filled_shapes, filled_type
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["full"]
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
-from gradiva.eager.jit import jit
-from gradiva.eager.run import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["join", "join_launches", "same_shapes"]
 

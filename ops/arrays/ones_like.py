@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import DType, bool_, float16, float32
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, bool_, float16, float32
+from gradiva.eager.values.value import SampleType
 
 from .filling import fill_with, filling_launch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["ones_like"]
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
-from gradiva.eager.views import view_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.execution.views import view_of
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .frames import require_frames
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["per_frame"]
 

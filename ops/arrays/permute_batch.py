@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import IntsArg
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["permute_batch"]
 

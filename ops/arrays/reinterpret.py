@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg, Layout
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import bool_, float32, int16, int32, uint8
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.operator import operator
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["reinterpret"]
 

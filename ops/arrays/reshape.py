@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatsArg, IntsArg, Layout
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.operator import operator
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.arguments import FloatsArg, IntsArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.values.value import SampleType
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["reshape"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import RaggedIntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import Launch, numbered
+from gradiva.eager.cuda.launch import Launch, numbered
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import piece_launches
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.operators.arguments import RaggedIntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int16
+from gradiva.eager.values.value import SampleType, Value
 
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
@@ -23,7 +23,7 @@ from .frames import require_frames, require_in_range
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["sequence_rearrange"]
 

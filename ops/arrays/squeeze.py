@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import IntsArg, Layout
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.values.value import SampleType, Value
 
 from .axes import named_axis, resolve_axis
 from .new_shapes import reshaped_view
@@ -21,7 +21,7 @@ from .new_shapes import reshaped_view
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["squeeze"]
 

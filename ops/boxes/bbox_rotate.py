@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatArg, FloatsArg, IntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64, int32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 
 from .box_rows import box_rows, keep_rows
 from .checks import refuse, require_boxes, require_fours, require_labels
@@ -23,7 +23,7 @@ from .rotate_boxes import rotate_boxes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["bbox_rotate"]
 

@@ -7,7 +7,7 @@ DEVICE f32 log_ratio(f32 top, f32 bottom) {
     if (bottom == 0.0f) return none;
     const f64 ratio = f64(top / bottom);
     if (!(ratio > 0.0)) return ratio == 0.0 ? FLOAT_OF_BITS(0xFF800000u) : none;
-    return f32(row_rng_natural_log(ratio));
+    return f32(row_random_philox_natural_log(ratio));
 }
 
 KERNEL(box_encoder)(

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import Floats
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32, int64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.translate import translation_of
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rng import natural_log
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import Floats
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.random.philox import natural_log
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, int32, int64
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 
 from .checks import refuse, require_boxes, require_fours, require_labels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["box_encoder"]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Floats, IntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64, int32
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import Floats, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64, int32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 
 from .box_rows import BoxRows, box_rows, keep_rows
 from .checks import refuse, require_boxes, require_labels
@@ -25,7 +25,7 @@ from .window_search import MOST_ATTEMPTS, search_all
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["random_bbox_crop"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["rotate_boxes"]
 

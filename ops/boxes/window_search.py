@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import philox
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
 __all__ = ["MOST_ATTEMPTS", "search_all"]

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, ImageType, OnError
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_ndim
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Images
-from gradiva.eager.tolerance import forgiven
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.error_policy import forgiven
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.fusion_roles import Images
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_ndim
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
+from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.probe import probe
 
-from .formats.decode import codec_colour, decode_into, is_direct, output_shape
-from .formats.decode_jpeg import decode_jpeg
-from .formats.image_info import ImageInfo
-from .formats.probe import probe
 from .mixed import decode_on_gpu
 
 if TYPE_CHECKING:
     import PIL.Image as pil
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 else:
     pil = lazy_module("PIL.Image", "pillow")
 

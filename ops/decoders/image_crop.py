@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import float32, uint8
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.image.crop_window import crop_window
 
 from .image import decoded_shapes, decoded_type, encode, picture
@@ -24,7 +24,7 @@ from .region import place_windows, region
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["image_crop"]
 

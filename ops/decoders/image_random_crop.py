@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, Floats, ImageType, OnError
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import float32, uint8
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, Floats, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .image import decoded_shapes, decoded_type, encode, picture
@@ -24,7 +24,7 @@ from .region import place_windows, region
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["image_random_crop"]
 

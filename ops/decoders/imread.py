@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import (
+from gradiva.eager.execution.error_policy import forgives, refuse_single
+from gradiva.eager.execution.quarantine import collecting, record
+from gradiva.eager.operators.operator import current_interpreter, eager_interpreter, interpreter
+from gradiva.eager.operators.signature import extended
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     blaming,
     describe,
 )
-from gradiva.eager.operator import current_interpreter, eager_interpreter, interpreter
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.quarantine import collecting, record
-from gradiva.eager.signature import extended
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.threads import default_pool
-from gradiva.eager.tolerance import forgives, refuse_single
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.readers.contents import read_files
 
 from .image import image

@@ -14,28 +14,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.arguments import ImageType
-from gradiva.eager.errors import (
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.device_array import DeviceArray
+from gradiva.eager.execution.error_policy import forgiven
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import ImageType
+from gradiva.eager.runtime.host_memory import allocate, is_leased
+from gradiva.eager.runtime.worker_pool import Task
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
     SampleDataError,
     without_frames,
 )
-from gradiva.eager.gpu.array import DeviceArray
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.memory import allocate, is_leased
-from gradiva.eager.run import Call
-from gradiva.eager.threads import Task
-from gradiva.eager.tolerance import forgiven
-
-from .formats.decode_region import Window
-from .formats.image_info import ImageInfo
-from .nvjpeg.decoder import JpegDecoder
-from .nvjpeg.finish import finish_launch, is_finished, window_of
-from .nvjpeg.job import Job
-from .nvjpeg.kept import KeptDecoders, Settings
-from .nvjpeg.plan import plan
-from .nvjpeg.route import Options
+from gradiva.ops.decoders.formats.decode_region import Window
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
+from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
+from gradiva.ops.decoders.nvjpeg.job import Job
+from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders, Settings
+from gradiva.ops.decoders.nvjpeg.plan import plan
+from gradiva.ops.decoders.nvjpeg.route import Options
 
 __all__ = ["decode_on_gpu"]
 

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, ImageType, OnError
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import DType, float32, float64, int32, int64, uint8, uint32, uint64
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_ndim
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_ndim
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, float32, float64, int32, int64, uint8, uint32, uint64
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.decoders.formats.decode import output_shape
 
-from .formats.decode import output_shape
 from .image import encode, headers, picture
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["peek_image_shape"]
 

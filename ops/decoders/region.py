@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorValueError, SampleDataError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Images
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.fusion_roles import Images
+from gradiva.eager.support.errors import OperatorValueError, SampleDataError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
+from gradiva.ops.decoders.formats.image_info import ImageInfo
 
-from .formats.decode_region import decode_region_into, decode_region_somewhere
-from .formats.image_info import ImageInfo
 from .image import decode_options
 
 __all__ = ["place_windows", "region"]

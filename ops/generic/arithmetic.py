@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.case import Case, samples
-from gradiva.eager.drawn import drawn_among
-from gradiva.eager.dtypes import DType, bool_, float32, int16, int32
-from gradiva.eager.errors import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Expression
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     user_location,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Expression
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.value import SampleType, Value, arithmetic
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, bool_, float32, int16, int32
+from gradiva.eager.values.drawn import drawn_among
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType, Value, arithmetic
 
 from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch
@@ -34,7 +34,7 @@ from .promotion import result_dtype, result_layout, scalar_dtype
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = [
     "BINARY",

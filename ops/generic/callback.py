@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, describe
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, describe
 
 __all__ = ["name_of", "prefetchable", "raised", "user_trace"]
 

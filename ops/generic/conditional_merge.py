@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.cuda import gpu_of
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import piece_launches
-from gradiva.eager.gpu.values import on_cpu
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
+from gradiva.eager.values.value import SampleType
 
 from .conditional_rules import require_scalar
 from .conditional_split import Mask

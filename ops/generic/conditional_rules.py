@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradiva.eager.dtypes import bool_
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.dtypes import bool_
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["require_boolean", "require_scalar"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.values import on_cpu
-from gradiva.eager.operator import OperatorBase
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
+from gradiva.eager.values.value import SampleType
 
 from .conditional_rules import require_scalar
 

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import DTypeLike, FloatsArg, MatrixArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.dtypes import float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import own_or_float32, require_dtype
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, MatrixArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import own_or_float32, require_dtype
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["coord_transform"]
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.arguments import Layout
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, uint8
-from gradiva.eager.errors import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.host_fallback import through_host
+from gradiva.eager.operators.arguments import Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype
+from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.through_host import through_host
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["dump_image"]
 

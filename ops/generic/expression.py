@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.values.batch import Batch
 
 from .promotion import COMPARISON, promote, result_dtype
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from gradiva.eager.arguments import Strings
-from gradiva.eager.batch import Batch
-from gradiva.eager.checkpoint_file import CheckpointError
-from gradiva.eager.errors import (
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.operators.arguments import Strings
+from gradiva.eager.readers.source import Source, source_operator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorValueError,
 )
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.source import Source, source_operator
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
 
 from .fed import Fed
 from .feed import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
@@ -27,7 +27,7 @@ from .received import Receiver, declared_types, one_size, restored, stored
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.device import DeviceLike
+    from gradiva.eager.types.device import DeviceLike
 
     class _Common(TypedDict, total=False):
         """`Common` without `bytes_per_sample_hint`, which means something here."""

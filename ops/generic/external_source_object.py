@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch, batch_on
-from gradiva.eager.checkpoint_file import CheckpointError
-from gradiva.eager.device import device as to_device
-from gradiva.eager.device import require_device
-from gradiva.eager.errors import (
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.contexts.eval_modes import pool_of
+from gradiva.eager.random.philox import close_step, enter_step, leave_step
+from gradiva.eager.readers.read_ahead import ReadAhead
+from gradiva.eager.readers.reader import Loop, loop_makers, size_of_batches
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
@@ -20,14 +21,13 @@ from gradiva.eager.errors import (
     fresh,
     without_frames,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.modes import pool_of
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.read_ahead import ReadAhead
-from gradiva.eager.reader import Loop, loop_makers, size_of_batches
-from gradiva.eager.rng import close_step, enter_step, leave_step
-from gradiva.eager.tensor import Tensor, tensor_on
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.types.device import require_device
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.tensor import Tensor, tensor_on
+from gradiva.eager.values.value import SampleType
 
 from .external_source import external_source
 from .feed import Feed

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.source import Source
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.readers.source import Source
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
 
 from .received import Receiver, one_size, restored, stored
 

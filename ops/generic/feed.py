@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from gradiva.eager.errors import GradivaError, OperatorTypeError, describe
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
 
 from .callback import name_of, raised
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.checkpoint_file import CheckpointError
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.plain import from_plain, to_plain
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.values.batch import Batch
 
 from .feed import Feed, name_of
 

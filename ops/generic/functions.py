@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.value import Value, arithmetic
+from gradiva.eager.values.value import Value, arithmetic
 
 from .mathematics import functions
 

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import uint8
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import sample_launches
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import uint8
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
-    from gradiva.eager.geometry import Int64Array
+    from gradiva.eager.operators.arguments import Common
+    from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["get_property"]
 

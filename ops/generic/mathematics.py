@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import bool_, float16, float32, float64, int16, int32
-from gradiva.eager.errors import (
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Expression
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     user_location,
 )
-from gradiva.eager.stages import Expression
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16, int32
+from gradiva.eager.values.value import SampleType
 
 from .arithmetic import (
     Arithmetic,
@@ -44,7 +44,7 @@ from .expression import EXACT, LIBRARY, operation_launch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["functions"]
 

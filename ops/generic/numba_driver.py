@@ -6,9 +6,9 @@ import importlib
 from functools import lru_cache
 from typing import Any
 
-from gradiva.eager.borrow import borrowed
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.jit import load_numba
+from gradiva.eager.jit.intrinsics import borrowed
+from gradiva.eager.jit.jit import load_numba
+from gradiva.eager.support.errors import OperatorTypeError
 
 from .callback import name_of
 

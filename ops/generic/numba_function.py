@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import DType, float16, float32, uint8
-from gradiva.eager.errors import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import Ints
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     describe,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import maker
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, float16, float32, uint8
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .callback import raised
 from .numba_driver import compile_for, compiled, driver, takes_any_types
@@ -27,7 +27,7 @@ from .numba_driver import compile_for, compiled, driver, takes_any_types
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["numba_function"]
 

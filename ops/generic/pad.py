@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatArg, IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int32
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import FloatArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.image.crop_window import fill_array
 from gradiva.ops.image.window_copy import HALVES, copy_windows, launch_windows
 
@@ -23,7 +23,7 @@ from .slice_region import named_axes
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["pad"]
 

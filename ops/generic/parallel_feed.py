@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, without_frames
-from gradiva.eager.processes.launch import pickled
-from gradiva.eager.processes.pool import ProcessPool
-from gradiva.eager.processes.tasks import BadReplyError, Task, WorkerError
-from gradiva.eager.threads import WorkerPool
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.workers.launcher import pickled
+from gradiva.eager.workers.pool import ProcessPool
+from gradiva.eager.workers.tasks import BadReplyError, Task, WorkerError
 
 from .external_source import ExternalFeed
 from .feed import name_of

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import (
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     describe,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.processes.tasks import BadReplyError, Task
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.tensor import Tensor, prepare, to_array
-from gradiva.eager.value import SampleType
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor, prepare, to_array
+from gradiva.eager.values.value import SampleType
+from gradiva.eager.workers.tasks import BadReplyError, Task
 
 from .feed import BatchInfo, Feed, SampleInfo, parts_of
 

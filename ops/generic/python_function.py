@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     describe,
 )
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.layouts import check_layout
-from gradiva.eager.operator import maker
-from gradiva.eager.run import Call
-from gradiva.eager.tensor import prepare, to_array
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import prepare, to_array
+from gradiva.eager.values.value import SampleType
 
 from .callback import raised
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["python_function"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch, batch_on
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.value import SampleType
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["Receiver", "declared_types", "one_size", "restored", "stored"]
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, Floats, FloatsArg, IntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Reindex
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int16
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
 from gradiva.ops.image.crop import output_dtype, window_view
 from gradiva.ops.image.crop_window import apply_policy
 from gradiva.ops.image.window_copy import channel_fill, copy_windows, launch_windows
@@ -26,7 +26,7 @@ from .slice_region import check_region, slice_region
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["ASSUMED", "slice"]
 

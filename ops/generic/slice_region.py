@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.convert import round_half_away
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import round_half_away
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.values.batch import Batch
 
 __all__ = ["check_region", "named_axes", "slice_region"]
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int64, uint8
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import Launch
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import move_launch, steps_of
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.subscripts import GIVEN, expand, newaxis, out_of_range, parse, result_type
-from gradiva.eager.value import SampleType, Value, arithmetic
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int64, uint8
+from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
+from gradiva.eager.values.value import SampleType, Value, arithmetic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["subscript"]
 
@@ -40,7 +40,7 @@ def subscript(
     """Take a part of each sample.
 
     input: any dtype, rank and layout. numbers: scalars of an integer type, for the numbers in
-    `ranges` that differ per sample. ranges: items as in `gradiva.eager.subscripts`.
+    `ranges` that differ per sample. ranges: items as in `gradiva.eager.values.indexing`.
 
     The layout loses the letters of axes that an index takes, and gets those of named new axes;
     with a new axis that has no name the result has no layout. Raises OperatorTypeError for more

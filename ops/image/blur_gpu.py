@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
     Out,
@@ -18,7 +17,8 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.batch_shape import Int64Array
 
 from .blur_windows import extents_of
 from .gaussian_windows import F32

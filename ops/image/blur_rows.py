@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["blur_row", "convert_line", "reflect", "symmetric"]
 

@@ -6,11 +6,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.dtypes import DTypeLike, bool_, dtypes
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.rules import own_or_float32, require_dtype, require_layout, require_ndim
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.type_rules import (
+    own_or_float32,
+    require_dtype,
+    require_layout,
+    require_ndim,
+)
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import DTypeLike, bool_, dtypes
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["blurred_type", "extents_of", "per_axis"]
 

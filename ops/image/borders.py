@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.geometry import Int64Array
+from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["BORDERS", "border_text", "pad"]
 

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.pixelwise import pixelwise
-from gradiva.eager.rows import row_kernel
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.row_kernel import row_kernel
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["brightness_contrast"]
 

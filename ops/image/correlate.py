@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.convert import convert_array
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.support.lazy_import import lazy_module
 
 if TYPE_CHECKING:
     import cv2

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import DType, float16, float32, uint8
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Reindex, View
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Reindex, View
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import DType, float16, float32, uint8
+from gradiva.eager.values.value import SampleType
 
 from .crop_window import LAYOUTS, apply_policy, crop_window
 from .window_copy import channel_fill, copy_windows, launch_windows
@@ -24,7 +24,7 @@ from .window_copy import channel_fill, copy_windows, launch_windows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["crop", "output_dtype", "window_of", "window_view"]
 

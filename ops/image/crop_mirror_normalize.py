@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import gather_table
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 from .crop import window_of
 from .crop_mirror_normalize_kernel import normalize_kernel
@@ -27,7 +27,7 @@ from .normalize_plan import Float32s, Int64s, channel_rows, fold, plan
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["crop_mirror_normalize"]
 

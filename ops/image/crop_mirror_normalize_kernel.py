@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
 
 from .normalize_plan import Array, Float32s, Int64s
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["LAYOUTS", "POLICIES", "apply_policy", "crop_window", "fill_array"]
 

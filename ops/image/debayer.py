@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     import cv2
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 

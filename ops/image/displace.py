@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.dtypes import InterpType, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.jit import jit
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.types.dtypes import InterpType, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 from .crop_window import fill_array
 from .warp import require_simple

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.dtypes import InterpType
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.dtypes import InterpType
 
 from .displace import outside_of
 from .warp_gpu import TAPS, interpolation_text, pixel_types

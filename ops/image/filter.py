@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.arguments import DTypeLike, IntsArg
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import own_or_float32, require_dtype, require_layout, require_ndim
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.arguments import DTypeLike, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import (
+    own_or_float32,
+    require_dtype,
+    require_layout,
+    require_ndim,
+)
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType
 
 from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
@@ -27,7 +32,7 @@ from .filter_gpu import filter_launch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["filter"]
 

@@ -7,9 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.dtypes import int16, uint8, uint16
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
     Out,
@@ -17,7 +15,9 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import int16, uint8, uint16
 
 from .borders import border_text
 

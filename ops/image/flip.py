@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import IntArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float16, float32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Reindex, View
-from gradiva.eager.value import SampleType
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import IntArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Reindex, View
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["flip"]
 

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.rules import refuse_samples
+from gradiva.eager.operators.type_rules import refuse_samples
+from gradiva.eager.types.batch_shape import Int64Array
 
 from .blur_windows import per_axis
 from .series import decay

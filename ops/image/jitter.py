@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import IntArg, InterpType
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import IntArg, InterpType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
 
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
@@ -24,7 +24,7 @@ from .displace_gpu import displace_launch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["jitter"]
 

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import IntArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, uint8
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     import cv2
     import simplejpeg
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")

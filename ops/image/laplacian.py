@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatsArg, IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import bool_, float16, float32, int16, uint8
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import bool_, float16, float32, int16, uint8
+from gradiva.eager.values.value import SampleType
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
@@ -27,7 +27,7 @@ from .laplacian_windows import laplacian_windows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["laplacian"]
 

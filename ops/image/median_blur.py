@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.arguments import IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
     Out,
@@ -21,11 +16,16 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
 
 from .borders import pad
 from .morphology import ASSUMED, LAYOUTS, pairs, planes_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import cv2
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
     Out,
@@ -16,7 +16,7 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
 
 from .blur_windows import extents_of
 from .borders import border_text

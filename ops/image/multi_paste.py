@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_array, convert_sat
-from gradiva.eager.dtypes import float16, float32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import steps_of
 from gradiva.eager.gpu.pieces import SLABS, in_eights
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.jit.convert import convert_array, convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
 
 from .crop_window import LAYOUTS
 from .paste_regions import paste_regions
@@ -29,7 +29,7 @@ from .paste_regions import paste_regions
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["multi_paste"]
 

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, blocks_of
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.ops.generic.expression import Spread, spread_launch
 from gradiva.ops.reductions.axes import reduced_shapes
 from gradiva.ops.reductions.kernel import MEAN, PLAIN

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["Array", "Float32s", "Int64s", "Plan", "channel_rows", "fold", "plan"]
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["normalize_samples"]
 

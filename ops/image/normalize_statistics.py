@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.reductions.axes import reduced_shapes, resolve_axes
 from gradiva.ops.reductions.kernel import MEAN, PLAIN
 from gradiva.ops.reductions.lanes import DEVIATIONS, SUM

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.dtypes import int16
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     THREADS,
     CudaKernel,
     Launch,
@@ -19,7 +18,8 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.dtypes import int16
 
 from .borders import border_text
 

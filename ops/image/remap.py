@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import InterpType
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import InterpType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType, Value
 
 from .displace import PIXELS, take_row
 from .warp import require_simple
@@ -27,7 +27,7 @@ from .warp_perspective import require_origin
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["remap"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 from .resample import blend_rows_first
 from .resample_taps import (

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.gpu.chains import chain_parameters, chain_source
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, Scratch, Tail, blocks_of, type_name
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, Tail, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
+from gradiva.eager.types.batch_shape import Int64Array
 
 from .resample_axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
 from .resample_run import Tables, rounding

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit import register_extension
+from gradiva.eager.jit.jit import register_extension
 
 __all__ = ["filter_four"]
 

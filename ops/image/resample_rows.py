@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit import jit
-from gradiva.eager.rows import row_kernel
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.row_kernel import row_kernel
 
 from .resample_lanes import filter_four
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.run import Call
-from gradiva.eager.strips import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
     TARGET_FRAME,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]

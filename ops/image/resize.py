@@ -6,18 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import InterpType, float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import table_launch
-from gradiva.eager.gpu.launch import Launch, NoGpuKernelError
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.stages import Rows
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Rows
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import (
+    InterpType,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    uint8,
+    uint16,
+)
+from gradiva.eager.values.value import SampleType
 
 from .resample_gpu import resample_call, resample_launches
 from .resample_run import Tables, bind_resample, resample_samples, rounding, run_resample
@@ -27,7 +36,7 @@ from .resize_compat import check_compat, compat_sizes, note_compat, run_compat
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = [
     "ASSUMED",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.dtypes import InterpType
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import InterpType
 
 from .resize_shapes import resize_geometry
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.dtypes import InterpType
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import InterpType
 
 __all__ = ["AREA_CHANNELS", "MOST_CHANNELS", "resize_opencv", "resize_pil"]
 

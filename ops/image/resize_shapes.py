@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]

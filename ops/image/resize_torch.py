@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["nearest", "resize_torch"]
 

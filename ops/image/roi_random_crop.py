@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import int64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import maker
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import int64
+from gradiva.eager.values.value import SampleType, Value
 from gradiva.ops.random.scaled import scaled
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["roi_random_crop"]
 

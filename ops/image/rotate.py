@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import refuse_samples
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import refuse_samples
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.transforms.affine import turned
 
 from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
@@ -24,7 +24,7 @@ from .warp_gpu import affine_launch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["rotate"]
 

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, ImageType
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.pixelwise import pixelwise
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
 
 from .colour_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["saturation"]
 

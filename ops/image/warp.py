@@ -7,8 +7,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import (
     DType,
     InterpType,
     float32,
@@ -18,10 +21,7 @@ from gradiva.eager.dtypes import (
     uint8,
     uint16,
 )
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.values.value import SampleType
 
 from .warp_affine_kernel import warp_planes, warp_volumes
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64, int16
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.operator import operator
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64, int16
+from gradiva.eager.values.value import SampleType, Value
 
 from .warp import (
     extents_of,
@@ -33,7 +33,7 @@ from .warp_gpu import affine_launch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["warp_affine"]
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 from .warp_rows import linear_row, nearest_row
 from .warp_volume import linear_voxels, nearest_voxels

@@ -8,9 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import InterpType
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
     Out,
@@ -18,7 +16,9 @@ from gradiva.eager.gpu.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.dtypes import InterpType
+from gradiva.eager.values.batch import Batch
 
 from .warp import filling_of, framed
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.arguments import Floats, FloatsArg, InterpType, MatrixArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64, int16, uint8, uint16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype, require_layout, with_layout
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import Floats, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import float32, float64, int16, uint8, uint16
+from gradiva.eager.values.value import SampleType, Value
 from gradiva.ops.transforms.affine import matrix_product
 
 from .perspective_gpu import perspective_launches
@@ -25,7 +25,7 @@ from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["require_origin", "warp_perspective"]
 

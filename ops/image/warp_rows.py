@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["bounded", "linear_row", "nearest_row", "split"]
 

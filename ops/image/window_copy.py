@@ -7,13 +7,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.convert import convert_array, convert_sat, truncate
-from gradiva.eager.dtypes import bfloat16, float16
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.run import Call
+from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import bfloat16, float16
 
 from .crop_window import fill_array
 

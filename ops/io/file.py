@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.batch import Batch, batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, int8, uint8
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operator
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.rules import require_dtype, require_ndim
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_ndim
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, int8, uint8
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.class_names import hand_out
 from gradiva.ops.readers.contents import read_files
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["read"]
 

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.dtypes import bool_, float16, float32, int32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rules import require_dtype
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import bool_, float16, float32, int32
+from gradiva.eager.values.value import SampleType
 
 from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["gaussian"]
 

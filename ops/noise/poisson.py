@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import normal_from_word
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import normal_from_word
 
 __all__ = ["SUMMED", "falling", "poisson_from_word"]
 

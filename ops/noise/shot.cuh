@@ -20,7 +20,7 @@ DEVICE f64 poisson_from_word(f64 mean, u32 word) {
         }
         return k;
     }
-    const f64 w = row_rng_normal_from_word(word), root = sqrt(mean), square = w * w;
+    const f64 w = row_random_philox_normal_from_word(word), root = sqrt(mean), square = w * w;
     const f64 value =
         mean + root * w + (2.0 + square) / 6.0 - w * (2.0 + square) / (72.0 * root);
     const f64 fine = (3.0 * square + 7.0) * square / 810.0 - 8.0 / 405.0;

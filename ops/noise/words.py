@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import bool_, dtypes, float16
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit import jit
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.rng import normal_from_word, normal_middle, philox
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import normal_from_word, normal_middle, philox
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import bool_, dtypes, float16
 
 __all__ = [
     "NOISY",

@@ -1,5 +1,5 @@
 // Values with a beta distribution, as in beta.py: two gamma variables by rejection, each value with a
-// stream of random words of its own. `row_rng_...` are translated from eager/rng.py.
+// stream of random words of its own. `row_rng_...` are translated from eager/random/philox.py.
 struct Betas { i64 target, count, position; };
 
 // A number between 0 and 1, both excluded, from 53 random bits.
@@ -10,16 +10,16 @@ DEVICE f64 fraction_of(u32 high, u32 low) {
 DEVICE f64 log_gamma(f64 shape, bool second, u32 number, u64 position, u64 seed) {
     const f64 larger = shape < 1.0 ? shape + 1.0 : shape;
     const f64 d = larger - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
-    f64 result = row_rng_natural_log(d);
+    f64 result = row_random_philox_natural_log(d);
     for (u32 attempt = 0; attempt < 1000000; attempt++) {
         const Words words = philox(attempt, number, position, seed);
-        const f64 x = row_rng_normal_from_word(second ? words.word[2] : words.word[0]);
+        const f64 x = row_random_philox_normal_from_word(second ? words.word[2] : words.word[0]);
         const f64 u = (f64(second ? words.word[3] : words.word[1]) + 0.5) * 0x1p-32;
         const f64 root = 1.0 + c * x;
         if (root <= 0.0) continue;
-        const f64 v = root * root * root, log_v = row_rng_natural_log(v), square = x * x;
+        const f64 v = root * root * root, log_v = row_random_philox_natural_log(v), square = x * x;
         if (u < 1.0 - 0.0331 * square * square || d > 1e10 ||
-            row_rng_natural_log(u) < 0.5 * square + d * (1.0 - v + log_v)) {
+            row_random_philox_natural_log(u) < 0.5 * square + d * (1.0 - v + log_v)) {
             result += log_v;
             break;
         }
@@ -28,7 +28,7 @@ DEVICE f64 log_gamma(f64 shape, bool second, u32 number, u64 position, u64 seed)
         const Words words = philox(0xFFFFFFFFu, number, position, seed);
         const f64 u = second ? fraction_of(words.word[2], words.word[3])
                              : fraction_of(words.word[0], words.word[1]);
-        result += row_rng_natural_log(u) / shape;
+        result += row_random_philox_natural_log(u) / shape;
     }
     return result;
 }

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32, float64, uint8
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit import jit
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.operator import maker
-from gradiva.eager.rng import natural_log, normal_from_word, philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.random.philox import natural_log, normal_from_word, philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import float32, float64, uint8
+from gradiva.eager.values.value import SampleType, Value
 
 from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
@@ -26,7 +26,7 @@ from .shapes import drawn_shapes, drawn_type, fill
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["beta"]
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import natural_log, normal_middle, normal_tail
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import natural_log, normal_middle, normal_tail
 
 __all__ = ["BLOCK", "ROOM", "blocks_of_words", "log_gammas", "ratios"]
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatsArg, IntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import maker
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatsArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import float32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
@@ -26,7 +26,7 @@ from .shapes import drawn_shapes_of, drawn_type, fill
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["choice"]
 

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import DTypeLike, FloatArg, IntsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import bool_, int32
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import maker
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.dtypes import bool_, int32
+from gradiva.eager.values.value import SampleType, Value
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["coin_flip"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import natural_log, philox
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import natural_log, philox
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["check_window_arguments", "exponential", "random_windows"]
 

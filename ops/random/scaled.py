@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["scaled"]
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import DType
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType, Value
 
 __all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draws"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import uint8
-from gradiva.eager.errors import GradivaError, OperatorRuntimeError, SampleDataError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.value import SampleType
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import uint8
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["read_files"]
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints, OnError, Path, Paths, Strings
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import int32, uint8
-from gradiva.eager.errors import GradivaError, OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.reader import reader_class
-from gradiva.eager.source import Source, source_operator
-from gradiva.eager.threads import WorkerPool
-from gradiva.eager.tolerance import keep_rows, quarantine_samples
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
+from gradiva.eager.operators.arguments import Ints, OnError, Path, Paths, Strings
+from gradiva.eager.readers.reader import reader_class
+from gradiva.eager.readers.source import Source, source_operator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import int32, uint8
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 
 from .contents import read_files
 from .listing import digest_of, list_files
@@ -26,7 +26,7 @@ from .order import Order
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["File", "file"]
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from gradiva.eager.errors import OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["digest_of", "list_files"]
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.jit import jit
-from gradiva.eager.rng import philox
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["Order"]
 

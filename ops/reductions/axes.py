@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradiva.eager.arguments import Ints
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Int64Array
-from gradiva.eager.value import SampleType
+from gradiva.eager.operators.arguments import Ints
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.values.value import SampleType
 
 __all__ = ["exclusive", "groups", "reduced_shapes", "reduced_type", "resolve_axes"]
 

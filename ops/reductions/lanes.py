@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 __all__ = [
     "DEVIATIONS",

@@ -7,9 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.gpu.launch import (
+from gradiva.eager.cuda.launch import (
     THREADS,
     CudaKernel,
     Launch,
@@ -18,7 +16,9 @@ from gradiva.eager.gpu.launch import (
     blocks_of,
     type_name,
 )
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.values.batch import Batch
 
 from .axes import groups
 from .lanes import DEVIATIONS, LANES

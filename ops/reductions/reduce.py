@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.convert import convert_array
-from gradiva.eager.dtypes import DType, float16, float32, float64, int64, uint64
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.geometry import Geometry, Int64Array
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import DType, float16, float32, float64, int64, uint64
+from gradiva.eager.values.batch import Batch
 
 from .axes import groups, reduced_shapes, resolve_axes
 from .kernel import PLAIN, reduce_samples

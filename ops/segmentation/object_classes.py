@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorValueError
-from gradiva.eager.run import Call
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["class_rows", "refuse_rows"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit import jit
+from gradiva.eager.jit.jit import jit
 
 __all__ = ["find_objects"]
 

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatArg, IntArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float16, float32, int64
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rng import philox
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatArg, IntArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float16, float32, int64
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.random.scaled import scaled
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["random_mask_pixel"]
 

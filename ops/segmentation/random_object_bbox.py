@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatArg, FloatsArg, IntArg, IntsArg
-from gradiva.eager.batch import batch
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import (
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype
+from gradiva.eager.random.philox import philox
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import (
     bool_,
     float32,
     int8,
@@ -19,14 +25,8 @@ from gradiva.eager.dtypes import (
     uint16,
     uint32,
 )
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operator
-from gradiva.eager.rng import philox
-from gradiva.eager.rules import require_dtype
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.random.scaled import scaled
 
 from .object_classes import class_rows, refuse_rows
@@ -35,7 +35,7 @@ from .objects import find_objects
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Sampled
+    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["random_object_bbox"]
 

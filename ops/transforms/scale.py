@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.arguments import FloatsArg
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import float32
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import maker
-from gradiva.eager.run import Call
-from gradiva.eager.value import SampleType, Value
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import FloatsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32
+from gradiva.eager.values.value import SampleType, Value
 
 from .affine import about, apply, axes_of, made, transform_type, vector
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["scale"]
 

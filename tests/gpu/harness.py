@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.gpu.launch import Launch, NoGpuKernelError, Out, launches_of
-from gradiva.eager.operator import OperatorBase, operators
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, Out, launches_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.values.batch import Batch
 
 from .shim import key_of
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import uint8
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.memory import MemoryPool, _Lease
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.value import SampleType
+from gradiva.eager.runtime.host_memory import MemoryPool, _Lease
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import uint8
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.declarations import Output

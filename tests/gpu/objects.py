@@ -16,8 +16,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gradiva.eager.gpu.launch import THREADS, Unit
-from gradiva.eager.kernel_cache import cache_folder
+from gradiva.eager.cuda.launch import THREADS, Unit
+from gradiva.eager.jit.kernel_cache import cache_folder
 
 HEADER = Path(__file__).parent / "shim.h"
 COMPILER = shutil.which("g++")

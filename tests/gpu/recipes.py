@@ -12,7 +12,7 @@ import numpy as np
 
 import gradiva
 from gradiva import ExternalSource, Pipeline, fn, random
-from gradiva.eager import cuda
+from gradiva.eager.cuda import cupy_runtime
 
 from .simulated import SimulatedRuntime, simulated
 
@@ -43,7 +43,7 @@ def device(**options: Any) -> Iterator[SimulatedRuntime]:
     with simulated(**options) as runtime:
         yield runtime
         gc.collect()
-        for gpu in cuda._gpus.values():
+        for gpu in cupy_runtime._gpus.values():
             gpu.memory.tidy()
             if gpu.runtime is runtime:
                 assert gpu.memory.in_use == 0

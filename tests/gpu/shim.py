@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.launch import Launch, Out, Scratch
+from gradiva.eager.cuda.launch import Launch, Out, Scratch
 
 from .objects import COMPILER, NO_COMPILER, ShimError, program_of
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager import cuda
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.gpu.launch import THREADS, Unit
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.launch import THREADS, Unit
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 
 from ..nvjpeg_clock import Clock, FakeGpu, merge
 from .objects import library_of
@@ -355,12 +355,14 @@ def simulated(
             raise OperatorRuntimeError(text)
         return runtimes[number]
 
-    cuda.runtimes.append(make)
+    cupy_runtime.runtimes.append(make)
     try:
         yield runtimes[0]
     finally:
-        cuda.runtimes.pop()
-        gpus: list[Gpu] = [cuda._gpus.pop(key) for key in list(cuda._gpus) if key[0] is make]
+        cupy_runtime.runtimes.pop()
+        gpus: list[Gpu] = [
+            cupy_runtime._gpus.pop(key) for key in list(cupy_runtime._gpus) if key[0] is make
+        ]
     for gpu in gpus:
         gpu.close()
     for runtime in runtimes:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.case import Case
-from gradiva.eager.errors import OperatorTypeError
-from gradiva.eager.operator import operators
-from gradiva.eager.value import arithmetic
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.values.value import arithmetic
 from gradiva.ops.generic.arithmetic import BINARY, UNARY
 from gradiva.ops.generic.expression import EXACT, applied, expression_launch, operand
 from gradiva.ops.generic.mathematics import functions

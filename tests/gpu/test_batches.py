@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.cuda import gpu_at
-from gradiva.eager.gpu.array import DeviceArray
-from gradiva.eager.gpu.streams import DeviceStream, Ready
+from gradiva.eager.cuda.cupy_runtime import gpu_at
+from gradiva.eager.cuda.device_array import DeviceArray
+from gradiva.eager.cuda.streams import DeviceStream, Ready
 
 from .shim import COMPILER, NO_COMPILER
 from .simulated import SimulatedRuntime, simulated

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager import cuda
-from gradiva.eager.cuda import gpu_at
-from gradiva.eager.errors import OperatorRuntimeError
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.cupy_runtime import gpu_at
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg.library import Library
 
 from ..nvjpeg_fake import FakeNvjpeg
@@ -169,4 +169,4 @@ def test_without_a_gpu(script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(SystemExit, match="needs a GPU: there is no NVIDIA driver"):
         script.main()
     assert not list(tmp_path.iterdir())
-    assert len(cuda.runtimes) == 1
+    assert len(cupy_runtime.runtimes) == 1

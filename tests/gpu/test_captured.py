@@ -13,8 +13,8 @@ import pytest
 
 import gradiva
 from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
-from gradiva.eager import cuda
-from gradiva.eager.gpu.streams import DeviceStream
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.streams import DeviceStream
 
 from ..tiers import few
 from .nvjpeg import decoding
@@ -142,7 +142,7 @@ def test_traced() -> None:
         )
         assert [str(node.type[0]) for node in graph.nodes] == ["uint8 HWC gpu"] * 2
         del images
-    assert not cuda._gpus
+    assert not cupy_runtime._gpus
 
 
 def jpegs(number: int) -> list[np.ndarray[Any, Any]]:
@@ -176,7 +176,7 @@ def decoded(where: str, known: Any = None) -> list[Any]:
 
 
 def cuda_launches() -> list[str]:
-    runtime: Any = cuda.gpu_at(0).runtime
+    runtime: Any = cupy_runtime.gpu_at(0).runtime
     return list(runtime.launched)
 
 
@@ -218,7 +218,7 @@ def test_many_at_once(seed: int) -> None:
     wrong: list[str] = []
 
     def consume(name: str, depth: int) -> None:
-        gpu, delays = cuda.gpu_at(0), np.random.default_rng(depth)
+        gpu, delays = cupy_runtime.gpu_at(0), np.random.default_rng(depth)
         pipe = pipeline(BODIES[name], "gpu", prefetch_queue_depth=depth)
         stream, kept = DeviceStream(gpu), []
         with gpu.on(stream):

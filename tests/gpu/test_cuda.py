@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager import cuda
-from gradiva.eager.cuda import CupyRuntime, require_gpu
-from gradiva.eager.errors import OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.gpu.launch import Unit
-from gradiva.eager.gpu.nvrtc import Cubin
-from gradiva.eager.gpu.runtime import Runtime
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.cupy_runtime import CupyRuntime, require_gpu
+from gradiva.eager.cuda.launch import Unit
+from gradiva.eager.cuda.nvrtc import Cubin
+from gradiva.eager.cuda.protocol import Runtime
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 
 UNIT = Unit("kernel", "source", 32)
 
@@ -45,7 +45,7 @@ class Recorded:
 
 
 class FakeCupy:
-    """The names of CuPy that eager/cuda.py uses. `log` has the calls."""
+    """The names of CuPy that eager/cuda/cupy_runtime.py uses. `log` has the calls."""
 
     def __init__(self, count: int = 1) -> None:
         self.log: list[Any] = []
@@ -78,9 +78,11 @@ class FakeCupy:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
     made = FakeCupy()
-    monkeypatch.setattr(cuda, "_cupy", made)
-    monkeypatch.setattr(cuda, "missing", lambda: None)
-    monkeypatch.setattr(cuda, "compile_unit", lambda unit, architecture: Cubin(b"code", 1, 0))
+    monkeypatch.setattr(cupy_runtime, "_cupy", made)
+    monkeypatch.setattr(cupy_runtime, "missing", lambda: None)
+    monkeypatch.setattr(
+        cupy_runtime, "compile_unit", lambda unit, architecture: Cubin(b"code", 1, 0)
+    )
     return made
 
 
@@ -167,7 +169,7 @@ def test_what_is_no_array_of_a_gpu(fake: FakeCupy) -> None:
 
 def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line each: CuPy is missing, the driver is, no GPU is found, too few are."""
-    find = "gradiva.eager.gpu.presence.importlib.util.find_spec"
+    find = "gradiva.eager.cuda.requirements.importlib.util.find_spec"
     monkeypatch.setattr(find, lambda name: None)
     with pytest.raises(OperatorRuntimeError) as raised:
         require_gpu(0)
@@ -179,14 +181,14 @@ def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_library(name: str) -> None:
         raise OSError(name)
 
-    monkeypatch.setattr("gradiva.eager.gpu.presence.ctypes.CDLL", no_library)
+    monkeypatch.setattr("gradiva.eager.cuda.requirements.ctypes.CDLL", no_library)
     with pytest.raises(OperatorRuntimeError, match=r"no NVIDIA driver \(libcuda\.so\.1\)$"):
         require_gpu(0)
-    monkeypatch.setattr(cuda, "missing", lambda: None)
-    monkeypatch.setattr(cuda, "_cupy", FakeCupy(count=0))
+    monkeypatch.setattr(cupy_runtime, "missing", lambda: None)
+    monkeypatch.setattr(cupy_runtime, "_cupy", FakeCupy(count=0))
     with pytest.raises(OperatorRuntimeError, match="finds no GPU: cudaErrorInsufficientDriver"):
         require_gpu(0)
-    monkeypatch.setattr(cuda, "_cupy", FakeCupy(count=2))
+    monkeypatch.setattr(cupy_runtime, "_cupy", FakeCupy(count=2))
     require_gpu(1)
     with pytest.raises(OperatorRuntimeError, match="there are 2 GPUs, and this is number 2"):
         require_gpu(2)
@@ -195,16 +197,16 @@ def test_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_gpu_is_seen_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine that has one: CuPy and the driver are there, and no GPU is found, unless the
     test is marked `gpu`."""
-    monkeypatch.setattr(cuda, "missing", lambda: None)
-    monkeypatch.setitem(cuda._gpus, (CupyRuntime, 0), object())  # another test has used it
+    monkeypatch.setattr(cupy_runtime, "missing", lambda: None)
+    monkeypatch.setitem(cupy_runtime._gpus, (CupyRuntime, 0), object())  # another test has used it
     with pytest.raises(OperatorRuntimeError, match="there are 0 GPUs, and this is number 0"):
-        cuda.gpu_at(0)
-    assert (cuda.count_gpus(), cuda.known_gpus()) == (0, [])
+        cupy_runtime.gpu_at(0)
+    assert (cupy_runtime.count_gpus(), cupy_runtime.known_gpus()) == (0, [])
 
 
 def test_every_refusal_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """One clear error, wherever a GPU is asked for; and everything else works."""
-    monkeypatch.setattr(cuda, "missing", lambda: "there is no NVIDIA driver (libcuda.so.1)")
+    monkeypatch.setattr(cupy_runtime, "missing", lambda: "there is no NVIDIA driver (libcuda.so.1)")
     text = r"'gpu:0' is not available: there is no NVIDIA driver \(libcuda\.so\.1\)"
     images = np.zeros((2, 2, 3), np.uint8)
     for ask in (

@@ -16,12 +16,12 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.eager import cuda
-from gradiva.eager.case import Case
-from gradiva.eager.cuda import gpu_at, require_gpu
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu.launch import NoGpuKernelError
-from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.cupy_runtime import gpu_at, require_gpu
+from gradiva.eager.cuda.launch import NoGpuKernelError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.library import Library
 
@@ -228,7 +228,7 @@ def test_arrays_of_other_libraries(device: str) -> None:
     batch = gradiva.as_batch(values, layout="HW").gpu()
     given: list[Any] = [Theirs(batch)]
     if device == "real":
-        cupy: Any = cuda._cupy
+        cupy: Any = cupy_runtime._cupy
         given = [cupy.asarray(batch), cupy.from_dlpack(batch)]
         for array in given:
             np.testing.assert_array_equal(cupy.asnumpy(array), values)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.dtypes import DType
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.gpu.launch import Launch
-from gradiva.eager.gpu.nvrtc import ARCHITECTURES
-from gradiva.eager.value import SampleType
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.cuda.nvrtc import ARCHITECTURES
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.case import Case
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out
-from gradiva.eager.operator import operators
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
 from gradiva.ops.image import lab_tables
 
 from .harness import all_launches, planned, require_equal

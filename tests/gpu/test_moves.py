@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.gpu.launch import Launch
+import gradiva.eager.values.indexing
+from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.moves import merged_axes
 from gradiva.eager.gpu.pieces import fill_launch, piece_launches
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.values.batch import Batch
 from gradiva.ops.generic.conditional_merge import merge_batches, merge_launches
 
 from .harness import Planned, all_launches, fresh_like, planned, require_equal
@@ -96,7 +97,7 @@ def test_joined(tmp_path: Path) -> None:
 def test_parts(tmp_path: Path) -> None:
     found = []
     for text in ("[..., 0]", "[::-2, 1::3]", "[-1:, ..., ::-1]", "[:, None, 3:2]", "[::1 << 61]"):
-        ranges, _ = gradiva.eager.subscripts.parse(eval(f"np.s_{text}"))
+        ranges, _ = gradiva.eager.values.indexing.parse(eval(f"np.s_{text}"))
         images = drawn([(40, 50, 3), (2, 7, 3), (33, 100, 3)], np.int32)
         found += of("subscript", [images], ranges=ranges)
     run(found, tmp_path)

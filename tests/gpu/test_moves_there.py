@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.batch import Batch
-from gradiva.eager.geometry import Geometry
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
 
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated

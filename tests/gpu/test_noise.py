@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.case import Case, samples
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operators
 
 from ..tiers import few
 from .harness import all_launches, planned

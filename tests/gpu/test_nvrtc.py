@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager import kernel_cache
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu import nvrtc
-from gradiva.eager.gpu.launch import Unit
-from gradiva.eager.gpu.nvrtc import ARCHITECTURES, Cubin, compile_unit, why_no_nvrtc
-from gradiva.eager.operator import operators
+from gradiva.eager.cuda import nvrtc
+from gradiva.eager.cuda.launch import Unit
+from gradiva.eager.cuda.nvrtc import ARCHITECTURES, Cubin, compile_unit, why_no_nvrtc
+from gradiva.eager.jit import kernel_cache
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .harness import all_launches, planned, with_gpu_kernels
 

@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def, types
-from gradiva.eager import cuda
-from gradiva.eager.gpu.streams import DeviceStream
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 from ..tiers import few
@@ -108,7 +108,7 @@ def test_a_slow_consumer() -> None:
     that were made ahead; memory that it still reads is not used again."""
     expected = in_loop(colours, "cpu", 6)
     with device():
-        gpu = cuda.gpu_at(0)
+        gpu = cupy_runtime.gpu_at(0)
         stream = DeviceStream(gpu)
         pipe = pipeline(colours, "gpu", prefetch_queue_depth=3)
         copies = []
@@ -270,7 +270,7 @@ def test_a_stream_of_the_caller() -> None:
             pipe.run(object())
         pipe.close()
         del batch
-        cuda.gpu_at(0).memory.tidy()
+        cupy_runtime.gpu_at(0).memory.tidy()
         runtime.destroy_stream(stream)
 
 
@@ -303,8 +303,8 @@ def test_few_batches_are_in_flight() -> None:
 def test_no_gpu_is_touched_without_need() -> None:
     with device() as runtime:
         assert outputs(pipeline(colours, "cpu"), 2) == in_loop(colours, "cpu", 2)
-        assert not cuda._gpus
-        cuda.gpu_at(0)
+        assert not cupy_runtime._gpus
+        cupy_runtime.gpu_at(0)
     assert not runtime.launched
 
 

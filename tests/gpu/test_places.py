@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.dtypes import InterpType
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.types.dtypes import InterpType
+from gradiva.eager.values.batch import Batch
 
 from .harness import all_launches, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.gpu.chains import gpu_kernel
-from gradiva.eager.gpu.launch import Launch, NoGpuKernelError, launches_of
-from gradiva.eager.operator import operators
-from gradiva.eager.run import Call
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, launches_of
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.values.batch import Batch
 
 from .harness import also_planning, with_gpu_kernels
 

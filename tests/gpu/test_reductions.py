@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.case import Case
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
 
 from .harness import Planned, all_launches, planned
 from .shim import COMPILER, NO_COMPILER, run_launches

@@ -15,13 +15,13 @@ from gradiva import fn
 from gradiva.capture import group
 from gradiva.capture.sweep import Sweep
 from gradiva.capture.sweep_launches import sweep_launches
-from gradiva.eager.case import Case, samples
-from gradiva.eager.dtypes import DType, float32, int8, int16, uint8, uint16
-from gradiva.eager.gpu.launch import Launch, NoGpuKernelError
-from gradiva.eager.operator import operators
-from gradiva.eager.rng import RandomKey
-from gradiva.eager.run import prepare
-from gradiva.eager.threads import default_pool
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
+from gradiva.eager.execution.execute import prepare
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8, uint16
 
 from ..tiers import few
 from .harness import all_launches, fresh_like, planned

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.dtypes import DType, bfloat16, dtypes
-from gradiva.eager.gpu.chains import chain_launch
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out
-from gradiva.eager.operator import operators
-from gradiva.eager.run import prepare
-from gradiva.eager.threads import default_pool
+import gradiva.eager.operators.cases
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out
+from gradiva.eager.execution.execute import prepare
+from gradiva.eager.gpu.fused_elementwise import chain_launch
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.types.dtypes import DType, bfloat16, dtypes
 
 from .harness import all_launches, fresh_like, planned, require_equal, with_gpu_kernels
 from .shim import COMPILER, NO_COMPILER, ShimError, run_launches
@@ -81,7 +82,7 @@ def test_several_blocks_and_large_samples(tmp_path: Path) -> None:
         one
         for name, arguments in wanted
         for one in planned(
-            operators[name], [gradiva.eager.case.Case("large", (images,), arguments)]
+            operators[name], [gradiva.eager.operators.cases.Case("large", (images,), arguments)]
         )
     ]
     assert all(launch.blocks >= len(shapes) for launch in all_launches(found))
@@ -92,7 +93,7 @@ def test_several_blocks_and_large_samples(tmp_path: Path) -> None:
 
 def test_fused_chain(tmp_path: Path) -> None:
     """Three operators in one kernel give the bits of one after the other."""
-    images = gradiva.eager.case.samples((40, 30, 3), (5, 7, 3))
+    images = gradiva.eager.operators.cases.samples((40, 30, 3), (5, 7, 3))
     wanted: list[tuple[str, dict[str, Any]]] = [
         ("brightness_contrast", {"brightness": np.array([1.2, 0.7], np.float32)}),
         ("hsv", {"hue": 30.0, "saturation": 0.5}),
@@ -119,7 +120,7 @@ def casts(pairs: list[tuple[DType, DType]]) -> list[Any]:
     for source, target in pairs:
         with np.errstate(all="ignore"):
             values = np.array(edges).astype(source.numpy)
-        case = gradiva.eager.case.Case(
+        case = gradiva.eager.operators.cases.Case(
             f"{source} to {target}", (gradiva.as_batch([values]),), {"dtype": target}
         )
         found += planned(operators["cast"], [case])

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager import cuda
-from gradiva.eager.cuda import gpu_at
-from gradiva.eager.gpu.array import DeviceArray
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.gpu.streams import LEGACY, DeviceStream
+from gradiva.eager.cuda import cupy_runtime
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.cupy_runtime import gpu_at
+from gradiva.eager.cuda.device_array import DeviceArray
+from gradiva.eager.cuda.streams import LEGACY, DeviceStream
 
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated
@@ -176,11 +176,11 @@ def test_outputs_come_before_the_stream_that_is_named(
 def test_a_forked_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """CUDA's state does not survive a fork, and at exit nothing of the parent's may be closed."""
     with simulated():
-        monkeypatch.setattr(cuda, "_lost", [])
-        monkeypatch.setattr(cuda, "_gpus", {})
+        monkeypatch.setattr(cupy_runtime, "_lost", [])
+        monkeypatch.setattr(cupy_runtime, "_gpus", {})
         gpu_at(0)
-        cuda._forget_after_fork()
-        assert not cuda._gpus
+        cupy_runtime._forget_after_fork()
+        assert not cupy_runtime._gpus
         with pytest.raises(gradiva.OperatorRuntimeError, match="before this process was forked"):
             gradiva.flip(np.zeros((4, 4, 1), np.uint8), device="gpu")
 

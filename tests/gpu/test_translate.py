@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.convert import convert_sat
-from gradiva.eager.gpu.chains import gpu_kernel
+from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.gpu.translate import UntranslatableError, translated
-from gradiva.eager.jit import jit
-from gradiva.eager.operator import operators
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.operator import operators
 
 pytestmark = pytest.mark.tiny
 
@@ -36,10 +36,10 @@ def chosen(source: Any, target: Any, row: Any) -> None:
 
 def test_a_kernel_and_what_it_calls() -> None:
     texts = translated(chosen)
-    assert list(texts) == ["row_test_translate_doubled", "row_test_translate_chosen"]
-    assert texts["row_test_translate_chosen"].splitlines() == [
+    assert list(texts) == ["row_gpu_test_translate_doubled", "row_gpu_test_translate_chosen"]
+    assert texts["row_gpu_test_translate_chosen"].splitlines() == [
         "template <class T0, class T1, class T2> "
-        "DEVICE auto row_test_translate_chosen(T0 source, T1 target, T2 row) {",
+        "DEVICE auto row_gpu_test_translate_chosen(T0 source, T1 target, T2 row) {",
         "    decltype(row[i64(0)]) factor;",
         "    if (greater(row[i64(0)], f32(0x1.0000000000000p-1))) {",
         "        assign(factor, row[i64(0)]);",
@@ -47,8 +47,8 @@ def test_a_kernel_and_what_it_calls() -> None:
         "        assign(factor, row[i64(1)]);",
         "    }",
         "    for (i64 k = 0; k < i64(source.size); k += 1) {",
-        "        target.set(k, convert_like(multiply(row_test_translate_doubled(f32(source[k])), "
-        "factor), target));",
+        "        target.set(k, convert_like(multiply(row_gpu_test_translate_doubled("
+        "f32(source[k])), factor), target));",
         "    }",
         "}",
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gradiva import Batch, batch
-from gradiva.eager.dtypes import ImageType
+from gradiva.eager.types.dtypes import ImageType
 
 from .flavours import exif, pil
 from .pictures import Array, photograph, ramp, scaled

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gradiva import Batch, batch
-from gradiva.eager.dtypes import InterpType, dtypes
+from gradiva.eager.types.dtypes import InterpType, dtypes
 
 from .drawing import COUNT, SPACES, arrays, each, encoded, f32, images, npy, some
 

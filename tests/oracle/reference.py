@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gradiva import Batch, DType, GradivaError, batch
-from gradiva.eager.arguments import Argument, is_edge
-from gradiva.eager.dtypes import ImageType, InterpType, dtypes
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.arguments import Argument, is_edge
+from gradiva.eager.operators.operator import operators
+from gradiva.eager.types.dtypes import ImageType, InterpType, dtypes
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.operator import OperatorBase, operators
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.values.batch import Batch
 
 from .reference import assert_close, reference
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import batch
-from gradiva.eager.dtypes import ImageType
+from gradiva.eager.types.dtypes import ImageType
 
 from .pictures import Array, pictures
 from .reference import DTYPES, REFUSALS, check, reference

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradiva import GradivaError
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 
 from .lines import LINES
 from .reference import REFUSALS, assert_close, reference

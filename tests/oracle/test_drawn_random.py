@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import Batch, batch
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 
 from .drawing import f32, some
 from .flavours import pil

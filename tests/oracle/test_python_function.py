@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import batch
-from gradiva.eager.case import samples
+from gradiva.eager.operators.cases import samples
 
 from . import reference as theirs
 from .reference import assert_close, run

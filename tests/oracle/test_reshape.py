@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import Batch, batch
-from gradiva.eager.dtypes import DType
+from gradiva.eager.types.dtypes import DType
 
 from .pictures import pictures, ramp
 from .reference import DTYPES, NAMES, agree, assert_close, feed, fn, reference, theirs

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import Batch, batch
-from gradiva.eager.dtypes import InterpType
+from gradiva.eager.types.dtypes import InterpType
 
 from .pictures import photograph, pictures, scaled
 from .reference import DTYPES, REFUSALS, check, reference

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import batch
-from gradiva.eager.dtypes import InterpType
+from gradiva.eager.types.dtypes import InterpType
 
 from .pictures import pictures, scaled
 from .reference import check, reference

@@ -17,7 +17,7 @@ from gradiva.capture.serial import read_pipeline
 from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import _BY_NAME, _plain, schema_of
 from gradiva.capture.serial.write import _ON_ERROR, _OWN
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.operator import operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
 from gradiva.ops.image.normalize_pixels import normalize_pixels

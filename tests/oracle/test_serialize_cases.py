@@ -17,10 +17,10 @@ from gradiva.capture.serial.files import load
 from gradiva.capture.serial.schemas import schema_of
 from gradiva.capture.serial.write import _OWN
 from gradiva.capture.tracer import WholeBatch
-from gradiva.eager.arguments import is_edge
-from gradiva.eager.case import Case, samples
-from gradiva.eager.kinds import KINDS
-from gradiva.eager.operator import Maker, OperatorBase, operators
+from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.arguments import is_edge
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import Maker, OperatorBase, operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradiva import Batch
-from gradiva.eager.case import Case
-from gradiva.eager.operator import operators
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operators
 
 from .reference import assert_close, check, reference
 

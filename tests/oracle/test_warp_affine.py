@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import OperatorValueError, batch
-from gradiva.eager.dtypes import InterpType
+from gradiva.eager.types.dtypes import InterpType
 
 from .pictures import Array, part, pictures, ramp, scaled
 from .reference import DTYPES, REFUSALS, assert_close, check, reference

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradiva.eager.dtypes import InterpType
+from gradiva.eager.types.dtypes import InterpType
 
 from .pictures import part, scaled
 from .reference import check

@@ -1,7 +1,9 @@
 """Calls that type checkers must flag: those marked, and no others. It is checked, not run."""
 
 import gradiva
-from gradiva import fn, pipeline_def, types
+from gradiva import pipeline_def
+from gradiva import fn
+from gradiva import types
 
 
 def use(images: gradiva.Batch, tensor: gradiva.Tensor) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from gradiva.capture.tracer import per_sample as for_each_sample
-from gradiva.eager.dtypes import int32
-from gradiva.eager.errors import OperatorTypeError, describe, user_location
-from gradiva.eager.operator import current_interpreter
-from gradiva.eager.value import Value
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
+from gradiva.eager.types.dtypes import int32
+from gradiva.eager.values.value import Value
 from gradiva.ops.random.uniform import uniform
 
 __all__ = ["AnyBin", "SignedBin", "per_sample", "random_signs", "signed_bin"]

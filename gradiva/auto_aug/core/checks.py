@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gradiva.eager.dynamic import as_seed
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming, user_location
-from gradiva.eager.integers import integer
+from gradiva.eager.execution.eager_interpreter import as_seed
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    user_location,
+)
+from gradiva.eager.support.validation import integer
 
 __all__ = ["another_seed", "at_least", "in_range", "offered", "refuse_unused"]
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from gradiva.capture.conditionals.runtime import call as rewritten
 from gradiva.capture.node import DataNode
-from gradiva.eager.device import device, require_device
-from gradiva.eager.errors import (
+from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     describe,
     user_location,
 )
-from gradiva.eager.tensor import as_tensor
-from gradiva.eager.value import Value
+from gradiva.eager.types.device import device, require_device
+from gradiva.eager.values.tensor import as_tensor
+from gradiva.eager.values.value import Value
 
 from .bins import AnyBin, SignedBin, per_sample, random_signs
 from .checks import at_least, in_range

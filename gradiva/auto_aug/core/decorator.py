@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
-from gradiva.eager.errors import OperatorTypeError, describe, user_location
+from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
 
 from .declared import Augmentation, MagToParam, Range
 

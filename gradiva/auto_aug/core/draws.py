@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gradiva.capture.tracer import per_sample as for_each_sample
-from gradiva.eager.dtypes import int32
+from gradiva.eager.types.dtypes import int32
 from gradiva.ops.random.uniform import uniform
 
 from .bins import per_sample, random_signs

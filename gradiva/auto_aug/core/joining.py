@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.cuda import gpu_of
-from gradiva.eager.device import CPU
-from gradiva.eager.drawn import Drawn, drawn_among
-from gradiva.eager.errors import OperatorTypeError, describe, user_location
-from gradiva.eager.geometry import Geometry
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import piece_launches
-from gradiva.eager.provenance import Provenance
-from gradiva.eager.run import Call
-from gradiva.eager.tensor import Tensor
-from gradiva.eager.threads import default_pool
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.drawn import Drawn, drawn_among
+from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.generic.conditional_merge import merge
 
 __all__ = ["put_together", "with_mark"]
@@ -59,7 +59,7 @@ def put_together(parts: Parts, size: int, title: str) -> Any:
 
 def with_mark(value: Any, drawn_at: Drawn) -> Any:
     """Values with the mark of those that depend on random ones, if there is one (see
-    `gradiva.eager.drawn`). Values that wait to be computed keep their own."""
+    `gradiva.eager.values.drawn`). Values that wait to be computed keep their own."""
     if drawn_at is None:
         return value
     if isinstance(value, tuple | list):

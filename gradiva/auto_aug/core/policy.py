@@ -7,7 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe, user_location
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
 
 from .checks import at_least, in_range
 from .declared import Augmentation

@@ -15,18 +15,18 @@ import numpy as np
 from gradiva.capture.conditionals.runtime import call as rewritten
 from gradiva.capture.conditionals.runtime import choose
 from gradiva.capture.node import DataNode
-from gradiva.eager.batch import Batch
-from gradiva.eager.drawn import drawn_among, refuse_drawn
-from gradiva.eager.errors import (
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.random.philox import current_step, narrow_step
+from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
     blaming,
     describe,
     user_location,
 )
-from gradiva.eager.operator import current_interpreter
-from gradiva.eager.rng import current_step, narrow_step
-from gradiva.eager.value import Value
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.drawn import drawn_among, refuse_drawn
+from gradiva.eager.values.value import Value
 from gradiva.ops.generic.conditional_split import select as take
 
 from .bins import SignedBin

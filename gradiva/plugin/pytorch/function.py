@@ -6,15 +6,15 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.errors import OperatorTypeError, describe
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.errors import OperatorTypeError, describe
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.op_classes import class_of
 from gradiva.ops.generic.python_function import python_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from gradiva.eager.arguments import Common
+    from gradiva.eager.operators.arguments import Common
 
 torch = lazy_module("torch", "torch")
 

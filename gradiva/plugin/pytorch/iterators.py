@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
 from gradiva.capture.pipeline import Pipeline
-from gradiva.eager.batch import Batch
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, blaming
-from gradiva.eager.tensor import Tensor
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.lazy_import import lazy_module
 
 if TYPE_CHECKING:
     import cv2

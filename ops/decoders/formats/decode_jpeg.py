@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .convert import Array, cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.lazy import lazy_module
-from gradiva.eager.memory import allocate
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .convert import Array
 from .decode_jpeg import decode_jpeg

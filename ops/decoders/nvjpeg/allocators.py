@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.eager.errors import without_frames
+from gradiva.eager.support.errors import without_frames
 
 from .declarations import AllocateFunction, DeviceAllocator, FreeFunction, PinnedAllocator
 

@@ -6,9 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.gpu.runtime import Runtime
-from gradiva.eager.threads import Task
+from gradiva.eager.cuda.protocol import Runtime
+from gradiva.eager.runtime.worker_pool import Task
+from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .allocators import Allocator
 from .declarations import FLAG_SMOOTH, FLAG_STRICT, Backend

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.batch import Batch
-from gradiva.eager.gpu.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.values.batch import Batch
+from gradiva.ops.decoders.formats.convert import write_range, ycbcr_weights
+from gradiva.ops.decoders.formats.decode_region import Window, backwards, stored_window
 
-from ..formats.convert import write_range, ycbcr_weights
-from ..formats.decode_region import Window, backwards, stored_window
 from .declarations import Output
 from .job import WHOLE, Job
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.image_info import ImageInfo
-from ..formats.probe import encoded_bytes
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.probe import encoded_bytes
+
 from .declarations import Subsampling
 
 __all__ = ["JpegFrame", "count_scans", "read_frame"]

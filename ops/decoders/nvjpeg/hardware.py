@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import without_frames
-from gradiva.eager.gpu.runtime import Runtime
+from gradiva.eager.cuda.protocol import Runtime
+from gradiva.eager.support.errors import without_frames
 
 from .declarations import Backend, Output, Status, Subsampling
 from .job import Job

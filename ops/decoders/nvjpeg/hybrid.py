@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from gradiva.eager.errors import without_frames
-from gradiva.eager.gpu.runtime import Runtime
+from gradiva.eager.cuda.protocol import Runtime
+from gradiva.eager.support.errors import without_frames
 
 from .declarations import Backend
 from .job import Job

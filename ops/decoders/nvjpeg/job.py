@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.decode_region import Window, stored_window
+from gradiva.ops.decoders.formats.decode_region import Window, stored_window
+
 from .declarations import Output
 from .frame import JpegFrame
 from .route import Path

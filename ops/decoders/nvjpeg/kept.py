@@ -6,8 +6,8 @@ import threading
 import warnings
 from typing import NamedTuple
 
-from gradiva.eager.errors import OperatorRuntimeError, OperatorValueError, user_location
-from gradiva.eager.gpu.gpu import Gpu
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, user_location
 
 from .declarations import Status
 from .decoder import JpegDecoder

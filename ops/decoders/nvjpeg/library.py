@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.errors import OperatorRuntimeError
-from gradiva.eager.lazy import lazy_module
+from gradiva.eager.support.errors import OperatorRuntimeError
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .declarations import PROTOTYPES, Status, argument_types
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from gradiva.eager.gpu.gpu import Gpu
-from gradiva.eager.gpu.memory import Block, PinnedBlock
-from gradiva.eager.gpu.streams import DeviceStream, Held, Ready
+from gradiva.eager.cuda.context import Gpu
+from gradiva.eager.cuda.device_memory import Block, PinnedBlock
+from gradiva.eager.cuda.streams import DeviceStream, Held, Ready
 
 from .allocators import Allocator
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..formats.decode_region import Window
-from ..formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.decode_region import Window
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+
 from .declarations import Output
 from .frame import read_frame
 from .job import Job, stored_region

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
 from .declarations import Output, Subsampling
 from .frame import JpegFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from gradiva.eager.gpu.runtime import Runtime
+from gradiva.eager.cuda.protocol import Runtime
 
 from .library import Library, NvjpegError
 

@@ -1,0 +1,222 @@
+"""Files of checkpoints: one line with version and checksum, one line of JSON; written atomically.
+
+At every moment, also when the process or the machine stops while it saves, either the new or the
+old checkpoint is in place, whole. The one before it is kept beside it as `<name>.previous`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import warnings
+from typing import Any
+
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorValueError,
+    describe,
+    without_frames,
+)
+
+__all__ = [
+    "CheckpointError",
+    "CheckpointNotFoundError",
+    "load",
+    "looks_like_content",
+    "pack",
+    "save",
+    "unpack",
+]
+
+VERSION = 1
+_MAGIC = "gradiva checkpoint"
+_HEAD = re.compile(re.escape(_MAGIC) + r" (\d{1,9}) sha256 ([0-9a-f]{64})\n")
+
+
+class CheckpointError(OperatorValueError):
+    """What was given is no checkpoint, is damaged, or belongs to something else."""
+
+
+class CheckpointNotFoundError(OperatorRuntimeError, FileNotFoundError):
+    """There is no file of a checkpoint."""
+
+    def __str__(self) -> str:
+        return OperatorRuntimeError.__str__(self)
+
+
+def pack(content: dict[str, Any]) -> str:
+    """JSON data as the text of a checkpoint, ASCII only."""
+    body = json.dumps(content, separators=(",", ":"))
+    return f"{_MAGIC} {VERSION} sha256 {_digest(body)}\n{body}\n"
+
+
+def _digest(body: str) -> str:
+    return hashlib.sha256(f"{VERSION}\n{body}".encode("ascii")).hexdigest()
+
+
+def unpack(text: str | bytes, kind: str) -> dict[str, Any]:
+    """The data in the text of a checkpoint. kind: what it must be of, "pipeline" or "dynamic".
+
+    Raises CheckpointError for whatever is not exactly what `pack` has made.
+    """
+    try:
+        text = text if isinstance(text, str) else text.decode("ascii")
+        text.encode("ascii")
+    except UnicodeError:
+        raise CheckpointError("this is no checkpoint, or it is damaged: not ASCII") from None
+    head = _HEAD.match(text)
+    if head is None:
+        if not text:
+            raise CheckpointError("the checkpoint is empty")
+        raise CheckpointError(
+            "this is no checkpoint of gradiva, or its first line is damaged",
+            expected=f"'{_MAGIC} ...'",
+            got=describe(text, 60),
+        )
+    if int(head[1]) != VERSION:
+        raise CheckpointError(
+            "the checkpoint has a format that this version of gradiva does not know, or its first "
+            "line is damaged",
+            expected=f"version {VERSION}",
+            got=head[1],
+        )
+    body = text[head.end() :]
+    if not body.endswith("\n"):
+        raise CheckpointError("the checkpoint is cut: its end is missing")
+    if _digest(body[:-1]) != head[2]:
+        raise CheckpointError("the checkpoint is damaged: its checksum does not fit its data")
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"the checkpoint holds no JSON: {error}") from None
+    found = content.get("kind") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or found != kind:
+        raise CheckpointError(
+            "the checkpoint is of another kind", expected=f"one of a {kind}", got=repr(found)
+        )
+    return content
+
+
+def looks_like_content(text: str) -> bool:
+    """Whether a string is the text of a checkpoint, perhaps damaged, and no name of a file."""
+    return "\n" in text or "{" in text[:1] or len(text) > 4096 or text.startswith(_MAGIC)
+
+
+def save(path: str | os.PathLike[str], text: str, keep: bool = True) -> None:
+    """Put `text` into the file `path` at once: all of it, or nothing.
+
+    keep: leave what is there now, if it is whole, as `<path>.previous`. Raises OperatorRuntimeError
+    if the file cannot be written; then the old one is still there.
+    """
+    path = os.path.abspath(os.fspath(path))
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.saving")
+    try:
+        handle = _open_alone(temporary)
+        try:
+            os.truncate(handle, 0)
+            data = memoryview(text.encode("ascii"))
+            while data:
+                data = data[os.write(handle, data) :]
+            os.fsync(handle)
+            if keep and _is_whole(path):
+                _keep(path, os.path.join(folder, f".{name}.keeping"))
+            os.replace(temporary, path)
+        finally:
+            os.close(handle)
+        _sync_folder(folder)
+    except OSError as error:
+        raise OperatorRuntimeError(
+            f"the checkpoint cannot be saved: {error.strerror or error}", file=path
+        ) from error
+
+
+def _open_alone(path: str) -> int:
+    """Open the temporary file, alone among all processes. What a killed one has left there is
+    written over, so that nothing piles up."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        try:
+            with contextlib.suppress(OSError):  # some network file systems have no locks
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            # While this one waited, the file may have become the checkpoint itself.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_whole(path: str) -> bool:
+    """Whether there is a file worth keeping: a damaged one must not replace the last good one."""
+    try:
+        text = _read(path)
+    except OSError:
+        return False
+    head = _HEAD.match(text)
+    return head is not None and _digest(text[head.end() : -1]) == head[2]
+
+
+def _keep(path: str, temporary: str) -> None:
+    """A second name for the file, so that the first one is there at every moment."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(temporary)
+    try:
+        os.link(path, temporary)
+    except OSError:
+        # No links here: for a moment there is the previous one only, which `load` finds too.
+        temporary = path
+    os.replace(temporary, path + ".previous")
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot sync a folder
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _read(path: str) -> str:
+    with open(path, "rb") as stream:
+        return stream.read().decode("latin-1")
+
+
+def load(
+    path: str | os.PathLike[str], kind: str, older: tuple[str, ...] | None = None
+) -> tuple[dict[str, Any], str]:
+    """The data in the file `path`, or, with a warning, in the newest of the `older` ones (by
+    default `<path>.previous`) that is whole; and the file they come from.
+
+    Raises CheckpointNotFoundError; CheckpointError, which says what is wrong with each file.
+    """
+    path = os.fspath(path)
+    first: Exception | None = None
+    for name in (path, *((path + ".previous",) if older is None else older)):
+        try:
+            content = unpack(_read(name), kind)
+        except OSError as error:
+            if first is None:
+                reason = error.strerror or str(error)
+                missing = isinstance(error, FileNotFoundError)
+                kind_of = CheckpointNotFoundError if missing else OperatorRuntimeError
+                first = kind_of(f"the checkpoint cannot be read: {reason}", file=name)
+            continue
+        except CheckpointError as error:
+            first = first or without_frames(error.complete(file=name))
+            continue
+        if first is not None:
+            warnings.warn(f"{first}\nInstead the one before it is loaded: {name}", stacklevel=3)
+        return content, name
+    assert first is not None
+    try:
+        raise first
+    finally:
+        del first  # an error and a frame of its traceback must not hold each other

@@ -1,0 +1,1 @@
+"""Evaluation modes, contexts and streams, as users set them."""

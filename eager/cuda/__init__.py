@@ -1,0 +1,1 @@
+"""A GPU: CuPy, its streams and its memory, the compilation and the launch of kernels."""

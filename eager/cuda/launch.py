@@ -1,0 +1,194 @@
+"""What an operator's GPU kernel returns: which kernel to launch, on what. Plain data.
+
+Planning needs no GPU, so it is tested without one: the tests run the same launches on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+
+if TYPE_CHECKING:
+    from gradiva.eager.jit.row_chain import Step
+
+__all__ = [
+    "SPAN",
+    "THREADS",
+    "CudaKernel",
+    "Launch",
+    "NoGpuKernelError",
+    "Out",
+    "Scratch",
+    "Tail",
+    "Unit",
+    "blocks_of",
+    "launches_of",
+    "numbered",
+    "refuse_large",
+    "type_name",
+]
+
+THREADS: Final = 256
+SPAN: Final = 1024
+"""Elements that a block takes; prelude.cuh knows it by the same name."""
+
+_SOURCES: Final = Path(__file__).parents[1] / "gpu"
+_MOST: Final = 1 << 31
+_NAMES: Final = {
+    "bool": "bool", "uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "uint32": "u32",
+    "int32": "i32", "uint64": "u64", "int64": "i64", "float16": "f16", "float32": "f32",
+    "float64": "f64",
+}  # fmt: skip
+
+
+class NoGpuKernelError(OperatorRuntimeError):
+    """An operator has a GPU kernel, but not for what this call asks of it."""
+
+
+class Unit(NamedTuple):
+    """One compilation: `text` is all of its source, `kernel` the name of the one kernel in it.
+
+    registers: the most it may take on any architecture; a test fails beyond that, and for spills.
+    """
+
+    kernel: str
+    text: str
+    registers: int
+
+
+class Out(NamedTuple):
+    """An argument of a launch that the kernel writes: the slab of an output, or a `Scratch`."""
+
+    data: Any
+
+
+class Scratch:
+    """Memory on the device that lives between the launches of one call: what one of them writes
+    (`Out(scratch)`) the next ones read. At first it holds anything. size: in elements."""
+
+    __slots__ = ("dtype", "nbytes", "size")
+
+    def __init__(self, size: int, dtype: np.dtype[Any]) -> None:
+        self.size = size
+        self.dtype = dtype
+        self.nbytes = size * dtype.itemsize
+
+
+class Launch(NamedTuple):
+    """One launch for a whole batch. blocks: how many, of THREADS threads each; none: no launch.
+
+    arguments: in the order of the kernel's. Arrays are given as pointers to their first element
+    (tables are in host memory, and copied); an `Out` is written; NumPy scalars go by value.
+    """
+
+    unit: Unit
+    blocks: int
+    arguments: tuple[Any, ...]
+
+
+class Tail(NamedTuple):
+    """What becomes of the pixels that a kernel makes, while they are in registers, and where they
+    go: `steps` of a chain, first over `channels` values that lie side by side (a pixel, or, where
+    all are treated alike, part of one); data, offsets: of the target; planes: whether channels
+    become planes."""
+
+    steps: Sequence[Step]
+    channels: int
+    data: Any
+    offsets: NDArray[np.int64]
+    planes: bool = False
+
+    @property
+    def made(self) -> int:
+        """Values that come out side by side."""
+        return self.steps[-1].made if self.steps else self.channels
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A kernel in a `.cuh` file, which is compiled for the types that a call needs.
+
+    name: of the kernel, in `files[-1]`; files: what it is compiled from, in this order, after
+    prelude.cuh and convert.cuh. Files of eager/gpu are named, others are paths; None stands for
+    what is generated for a call. registers: see `Unit`.
+    """
+
+    name: str
+    files: tuple[str | Path | None, ...]
+    registers: int = 64
+    _units: dict[tuple[tuple[str, str], ...], Unit] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def unit(self, types: Mapping[str, str], generated: str = "") -> Unit:
+        """The kernel for some types: C++ names of types by the names that the file uses.
+
+        generated: C++ for the place that `files` keeps for it.
+        """
+        key = (*types.items(), ("", generated))
+        found = self._units.get(key)
+        if found is None:
+            parts = [_text(_SOURCES / name) for name in ("prelude.cuh", "convert.cuh")]
+            parts += [f"typedef {meant} {name};\n" for name, meant in types.items()]
+            parts += [generated if f is None else _text(_SOURCES / f) for f in self.files]
+            text = f"#define THREADS {THREADS}\n" + "".join(parts)
+            found = self._units[key] = Unit(self.name, text, self.registers)
+        return found
+
+
+def launches_of(made: Launch | Sequence[Launch]) -> Sequence[Launch]:
+    """What a GPU kernel returned, one launch or several, as several."""
+    return (cast(Launch, made),) if isinstance(made, Launch) else made
+
+
+@lru_cache(maxsize=64)
+def _text(path: Path) -> str:
+    """A file, under its own name in the compiler's messages."""
+    return f'#line 1 "{path.name}"\n' + path.read_text("utf-8")
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name in C++ of an element type. Raises OperatorRuntimeError if there is none."""
+    found = _NAMES.get(dtype.name)
+    if found is None:
+        name = "bfloat16" if dtype.kind == "V" else dtype.name
+        raise OperatorRuntimeError(f"there is no GPU kernel for {name}")
+    return found
+
+
+def refuse_large(volumes: NDArray[np.int64]) -> None:
+    """Raise OperatorValueError for samples of 2**31 elements or more: kernels count in 32 bits."""
+    if len(volumes) and int(volumes.max()) >= _MOST:
+        sample = int(volumes.argmax())
+        raise OperatorValueError(
+            "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
+            got=str(int(volumes[sample])), sample=sample,
+        )  # fmt: skip
+
+
+def blocks_of(
+    volumes: NDArray[np.int64], span: int | NDArray[np.int64] = SPAN
+) -> NDArray[np.int64]:
+    """(B, 2): sample and first element of each block, for samples of these many elements.
+
+    span: elements that a block takes, for all samples or for each. Raises OperatorValueError for
+    samples of 2**31 elements or more.
+    """
+    refuse_large(volumes)
+    samples, numbers = numbered(-(-volumes // span))
+    return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+
+
+def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sample and the number within its sample, from 0, of each of so many things."""
+    samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
+    return samples, numbers

@@ -1,0 +1,1 @@
+"""Running one call: types, shapes, buffers, kernel, errors."""

@@ -1,0 +1,300 @@
+"""Dynamic mode: the interpreter that runs a call at once, and what it takes from the user."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.gpu.execute import on_gpu
+from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
+from gradiva.eager.operators.operator import OperatorBase, set_eager
+from gradiva.eager.operators.ragged import ragged_rows
+from gradiva.eager.random.default_generator import get_default_rng
+from gradiva.eager.random.generator import RNG
+from gradiva.eager.random.philox import RandomKey, current_step
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    user_location,
+)
+from gradiva.eager.support.validation import integer
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU, Device, device, require_device
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.buffers import gpu_named
+from gradiva.eager.values.drawn import drawn_by
+from gradiva.eager.values.tensor import Tensor, tensor_on, to_array
+from gradiva.eager.values.value import Value
+
+from .error_policy import refuse_single
+from .execute import backends, execute
+
+__all__ = [
+    "Eager",
+    "as_argument",
+    "as_input",
+    "as_seed",
+    "batch_size_of",
+    "check_common",
+    "device_for",
+    "device_named",
+    "positions_of",
+    "random_key",
+    "require_on_cpu",
+    "split_common",
+]
+
+_MOST_SAMPLES = 1 << 24
+
+
+class Eager:
+    """The interpreter of dynamic mode: a call runs at once, over the worker pool."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        operator.check(inputs, keywords)
+        if operator.effects and not operator.kernels:
+            raise OperatorTypeError(
+                "this makes a source for a pipeline definition; in dynamic mode use its class "
+                "(readers.File, ExternalSource, ...)"
+            )
+        given, common = split_common(operator, keywords)
+        size, single = batch_size_of(operator, inputs, given, common)
+        refuse_single(given, single)
+        drawn = drawn_by(operator, inputs, keywords)
+        batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
+        for name, value in given.items():
+            given[name] = as_argument(operator.arguments[name], value, size)
+        key, positions = None, None
+        if operator.random:
+            key, positions = random_key(common), positions_of(batches, size, single)
+        where = device_for(operator, batches, common)
+        outputs = execute(
+            operator, batches, given, size, default_pool(), key, positions, device=where
+        )
+        if drawn is not None:
+            for batch in outputs:
+                batch.drawn_at = drawn
+        if single:
+            tensors = tuple(batch.tensors[0] for batch in outputs)
+            return tensors[0] if len(tensors) == 1 else tensors
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def split_common(
+    operator: OperatorBase, keywords: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The operator's own arguments that were given, and the common ones, checked."""
+    given: dict[str, Any] = {}
+    common: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if value is not None:
+            (given if name in operator.arguments else common)[name] = value
+    if common:
+        check_common(operator, common)
+    return given, common
+
+
+def check_common(operator: OperatorBase, common: Mapping[str, Any], present: bool = True) -> None:
+    """Refuse devices that are not there, and bad hints; warn of a seed that nothing would use.
+    present: whether a device must be there now, and not only when a graph runs."""
+    if "bytes_per_sample_hint" in common:
+        bytes_hint(common["bytes_per_sample_hint"])
+    if "device" in common:
+        try:
+            chosen = device_named(common["device"])
+            if present:
+                require_device(chosen)
+        except GradivaError as error:
+            raise error.complete(argument="device") from None
+    if "seed" in common and not operator.takes_seed:
+        text = f"{operator.name}: `seed` has no effect on an operator that is not random"
+        where = user_location()
+        if where is not None:
+            warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+
+
+def device_named(name: Any) -> Device:
+    """The device of an argument `device`: "mixed", which takes host memory, runs on a GPU; the CPU
+    is the one `CPU`. Raises OperatorTypeError, OperatorValueError."""
+    if name == "mixed":
+        return gpu_named(Device.current(), None)
+    chosen = device(name)
+    return CPU if chosen.device_type == "cpu" else chosen
+
+
+def device_for(
+    operator: OperatorBase, inputs: tuple[Batch, ...], common: Mapping[str, Any]
+) -> Device:
+    """Where a call runs: where it was told to, else on the GPU that an input is on, else on the
+    CPU."""
+    if "device" in common:
+        return device_named(common["device"])
+    return next((one.device for one in inputs if one.device is not CPU), CPU)
+
+
+def random_key(common: Mapping[str, Any]) -> RandomKey:
+    """The key of a random call: an explicit seed makes the call the same wherever it stands."""
+    seed, rng = common.get("seed"), common.get("rng")
+    if rng is not None and not isinstance(rng, RNG):
+        raise OperatorTypeError(argument="rng", expected="an RNG", got=repr(rng))
+    given = as_seed(seed)
+    if given is not None:
+        return RandomKey(given, 0)
+    return (rng or get_default_rng()).draw()
+
+
+def as_seed(seed: Any) -> int | None:
+    """A seed as 64 bits; None if it was not given or is negative. Raises OperatorTypeError."""
+    if seed is None:
+        return None
+    number = integer(seed, argument="seed")
+    return None if number < 0 else number & 0xFFFFFFFFFFFFFFFF
+
+
+def positions_of(
+    inputs: tuple[Batch, ...], size: int, single: bool = False
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Of the samples of a random call: those of its input, those of the running step, those that
+    are left of it (not for one value for all), or the first ones."""
+    for batch in inputs:
+        if batch.positions is not None:
+            return batch.positions
+    step = current_step()
+    if step is not None and len(step.positions) == size:
+        return step.positions
+    if step is not None and not single and size in step.narrowed:
+        return step.narrowed[size]
+    first = int(step.positions[0]) if step is not None and len(step.positions) else 0
+    return np.arange(first, first + size, dtype=np.int64)
+
+
+def batch_size_of(
+    operator: OperatorBase,
+    inputs: tuple[Any, ...],
+    given: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> tuple[int, bool]:
+    """The number of samples of a call, and whether it is about single tensors."""
+    size: int | None = None
+    for value in (*inputs, *given.values()):
+        if isinstance(value, Batch):
+            # A batch that waits to be computed may not know yet which samples it will lose.
+            count = value.expected if hasattr(value, "expected") else len(value)
+            if size is not None and count != size:
+                raise OperatorValueError(
+                    "all inputs and per-sample arguments have one batch size",
+                    expected=f"{size} samples",
+                    got=f"{count}",
+                )
+            size = count
+    if size is None or (operator.random and "batch_size" in common):
+        asked = _asked_size(common)
+        if size is not None and asked not in (None, size):
+            raise OperatorValueError(
+                argument="batch_size", expected=f"{size}, as many as there are in a batch given",
+                got=str(asked),
+            )  # fmt: skip
+        size = asked if size is None else size
+    if size is None and not inputs:
+        for name, value in given.items():
+            argument = operator.arguments[name]
+            if is_edge(argument, value) and not isinstance(value, Tensor):
+                return len(value), False
+    return (1, True) if size is None else (size, False)
+
+
+def _asked_size(common: Mapping[str, Any]) -> int | None:
+    asked = common.get("batch_size")
+    if asked is None:
+        return None
+    if isinstance(asked, bool) or not isinstance(asked, int | np.integer) or asked < 0:
+        raise OperatorValueError(
+            argument="batch_size", expected="a number of samples", got=repr(asked)
+        )
+    if asked > _MOST_SAMPLES:
+        raise OperatorValueError(
+            argument="batch_size", expected=f"at most {_MOST_SAMPLES}", got=str(asked)
+        )
+    return int(asked)
+
+
+def as_input(value: Any, size: int, number: int) -> Batch:
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Value) and not isinstance(value, Tensor):
+        raise OperatorTypeError(
+            f"input {number} is a symbol of a graph: it has no data outside of the pipeline "
+            "definition that made it"
+        )
+    if isinstance(value, list | tuple) and not _is_numbers(value):
+        raise OperatorTypeError(
+            f"input {number}",
+            expected="a Batch, a Tensor or an array (see gradiva.as_batch)",
+            got=type(value).__name__,
+        )
+    try:
+        tensor = tensor_on(value)
+    except GradivaError as error:
+        error.problem = f"input {number}: {error.problem}".removesuffix(": ")
+        raise
+    array = tensor._array
+    geometry = Geometry.repeated(size, array.shape)
+    # A tensor that stands for several samples has no place of its own in a stream.
+    where = tensor.provenance if size == 1 else None
+    return Batch(array.reshape(-1), geometry, tensor.type, where)
+
+
+def _is_numbers(value: Any) -> bool:
+    """Whether this is a list of numbers, also nested: one array. A list of arrays may be meant as a
+    batch or as an array, so it is neither."""
+    while isinstance(value, list | tuple):
+        if not value:
+            return True
+        value = value[0]
+    return isinstance(value, int | float | np.number | np.bool_)
+
+
+def require_on_cpu(argument: Argument, value: Any) -> None:
+    """Refuse values of an argument that are on a GPU. Raises OperatorTypeError."""
+    if isinstance(value, Batch | Tensor) and value.device is not CPU:
+        raise OperatorTypeError(
+            argument=argument.name, expected="values in host memory (take `.cpu()` of them)",
+            got=f"a {type(value).__name__} on {value.device}",
+        )  # fmt: skip
+
+
+def as_argument(argument: Argument, value: Any, size: int) -> Any:
+    """A static value, or a Batch or array with one row per sample."""
+    require_on_cpu(argument, value)
+    if isinstance(value, Batch):
+        return value
+    if isinstance(value, Tensor):
+        array = np.asarray(value)
+        if argument.per_sample:
+            return np.broadcast_to(array, (size, *array.shape))
+        return argument.static(array.item() if array.size == 1 else array.tolist())
+    if isinstance(value, Value):
+        raise OperatorTypeError(
+            argument=argument.name, expected=argument.kind.expected, got="a symbol of a graph"
+        )
+    if is_edge(argument, value):
+        if argument.kind.ragged and not isinstance(value, np.ndarray):
+            return batch_on(ragged_rows(argument, value))
+        try:
+            array = to_array(value)
+        except GradivaError as error:
+            raise error.complete(argument=argument.name) from None
+        shared = argument.kind.matrix and array.ndim == 2
+        return np.broadcast_to(array, (size, *array.shape)) if shared else array
+    return argument.static(value)
+
+
+set_eager(Eager())
+backends["gpu"] = on_gpu

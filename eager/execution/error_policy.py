@@ -1,0 +1,120 @@
+"""What becomes of samples that failed: `on_error="skip"` and `"replace"`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.random.philox import narrow_step
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import fill
+
+from .quarantine import Quarantined, place_of, record
+
+__all__ = [
+    "forgiven",
+    "forgives",
+    "keep_rows",
+    "quarantine_samples",
+    "refuse_single",
+    "settle",
+    "skips",
+]
+
+
+def skips(given: Mapping[str, Any]) -> bool:
+    """Whether a call with these arguments may leave out samples."""
+    return given.get("on_error") == "skip"
+
+
+def forgives(given: Mapping[str, Any]) -> bool:
+    """Whether a call with these arguments goes on where a sample cannot be read."""
+    return bool(given.get("on_error", "raise") != "raise")
+
+
+def forgiven(failures: dict[int, GradivaError] | None, error: GradivaError) -> bool:
+    """Note down in the `failures` of a call that a sample cannot be read. False where the call does
+    not go on after that, and the error is to be raised."""
+    if failures is None or error.sample is None:
+        return False
+    failures[error.sample] = without_frames(error)
+    return True
+
+
+def refuse_single(given: Mapping[str, Any], single: bool) -> None:
+    """A call about one sample has no batch that the sample could leave."""
+    if single and skips(given):
+        raise OperatorValueError(
+            "a single sample cannot be left out: give a batch",
+            argument="on_error",
+            expected="'raise' or 'replace'",
+            got="'skip'",
+        )
+
+
+def settle(
+    outputs: tuple[Batch, ...],
+    failures: Mapping[int, GradivaError],
+    given: Mapping[str, Any],
+    operator: str,
+    where: Provenance | None,
+    lost: list[int] | None,
+) -> tuple[Batch, ...]:
+    """The outputs of a call, of whose samples some failed.
+
+    failures: by sample; given: the arguments; where: files and positions of all samples; lost:
+    takes the samples that were left out. Reports the failures to the quarantine.
+    """
+    quarantine_samples(failures, operator, where)
+    bad = sorted(failures)
+    if not skips(given):
+        for batch in outputs:
+            value = _in_range(given.get("fill_value", 0.0), batch.data.dtype)
+            for sample in bad:
+                fill(batch.array(sample), value)
+        return outputs
+    if lost is not None:
+        lost.extend(bad)
+    kept = np.delete(np.arange(len(outputs[0])), bad)
+    if where is not None:
+        narrow_step(where.positions[kept])
+    return tuple(keep_rows(batch, kept) for batch in outputs)
+
+
+def keep_rows(batch: Batch, rows: Iterable[int] | np.ndarray[Any, Any]) -> Batch:
+    """The batch with these samples only."""
+    chosen: Sequence[int] = [int(row) for row in rows]
+    return batch.select(chosen)
+
+
+def quarantine_samples(
+    failures: Mapping[int, GradivaError], operator: str, where: Provenance | None
+) -> None:
+    """Report failed samples, in the order of their positions."""
+    entries = [
+        Quarantined(
+            error.file or (where.name(sample) if where is not None else None),
+            int(where.positions[sample]) if where is not None else None,
+            operator,
+            error.problem,
+        )
+        for sample, error in sorted(failures.items())
+    ]
+    record(sorted(entries, key=place_of))
+
+
+def _in_range(value: float, dtype: np.dtype[Any]) -> Any:
+    """Half away from zero, saturating, NaN to 0 for integers, as everywhere."""
+    if dtype.kind not in "iu":
+        return value
+    if math.isnan(value):
+        return 0
+    limits = np.iinfo(dtype)
+    bounded = min(max(value, float(limits.min)), float(limits.max))
+    rounded = int(math.copysign(math.floor(abs(bounded) + 0.5), bounded))
+    return min(max(rounded, int(limits.min)), int(limits.max))

@@ -1,0 +1,296 @@
+"""Running one operator now: types -> shapes -> allocate -> kernel.
+
+`execute` is the engine that every interpreter uses in the end, so that a call gives the same bits
+whether it was made eagerly or taken from a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.ragged import ragged_rows
+from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorValueError,
+    SampleDataError,
+)
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
+
+from .error_policy import forgiven, forgives, settle
+from .per_frame import execute_frames, given_per_frame
+
+__all__ = ["Call", "backends", "blamed", "execute", "prepare"]
+
+_INLINE_BYTES = 1 << 16
+"""Work on fewer bytes than this is not worth waking another thread for."""
+
+
+class Call:
+    """One call while it runs: what shape rules and kernels see.
+
+    `call["name"]` is the value of an argument: an array with one row per sample if the argument
+    may be given per sample, else the value; None if it was not given and has no default.
+    """
+
+    __slots__ = (
+        "_given",
+        "edges",
+        "failures",
+        "geometries",
+        "inputs",
+        "key",
+        "notes",
+        "operator",
+        "outputs",
+        "pool",
+        "positions",
+        "size",
+        "types",
+    )
+
+    def __init__(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Batch, ...],
+        given: dict[str, Any],
+        size: int,
+        pool: WorkerPool,
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self._given = given
+        self.size = size
+        self.pool = pool
+        self.types: tuple[SampleType, ...] = ()
+        self.geometries: tuple[Geometry, ...] = ()
+        self.outputs: tuple[Batch, ...] = ()
+        self.key: RandomKey | None = None
+        self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
+        self.notes: dict[str, Any] = {}
+        self.failures: dict[int, GradivaError] | None = None
+        """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
+        self.edges: frozenset[str] = frozenset()
+        """The arguments that were given per sample, not as one value for all."""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._given[name]
+        except KeyError:
+            argument = self.operator.arguments[name]
+            value = argument.default
+            if value is not None and argument.per_sample:
+                value = argument.rows(value, self.size)
+            self._given[name] = value
+            return value
+
+    def for_samples(
+        self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
+    ) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
+
+        work: the batch whose size tells how much work there is; the first output by default.
+        """
+        output = self.outputs[0] if work is None else work
+        if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
+            kernel(*arrays, 0, self.size)
+            return
+        ranges = output.geometry.shares(self.pool.num_threads)
+        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def each_sample(
+        self, function: Callable[[int], None], costs: Sequence[float] | None = None
+    ) -> None:
+        """Run `function(sample)` for each sample, the costly ones first.
+
+        An exception that is not a GradivaError becomes one; both are given the sample's index.
+        Samples that have failed before are left out.
+        """
+
+        def run(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                try:
+                    function(sample)
+                except SampleDataError as error:
+                    error.complete(sample=sample)
+                    if not forgiven(self.failures, error):
+                        raise
+                except GradivaError as error:
+                    raise error.complete(sample=sample) from error.__cause__
+                except Exception as error:
+                    raise OperatorRuntimeError(str(error), sample=sample) from error
+
+        order = [i for i in range(self.size) if not self.failures or i not in self.failures]
+        if costs is not None:
+            order.sort(key=lambda sample: -costs[sample])
+        if order:
+            self.pool.run(run, [(sample, sample + 1) for sample in order])
+
+
+def prepare(
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    key: RandomKey | None = None,
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    forgiving: bool = False,
+) -> Call:
+    """The call with its arguments resolved, and the types and shapes of its outputs.
+
+    forgiving: note samples that cannot be read in `failures`, instead of raising.
+    """
+    rows: dict[str, Any] = {}
+    static: dict[str, Any] = {}
+    for name, value in given.items():
+        argument = operator.arguments[name]
+        if isinstance(value, Batch):
+            static[name] = value.type
+            if argument.kind.shaped:
+                rows[name] = value
+            elif argument.kind.ragged:
+                rows[name] = ragged_rows(argument, [value.array(i) for i in range(size)])
+            else:
+                rows[name] = argument.given_rows(_parameter_rows(argument, value), size)
+        elif isinstance(value, np.ndarray):
+            static[name] = SampleType(None, value.ndim - 1, "")
+            checked = argument.given_rows(value, size)
+            rows[name] = list(checked) if argument.kind.ragged else checked
+        elif argument.per_sample:
+            static[name] = value
+            rows[name] = argument.rows(value, size)
+        else:
+            static[name] = rows[name] = value
+    types = operator.types([batch.type for batch in inputs], static)
+    call = Call(operator, inputs, rows, size, pool)
+    call.types = types
+    call.key, call.positions = key, positions
+    call.edges = frozenset(
+        name for name, value in given.items() if isinstance(value, Batch | np.ndarray)
+    )
+    call.failures = {} if forgiving else None
+    if operator.shape_rule is None:
+        raise OperatorRuntimeError("the operator has no shape rule: declare one with `.shapes`")
+    shapes = operator.shape_rule(call)
+    if not isinstance(shapes, tuple):
+        shapes = (shapes,)
+    geometries, known = [], []
+    for shape, inferred in zip(shapes, call.types, strict=True):
+        if isinstance(shape, Geometry):
+            geometry = shape if shape.packed else Geometry.of(shape.shapes)
+        else:
+            geometry = Geometry.of(shape)
+        geometries.append(geometry)
+        type = inferred
+        if type.ndim is None or type.layout is None:
+            type = type.with_(ndim=geometry.ndim, layout=type.layout or "")
+        known.append(type)
+    call.types, call.geometries = tuple(known), tuple(geometries)
+    return call
+
+
+def execute(
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    key: RandomKey | None = None,
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    lost: list[int] | None = None,
+    device: Device = CPU,
+) -> tuple[Batch, ...]:
+    """Run `operator` on batches of `size` samples and return its outputs.
+
+    device: where it runs and where the outputs are; inputs that are elsewhere are copied there. On
+    a GPU it is queued on the current stream.
+
+    given: the arguments that were given; static ones converted by `Argument.static`, per-sample
+    ones as a Batch or an array with one row per sample. key, positions: of random operators.
+    lost: takes the samples that the call has left out (`on_error="skip"`).
+    Raises GradivaError without the user's line.
+    """
+    where = next((batch.provenance for batch in inputs if batch.provenance is not None), None)
+    lack: str | None = None
+    try:
+        if operator.transfers and inputs[0].device != device:
+            return (Batch.to_device(inputs[0], device),)
+        work: Any = backends[device.device_type](operator, device)
+        inputs = tuple(
+            brought(operator, number, batch, device) for number, batch in enumerate(inputs)
+        )
+        if operator.frames and given_per_frame(operator.frames, inputs, given):
+            return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
+        call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
+        if operator.view_rule is not None:
+            call.outputs = (operator.view_rule(call),)
+            return call.outputs
+        call.outputs = tuple(
+            Batch.empty(geometry, type, where, device)
+            for geometry, type in zip(call.geometries, call.types, strict=True)
+        )
+        if size:
+            work(call)
+    except GradivaError as error:
+        raise blamed(error, operator, where) from error.__cause__
+    except MemoryError as error:
+        lack = str(error)
+    if lack is not None:
+        # Not raised from the other error, whose frames hold what the next batch may need.
+        raise OperatorRuntimeError(
+            f"not enough memory for the outputs ({lack})", operator=operator.name
+        )
+    if call.failures:
+        return settle(call.outputs, call.failures, given, operator.name, where, lost)
+    return call.outputs
+
+
+def _on_cpu(operator: OperatorBase, device: Device) -> Callable[[Call], None]:
+    return operator.kernels.get("cpu", _no_kernel)
+
+
+def _no_kernel(_call: Call) -> None:
+    raise OperatorRuntimeError("the operator has no kernel: declare one with `.cpu`")
+
+
+backends: dict[str, Callable[[OperatorBase, Device], Callable[[Call], None]]] = {"cpu": _on_cpu}
+"""By kind of device: the function that fills the outputs of a call of an operator there; it raises
+OperatorRuntimeError if there is none. eager/execution/eager_interpreter.py adds that of a GPU,
+which stands on this module."""
+
+
+def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -> Batch:
+    """The input of a number where its call needs it."""
+    first = operator.host_from
+    wanted = CPU if operator.mixed or (first is not None and number >= first) else device
+    there = operator.metadata or batch.device is wanted
+    return batch if there else Batch.to_device(batch, wanted)
+
+
+def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
+    """The error with the operator and the sample's file."""
+    if error.sample is not None and where is not None and error.file is None:
+        error.file = where.name(error.sample)
+    return error.complete(operator=operator.name)
+
+
+def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
+    if not value.geometry.uniform:
+        raise OperatorValueError(
+            argument=argument.name,
+            expected="values of one shape for all samples",
+            got=f"the shapes {value.shape[:4]}",
+        )
+    return value.as_array()

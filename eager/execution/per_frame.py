@@ -1,0 +1,237 @@
+"""Arguments per frame: a call on sequences becomes one on their frames, and the result sequences.
+
+An argument is given per frame if its samples have the layout letter F first (see `per_frame`).
+Frames of a sample are made of one shape: where the shape rule gives several, the largest extents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu, put
+from gradiva.eager.values.value import SampleType
+
+if TYPE_CHECKING:
+    from gradiva.eager.operators.operator import OperatorBase
+    from gradiva.eager.runtime.worker_pool import WorkerPool
+
+    from .execute import Call
+
+__all__ = [
+    "Frames",
+    "execute_frames",
+    "framed_types",
+    "given_per_frame",
+    "of_frames",
+    "of_sequences",
+]
+
+
+def _has_frames(type: SampleType) -> bool:
+    return bool(type.layout) and type.layout[0] == "F"  # type: ignore[index]
+
+
+def given_per_frame(
+    names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any]
+) -> bool:
+    """Whether an argument among `names`, or an input beside the first ("1"), is given per frame."""
+    if any(isinstance(given.get(name), Batch) and _has_frames(given[name].type) for name in names):
+        return True
+    return "1" in names and any(_has_frames(batch.type) for batch in inputs[1:])
+
+
+def of_frames(type: SampleType) -> SampleType:
+    """The type of one frame."""
+    if not _has_frames(type):
+        return type
+    layout = (type.layout or "")[1:]
+    ndim = None if type.ndim is None else type.ndim - 1
+    return type.with_(ndim=ndim, layout="" if set(layout) <= {"*"} else layout)
+
+
+def of_sequences(type: SampleType) -> SampleType:
+    """The type of a sequence of such frames."""
+    if type.ndim is None or type.layout is None:
+        return type.with_(ndim=None, layout=None)
+    return type.with_(ndim=type.ndim + 1, layout="F" + (type.layout or "*" * type.ndim))
+
+
+def framed_types(rule: Callable[..., Any], names: frozenset[str]) -> Callable[..., Any]:
+    """The type rule of an operator that takes the arguments `names` per frame."""
+
+    @wraps(rule)
+    def infer(*inputs: Any, **given: Any) -> Any:
+        kinds = {
+            name: value for name, value in given.items()
+            if name in names and isinstance(value, SampleType)
+        }  # fmt: skip
+        others = [one for one in inputs[1:] if isinstance(one, SampleType)] if "1" in names else []
+        if not any(map(_has_frames, (*kinds.values(), *others))):
+            types = rule(*inputs, **given)
+            images = [one for one in inputs[:1] if isinstance(one, SampleType) and one.layout]
+            if images or all(kind.layout is not None for kind in kinds.values()):
+                return types
+            # Whether it is per frame turns out later.
+            return types.with_(ndim=None, layout=None)
+        stripped = [of_frames(one) if isinstance(one, SampleType) else one for one in inputs]
+        given.update({name: of_frames(kind) for name, kind in kinds.items()})
+        return of_sequences(rule(*stripped, **given))
+
+    return infer
+
+
+def _volume(shapes: Int64Array) -> int:
+    return int(shapes[0].prod()) if len(shapes) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Which frames the samples of a call have. owners: of each frame, its sample."""
+
+    counts: Int64Array
+    owners: Int64Array
+    numbers: Int64Array
+
+    @staticmethod
+    def of_call(
+        names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any], size: int
+    ) -> Frames:
+        """Raises OperatorTypeError and OperatorValueError."""
+        sequences = [batch for batch in inputs[:1] if _has_frames(batch.type)]
+        per_frame = {
+            name: value
+            for name, value in given.items()
+            if name in names and isinstance(value, Batch) and _has_frames(value.type)
+        }
+        lengths = {name: value.geometry.shapes[:, 0] for name, value in per_frame.items()}
+        lengths |= {
+            f"input {number + 1}": value.geometry.shapes[:, 0]
+            for number, value in enumerate(inputs[1:])
+            if _has_frames(value.type)
+        }
+        if sequences:
+            counts = sequences[0].geometry.shapes[:, 0]
+        elif inputs and inputs[0].layout:
+            raise OperatorTypeError(
+                "values per frame need a sequence",
+                argument=next(iter(per_frame), None),
+                expected="an input whose layout begins with F",
+                got=repr(inputs[0].layout),
+            )
+        else:
+            counts = np.max(list(lengths.values()), axis=0)
+        for name, found in lengths.items():
+            wrong = np.flatnonzero((found != counts) & (found != 1))
+            if wrong.size:
+                sample = int(wrong[0])
+                raise OperatorValueError(
+                    f"{name} is given per frame" if name.startswith("input ") else "",
+                    argument=None if name.startswith("input ") else name,
+                    expected=f"as many values as frames, {counts[sample]}, or one",
+                    got=str(found[sample]),
+                    sample=sample,
+                )
+        owners = np.repeat(np.arange(size), counts)
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        return Frames(counts, owners, np.arange(len(owners)) - starts)
+
+    def unfold(self, value: Any) -> Any:
+        """What a call on frames gets for an input or argument of the call on sequences."""
+        if isinstance(value, np.ndarray):
+            return value[self.owners]
+        if not isinstance(value, Batch):
+            return value
+        geometry, where = value.geometry, value.provenance
+        where = where.select(self.owners.tolist()) if where is not None else None
+        if not _has_frames(value.type):
+            return Batch(value.data, geometry.select(self.owners.tolist()), value.type, where)
+        shapes = geometry.shapes[self.owners]
+        # One value for all frames of a sample stands for each of them.
+        numbers = np.where(shapes[:, 0] == 1, 0, self.numbers)
+        frames = np.ascontiguousarray(shapes[:, 1:])
+        offsets = geometry.offsets[self.owners] + numbers * frames.prod(axis=1)
+        uniform = not len(frames) or bool((frames == frames[0]).all())
+        dense = uniform and bool((offsets == np.arange(len(frames)) * _volume(frames)).all())
+        places = Geometry(frames, offsets, geometry.size, uniform, dense, False)
+        return Batch(value.data, places, of_frames(value.type), where)
+
+    def fold(self, geometry: Geometry, source: Batch | None) -> Geometry:
+        """The shapes of sequences of such frames."""
+        shapes = np.zeros((len(self.counts), geometry.ndim + 1), np.int64)
+        shapes[:, 0] = self.counts
+        np.maximum.at(shapes[:, 1:], self.owners, geometry.shapes)
+        if source is not None and source.ndim == geometry.ndim + 1:
+            none = self.counts == 0
+            shapes[none, 1:] = source.geometry.shapes[none, 1:]
+        return Geometry.of(shapes)
+
+    def results(self, sequences: Batch) -> Batch:
+        """Where a kernel writes the frames of `sequences`: there, or in memory of its own, since
+        kernels take the samples of a uniform batch for one array."""
+        frames = self.unfold(sequences)
+        if frames.geometry.dense or not frames.geometry.uniform:
+            return frames  # type: ignore[no-any-return]
+        packed = Geometry.of(frames.geometry.shapes)
+        return Batch.empty(packed, frames.type, None, sequences.device)
+
+    def keep(self, made: Batch, sequences: Batch) -> None:
+        """Bring the frames that a kernel made to where they belong."""
+        if made.data is sequences.data:
+            return
+        if not on_cpu(made.data):
+            gathered = self.unfold(sequences).geometry.offsets.tolist()
+            put(made.arrays(), gathered, sequences.data)
+        else:
+            for one, other in zip(self.unfold(sequences).arrays(), made.arrays(), strict=True):
+                one[...] = other
+
+
+def execute_frames(
+    prepare: Callable[..., Call],
+    operator: OperatorBase,
+    inputs: tuple[Batch, ...],
+    given: Mapping[str, Any],
+    size: int,
+    pool: WorkerPool,
+    work: Callable[[Call], None],
+    device: Device,
+) -> tuple[Batch, ...]:
+    """The outputs of a call with arguments per frame, as one call on all frames.
+
+    prepare: of `run`, which stands on this module; work: fills the outputs of a call on `device`.
+    Raises GradivaError.
+    """
+    frames = Frames.of_call(operator.frames, inputs, given, size)
+    where = inputs[0].provenance if inputs else None
+    rows = {name: frames.unfold(value) for name, value in given.items()}
+    parts = tuple(frames.unfold(batch) for batch in inputs)
+    try:
+        call = prepare(operator, parts, rows, len(frames.owners), pool)
+        outputs = tuple(
+            Batch.empty(
+                frames.fold(geometry, inputs[0] if inputs else None),
+                of_sequences(type),
+                where,
+                device,
+            )
+            for geometry, type in zip(call.geometries, call.types, strict=True)
+        )
+        call.outputs = tuple(frames.results(output) for output in outputs)
+        if call.size:
+            work(call)
+        for made, output in zip(call.outputs, outputs, strict=True):
+            frames.keep(made, output)
+    except GradivaError as error:
+        if error.sample is not None:
+            error.sample = int(frames.owners[error.sample])
+        raise
+    return outputs

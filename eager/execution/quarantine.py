@@ -1,0 +1,187 @@
+"""Quarantine: the list of samples that could not be read, and were skipped or replaced.
+
+Operators with `on_error="skip"` or `"replace"` tell the collector in force in the calling context:
+the one of the process by default, that of a `with` block, or that of the batch of a pipeline.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from typing import Any, NamedTuple, overload
+
+from gradiva.eager.support.errors import user_location
+
+__all__ = [
+    "Quarantine",
+    "Quarantined",
+    "apart",
+    "collecting",
+    "collecting_in",
+    "place_of",
+    "quarantine",
+    "record",
+]
+
+_MOST = 10_000
+_REMEMBERED = 1024
+
+
+class Quarantined(NamedTuple):
+    """One sample that could not be read. file, position: as in `Batch.source_info` and
+    `Batch.positions`, None where not known; operator: that met the error; reason: what it said;
+    iteration: of the pipeline, counted from 0, None in dynamic mode."""
+
+    file: str | None
+    position: int | None
+    operator: str
+    reason: str
+    iteration: int | None = None
+
+
+def place_of(entry: Quarantined) -> int:
+    """What the entries of a batch are sorted by."""
+    return -1 if entry.position is None else entry.position
+
+
+class Quarantine(Sequence[Quarantined]):
+    """A bounded list of `Quarantined` samples; may be read while it grows.
+
+    most: how many entries are kept; `total` goes on counting. The first entry gives a warning, if
+    `warns`. As a block, `with Quarantine() as bad:`, it collects what dynamic mode meets there.
+    """
+
+    def __init__(self, most: int = _MOST, warns: bool = True) -> None:
+        self.most = most
+        self.total = 0
+        """All samples so far, also those beyond `most`."""
+        self._warns = warns
+        self._entries: list[Quarantined] = []
+        self._recent: OrderedDict[tuple[str | None, int], str] = OrderedDict()
+        self._lock = threading.Lock()
+        self._tokens: list[Token[Quarantine | None]] = []
+
+    def record(self, entries: Iterable[Quarantined]) -> None:
+        """Take in entries. A sample that another operator has reported just now counts once."""
+        with self._lock:
+            first = not self.total
+            for entry in entries:
+                if self._is_known(entry):
+                    continue
+                self.total += 1
+                if len(self._entries) < self.most:
+                    self._entries.append(entry)
+            warns = self._warns and first and self.total > 0
+        if warns:
+            _warn(self._entries[0] if self._entries else None)
+
+    def _is_known(self, entry: Quarantined) -> bool:
+        if entry.position is None:
+            return False
+        key = (entry.file, entry.position)
+        known = self._recent.setdefault(key, entry.operator)
+        self._recent.move_to_end(key)
+        if len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
+        return known != entry.operator
+
+    def clear(self) -> None:
+        """Forget everything; the next entry warns again."""
+        with self._lock:
+            self._entries.clear()
+            self._recent.clear()
+            self.total = 0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the entries: as CSV if the name ends in `.csv`, else one JSON object per line.
+
+        Raises OSError for a path that cannot be written.
+        """
+        entries = list(self)
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            if os.fspath(path).endswith(".csv"):
+                writer = csv.writer(stream)
+                writer.writerow(Quarantined._fields)
+                writer.writerows(entries)
+            else:
+                stream.writelines(json.dumps(entry._asdict()) + "\n" for entry in entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, index: int) -> Quarantined: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Quarantined]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._entries[index]
+
+    def __iter__(self) -> Iterator[Quarantined]:
+        with self._lock:
+            return iter(list(self._entries))
+
+    def __enter__(self) -> Quarantine:
+        self._tokens.append(_collector.set(self))
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        _collector.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"<Quarantine, {self.total} samples>"
+
+
+def _warn(entry: Quarantined | None) -> None:
+    what = "" if entry is None else f" (the first: {entry.file or 'no file'}: {entry.reason})"
+    text = f"samples that cannot be read are left out or replaced{what}; see `quarantine`"
+    where = user_location()
+    if where is None:
+        warnings.warn(text, UserWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(text, UserWarning, where.code.co_filename, where.line)
+
+
+_collector: ContextVar[Quarantine | None] = ContextVar("gradiva_quarantine", default=None)
+_of_process = Quarantine()
+
+
+def quarantine() -> Quarantine:
+    """The list that dynamic mode adds to in this context: that of the innermost `with Quarantine()`
+    block, else the one of the process."""
+    chosen = _collector.get()
+    return _of_process if chosen is None else chosen
+
+
+def record(entries: Iterable[Quarantined]) -> None:
+    """Tell the collector in force."""
+    quarantine().record(entries)
+
+
+def apart() -> Quarantine:
+    """An empty list for `collecting_in`, that is told to nobody."""
+    return Quarantine(most=1 << 60, warns=False)
+
+
+@contextmanager
+def collecting() -> Iterator[Quarantine]:
+    """Collect what is recorded in the block apart, for the one who hands the batch out."""
+    collector = apart()
+    with collecting_in(collector):
+        yield collector
+
+
+@contextmanager
+def collecting_in(collector: Quarantine) -> Iterator[None]:
+    """Let `collector` take what is recorded in the block, in this context."""
+    token = _collector.set(collector)
+    try:
+        yield
+    finally:
+        _collector.reset(token)

@@ -1,0 +1,140 @@
+"""The one conversion between dtypes: round half away from zero, saturate, NaN -> 0 for integers.
+
+`convert_sat(value, like)` is used inside Numba kernels, where `like` is an array of the target
+dtype (say `dst`), never read. `convert_array` is the same for whole NumPy arrays and knows
+float16, which Numba lacks on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
+
+from . import convert_bodies as bodies
+from .jit import register_extension
+
+__all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
+
+Array = NDArray[Any]
+
+
+def convert_sat(value: Any, like: Array) -> Any:
+    """Convert one scalar to the dtype of `like`; kernels get the compiled form."""
+    return convert_array(np.asarray(value), like.dtype)[()]
+
+
+def truncate(value: Any, like: Array) -> Any:
+    """Floats on their way to an integer dtype lose their fraction; others pass."""
+    array = np.asarray(value)
+    return np.trunc(array)[()] if array.dtype.kind == "f" and like.dtype.kind in "iu" else value
+
+
+@register_extension(convert_sat)
+def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
+    """Teach Numba `convert_sat`: the body for a type of value and one of target."""
+    types = numba.types
+
+    def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
+        target = like.dtype
+        if isinstance(target, types.Float) or value == target:
+            return bodies.plain
+        if isinstance(target, types.Boolean):
+            return bodies.float_to_bool if isinstance(value, types.Float) else bodies.int_to_bool
+        if isinstance(value, types.Boolean):
+            return bodies.plain
+        if isinstance(value, types.Float):
+            if target.bitwidth <= 16:
+                return bodies.float_to_narrow
+            return bodies.float_to_uint64 if target == types.uint64 else bodies.float_to_int
+        if target == types.uint64:
+            return bodies.signed_to_uint64 if value.signed else bodies.plain
+        return bodies.uint64_to_int if value == types.uint64 else bodies.int_to_int
+
+    return pick
+
+
+@register_extension(truncate)
+def _truncate_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
+    """Teach Numba `truncate`."""
+    types = numba.types
+
+    def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
+        lossy = isinstance(value, types.Float) and isinstance(like.dtype, types.Integer)
+        return bodies.float_truncate if lossy else bodies.unchanged
+
+    return pick
+
+
+_HALF_HIDDEN: Final = np.uint32(0x1000)  # half a unit of float16's last place, in float32's bits
+
+
+def to_half(values: Array) -> NDArray[np.float16]:
+    """float16, ties away from zero as the reference does (NumPy's own cast rounds to even)."""
+    single = np.ascontiguousarray(values, np.float32)
+    bits = single.view(np.uint32)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    sign = ((bits >> np.uint32(16)) & np.uint32(0x8000)).astype(np.uint16)
+    # Normal: rebias the exponent, add half a unit, drop 13 bits; a carry moves to the exponent.
+    normal = (magnitude - np.uint32(0x38000000) + _HALF_HIDDEN) >> np.uint32(13)
+    # Subnormal: the value in units of 2**-24 (exact in float64), rounded half up.
+    small = np.abs(single.astype(np.float64)) * np.float64(2.0**24)
+    with np.errstate(invalid="ignore"):
+        subnormal = np.floor(np.minimum(small, 2048.0) + 0.5).astype(np.uint32)
+    half = np.where(magnitude < np.uint32(0x38800000), subnormal, normal)
+    half = np.where(magnitude >= np.uint32(0x47800000), np.uint32(0x7C00), half)
+    half = np.where(magnitude > np.uint32(0x7F800000), np.uint32(0x7E00), half)
+    half = np.minimum(half, np.uint32(0x7E00))
+    result: NDArray[np.uint16] = half.astype(np.uint16) | sign
+    return result.view(np.float16)
+
+
+def round_half_away(values: Array) -> Array:
+    """Floating values rounded to integers; exact where adding 0.5 would not be."""
+    whole = np.trunc(values)
+    half = values.dtype.type(0.5)
+    carry = (np.abs(values - whole) >= half).astype(values.dtype)
+    result: Array = whole + np.copysign(carry, values)
+    return result
+
+
+def convert_array(values: Array, dtype: np.dtype[Any]) -> Array:
+    """A converted copy of an array (the array itself if it has the dtype already)."""
+    if values.dtype == dtype:
+        return values
+    if values.dtype.kind == "V" and is_bfloat16(values.dtype):
+        values = from_bfloat16(values)
+    if dtype.kind == "V" and is_bfloat16(dtype):
+        return to_bfloat16(values)
+    if dtype == np.float16:
+        return to_half(values).reshape(values.shape)
+    if dtype.kind == "f" or values.dtype.kind == "b":
+        return values.astype(dtype)
+    if values.dtype.kind == "f":
+        return _from_float(values, dtype)
+    if dtype.kind == "b":
+        return values.astype(np.bool_)
+    limits, source = np.iinfo(dtype), np.iinfo(values.dtype)
+    low, high = max(limits.min, source.min), min(limits.max, source.max)
+    return np.clip(values, low, high).astype(dtype)
+
+
+def _from_float(values: Array, dtype: np.dtype[Any]) -> Array:
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        rounded = round_half_away(values)
+        if dtype.kind == "b":
+            return rounded.astype(np.bool_)
+        limits = np.iinfo(dtype)
+        # 2**bits is exact in every float type; a comparison with it avoids casting out of range.
+        above = rounded >= values.dtype.type(float(limits.max + 1))
+        below = rounded <= values.dtype.type(float(limits.min))
+        inside = np.where(above | below | np.isnan(rounded), values.dtype.type(0), rounded)
+        result = inside.astype(dtype)
+    result = np.where(above, dtype.type(limits.max), result)
+    return np.where(below, dtype.type(limits.min), result)

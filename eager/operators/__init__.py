@@ -1,0 +1,1 @@
+"""The declaration of operators: arguments, types, cases, roles in fused groups."""

@@ -1,0 +1,305 @@
+"""`@operator`: one declaration of an operator; and the interpreter that runs its calls.
+
+An operator is a Python function over types. Who runs a call is decided by the interpreter in
+force in the calling context: eager by default, recording inside a pipeline definition.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+import numpy as np
+
+from gradiva.eager.execution.per_frame import framed_types
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    leaving,
+)
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType, Value, refuse_bfloat16
+
+from .arguments import check_names, parse_signature
+from .signature import described, spread
+
+if TYPE_CHECKING:
+    from gradiva.eager.cuda.context import Gpu
+    from gradiva.eager.execution.execute import Call
+
+__all__ = ["Interpreter", "Maker", "Operator", "interpreter", "maker", "operator", "operators"]
+
+P = ParamSpec("P")
+V = TypeVar("V", bound=Value)
+F = TypeVar("F", bound=Callable[..., Any])
+
+operators: dict[str, OperatorBase] = {}
+"""All operators by name: "flip", "decoders.image", ..."""
+
+
+class Interpreter(Protocol):
+    """Runs, or records, one call of an operator."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any: ...
+
+
+_interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
+_eager: list[Interpreter] = []
+
+
+def set_eager(eager: Interpreter) -> None:
+    """Called once by `run`, which stands on this module."""
+    _eager[:] = [eager]
+
+
+@contextmanager
+def interpreter(chosen: Interpreter) -> Iterator[None]:
+    """Let `chosen` bind the calls made in this block, in this context."""
+    token = _interpreter.set(chosen)
+    try:
+        yield
+    finally:
+        _interpreter.reset(token)
+
+
+def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
+    """Let `chosen` bind calls in this context, None: the eager one; until `leave_interpreter`."""
+    return _interpreter.set(chosen)
+
+
+def leave_interpreter(token: Token[Interpreter | None]) -> None:
+    """Undo `enter_interpreter`; from another context it has no effect."""
+    with suppress(ValueError):
+        _interpreter.reset(token)
+
+
+def eager_interpreter() -> Interpreter:
+    """The interpreter that runs calls at once."""
+    return _eager[0]
+
+
+def current_interpreter() -> Interpreter | None:
+    """The interpreter in force, or None for the eager one."""
+    return _interpreter.get()
+
+
+class OperatorBase:
+    """An operator: its arguments, its type rule, shape rule, kernels and cases.
+
+    min_inputs, max_inputs: how many inputs; outputs: how many outputs (the type rule decides if it
+    returns a tuple); random: its values come from a key; effects: it does more than make outputs;
+    frames: the arguments that may be given per frame ("1": inputs after the first one too);
+    mixed: on a GPU it takes inputs in host memory all the same, as decoders do, for `gpu_work`;
+    host_from: the inputs from this number on are in host memory too, since its shape rule reads
+    their values; transfers: to another device it moves its input, and does nothing else; metadata:
+    it never looks at elements, so it takes inputs where they are;
+    stage: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
+    bfloat16: whether it takes this dtype, as those do that move or convert values.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        inputs: tuple[int, int],
+        random: bool = False,
+        effects: bool = False,
+        frames: tuple[str, ...] = (),
+        bfloat16: bool = False,
+    ) -> None:
+        self.name = name
+        self.frames = frozenset(frames)
+        self.bfloat16 = bfloat16
+        self.infer = framed_types(function, self.frames) if frames else function
+        self.min_inputs, self.max_inputs = inputs
+        self.random = random
+        self.takes_seed = random
+        self.effects = effects
+        self.arguments, self.common = parse_signature(function, random)
+        self.shape_rule: Callable[[Call], Any] | None = None
+        self.kernels: dict[str, Callable[[Call], Any]] = {}
+        self.view_rule: Callable[[Call], Any] | None = None
+        self.case_maker: Callable[[], list[Any]] | None = None
+        self.stage: Any = None
+        self.gpu_tolerance = 0.0
+        self.mixed = self.transfers = self.metadata = False
+        self.host_from: int | None = None
+        self.gpu_work: Callable[[Call, Gpu], None] | None = None
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__qualname__ = function.__qualname__
+        self.__wrapped__ = function
+        self.__signature__ = spread(function, self.common)
+        # For those who inspect it. Python itself calls the class's.
+        if callable(self):
+            vars(self)["__call__"] = described(self.bind, self.__signature__)
+        present = operators.get(name)
+        if present and present.__module__ != self.__module__ and _is_ours(present):
+            raise OperatorValueError(
+                f"gradiva has an operator of the name {name!r}: choose another one"
+            )
+        operators[name] = self
+
+    def shapes(self, rule: F) -> F:
+        """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, or a tuple of those."""
+        self.shape_rule = rule
+        return rule
+
+    def cpu(self, kernel: F) -> F:
+        """Decorator: the CPU kernel, `Call -> None`, which fills `call.outputs`."""
+        self.kernels["cpu"] = kernel
+        return kernel
+
+    def gpu(self, kernel: F) -> F:
+        """Decorator: the GPU kernel, `Call -> Launch`, or several (see docs/gpu.md)."""
+        self.kernels["gpu"] = kernel
+        return kernel
+
+    def gpu_within(self, tolerance: float) -> Callable[[F], F]:
+        """Decorator: like `gpu`, for a kernel whose results differ from the CPU's by up to
+        `tolerance`, relative to the larger of 1 and the value; integers by 1 at most, float16 by
+        one unit in the last place."""
+        self.gpu_tolerance = tolerance
+        return self.gpu
+
+    def mixed_gpu(self, work: F) -> F:
+        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, which queues on its stream."""
+        self.mixed, self.gpu_work = True, work
+        return work
+
+    def view(self, rule: F) -> F:
+        """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""
+        self.view_rule = rule
+        return rule
+
+    def cases(self, make: F) -> F:
+        """Decorator: a function that returns a list of `Case`s, for the generic operator test."""
+        self.case_maker = make
+        return make
+
+    def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Hand a call to the interpreter in force; errors leave with the user's line."""
+        try:
+            return (_interpreter.get() or _eager[0]).bind(self, inputs, keywords)
+        except GradivaError as error:
+            del inputs, keywords  # who keeps the error keeps this frame
+            raise leaving(error, self.name) from error.__cause__
+
+    def types(
+        self, inputs: Sequence[SampleType], arguments: dict[str, Any]
+    ) -> tuple[SampleType, ...]:
+        """The types of the outputs, by the type rule. Raises OperatorTypeError."""
+        if not self.bfloat16:
+            refuse_bfloat16(inputs, "the input")
+        types = self.infer(*inputs, **arguments)
+        made: tuple[SampleType, ...] = types if isinstance(types, tuple) else (types,)
+        if not self.bfloat16:
+            refuse_bfloat16(made, "the output")
+        return made
+
+    def acts(self, keywords: dict[str, Any]) -> bool:
+        """Whether this call must stay where it stands: it has effects, and its function, if it
+        calls one, was not declared to have none (see `prefetchable`)."""
+        if not self.effects or not self.kernels:
+            return self.effects
+        return not any(
+            callable(value) and getattr(value, "prefetchable", False) is True
+            for value in keywords.values()
+        )
+
+    def check(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Refuse a wrong number of inputs and wrong argument names."""
+        check_names(keywords, self.arguments, self.common)
+        fewest, most = self.min_inputs, self.max_inputs
+        if not fewest <= len(inputs) <= most:
+            wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
+            plural = "" if wanted == "1" else "s"
+            raise OperatorTypeError(f"expected {wanted} input{plural}, got {len(inputs)}")
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return (_named, (self.__module__, self.name))
+
+
+def _is_ours(operator: OperatorBase) -> bool:
+    return operator.__module__.startswith("gradiva.")
+
+
+def _named(module: str, name: str) -> OperatorBase:
+    """An operator again, after pickling: its module declares it when it is imported."""
+    importlib.import_module(module)
+    return operators[name]
+
+
+class Operator(OperatorBase, Generic[P]):
+    """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns."""
+
+    @overload
+    def __call__(self, input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
+    @overload
+    def __call__(
+        self, input: np.ndarray[Any, Any] | bytes, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Tensor: ...
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.bind(args, kwargs)
+        finally:
+            del args, kwargs  # who keeps an error keeps this frame
+
+
+class Maker(OperatorBase, Generic[P]):
+    """An operator that can make samples out of nothing, such as the random ones."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        try:
+            return self.bind(args, kwargs)
+        finally:
+            del args, kwargs  # as above
+
+
+def operator(
+    name: str,
+    *,
+    inputs: int | tuple[int, int] = 1,
+    random: bool = False,
+    effects: bool = False,
+    frames: tuple[str, ...] = (),
+    bfloat16: bool = False,
+) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
+    """Declare an operator: decorates its type rule, whose signature is the public one.
+
+    name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
+    gets a `SampleType` per input and the arguments as given, and returns the type of the output,
+    or a tuple of types. It must let unknown (None) fields pass.
+    """
+    bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
+
+    def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
+        return Operator[P](function, name, bounds, random, effects, frames, bfloat16)
+
+    return declare
+
+
+def maker(
+    name: str,
+    *,
+    inputs: tuple[int, int] = (0, 0),
+    random: bool = False,
+    effects: bool = False,
+    frames: tuple[str, ...] = (),
+) -> Callable[[Callable[P, Any]], Maker[P]]:
+    """Like `operator`, for operators that need no input and take `batch_size`."""
+
+    def declare(function: Callable[P, Any]) -> Maker[P]:
+        return Maker[P](function, name, inputs, random, effects, frames)
+
+    return declare

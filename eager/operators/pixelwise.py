@@ -1,0 +1,165 @@
+"""Operators that work pixel by pixel: declared once, run alone or inside a fused group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.jit.row_chain import (
+    FRAMES,
+    LAST,
+    PIECE,
+    PIXELS,
+    ROWS,
+    SOURCE,
+    SOURCE_FRAME,
+    SOURCE_PLANE,
+    SOURCE_ROW,
+    TARGET,
+    TARGET_FRAME,
+    TARGET_PLANE,
+    TARGET_ROW,
+    Chain,
+    Step,
+    run_strips,
+    table,
+)
+from gradiva.eager.jit.row_kernel import RowKernel
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import SHARED, Geometry, Int64Array
+from gradiva.eager.types.dtypes import float16
+
+from .operator import OperatorBase
+
+__all__ = ["Pixelwise", "axes_of", "pixelwise", "run_pixelwise", "step_of"]
+
+F = TypeVar("F", bound=Callable[[Call], "np.ndarray[Any, np.dtype[np.float32]]"])
+
+
+class Pixelwise(NamedTuple):
+    """How an operator works pixel by pixel: a row kernel, and its parameters for a call.
+
+    parameters: from a call to float32 (N, 1, P), or (N, channels, P) for a "channelwise" kernel
+    whose channels are treated differently. made: channels of the output, or how to tell them from
+    a call; 0: as many as came in.
+    """
+
+    row: RowKernel
+    parameters: Callable[[Call], np.ndarray[Any, np.dtype[np.float32]]]
+    made: int | Callable[[Call], int] = 0
+
+
+def pixelwise(
+    operator: OperatorBase, row: RowKernel, made: int | Callable[[Call], int] = 0
+) -> Callable[[F], F]:
+    """Decorator of the function that computes the parameters: declare a pixel-wise operator.
+
+    The operator gets its CPU kernel from this, and joins fused groups.
+    """
+
+    def declare(parameters: F) -> F:
+        spec = Pixelwise(row, parameters, made)
+        operator.stage = spec
+        operator.kernels["cpu"] = lambda call: run_pixelwise(call, spec)
+        return parameters
+
+    return declare
+
+
+def axes_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """(frames, channels, pixels) of each sample: what stands before C, C, and what follows it.
+
+    Without a C there is one channel. Interleaved channels come last, so `pixels` is 1 for them.
+    """
+    axis = layout.find("C")
+    if axis < 0:
+        return np.ones(len(shapes), np.int64), np.ones(len(shapes), np.int64), shapes.prod(axis=1)
+    before, after = shapes[:, :axis].prod(axis=1), shapes[:, axis + 1 :].prod(axis=1)
+    return before, shapes[:, axis], after
+
+
+def step_of(call: Call, spec: Pixelwise, channels: int) -> Step:
+    """The step of a chain that a call is; `channels`: of its input."""
+    source, target = call.inputs[0].dtype, call.types[0].dtype
+    assert target is not None
+    rows = spec.parameters(call)
+    made = (spec.made(call) if callable(spec.made) else spec.made) or channels
+    return Step(spec.row, _storable(source.numpy), _storable(target.numpy), rows, made)
+
+
+def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Numba has no float16 on the CPU: such samples pass through float32."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+@lru_cache(maxsize=256)
+def _samples(
+    source: Geometry, target: Geometry, layout: str, made: int, here: int, there: int
+) -> Int64Array:
+    """The table of samples for strips. layout: empty where all channels are treated alike; made:
+    channels of the output; here, there: bytes of an element.
+    """
+    samples = table(len(source))
+    if layout:
+        frames, channels, inner = axes_of(layout, source.shapes)
+    else:
+        frames = channels = np.ones(len(source), np.int64)
+        inner = source.volumes
+    apart = 1, 1
+    if layout[-1:] == "C":
+        apart = int(channels[0]), made
+        frames, inner = np.ones_like(frames), frames
+    samples[:, FRAMES] = frames
+    samples[:, ROWS] = -(-inner // PIECE)
+    samples[:, PIXELS] = PIECE
+    samples[:, LAST] = inner - (samples[:, ROWS] - 1) * PIECE
+    samples[:, SOURCE] = source.offsets * here
+    samples[:, TARGET] = target.offsets * there
+    samples[:, SOURCE_FRAME] = inner * channels * here
+    samples[:, TARGET_FRAME] = inner * made * there
+    samples[:, SOURCE_ROW] = PIECE * apart[0] * here
+    samples[:, TARGET_ROW] = PIECE * apart[1] * there
+    samples[:, SOURCE_PLANE] = inner * here
+    samples[:, TARGET_PLANE] = inner * there
+    return samples
+
+
+def run_pixelwise(call: Call, spec: Pixelwise) -> None:
+    """The CPU kernel of a pixel-wise operator: a chain of one step over whole samples."""
+    source, target = call.inputs[0], call.outputs[0]
+    layout = source.type.layout or target.type.layout or ""
+    shape, axis = source.geometry.shapes, layout.find("C")
+    count = int(shape[0, axis]) if axis >= 0 else 1
+    step = step_of(call, spec, count)
+    alike = spec.row.kind == "channelwise" and step.parameters.shape[1] == 1
+    if not alike and not source.geometry.uniform:
+        channels = axes_of(layout, shape)[1]
+        if (channels != count).any():
+            raise OperatorValueError(
+                "the samples of a batch have different numbers of channels",
+                expected=f"{count}, as in sample 0",
+                got=str(int(channels[channels != count][0])),
+                sample=int(np.flatnonzero(channels != count)[0]),
+            )
+    # One channel that becomes several is interleaved, or a plane, as the several will be.
+    planes = not alike and layout[-1:] != "C"
+    data = convert_array(source.data, step.source)
+    result = target.data
+    if target.dtype is float16:
+        result = np.zeros(target.data.shape, np.float32)
+    made = 1 if alike else step.made
+    geometries = source.geometry, target.geometry
+    # Geometries of equal samples are shared by batches.
+    shared = call.size <= SHARED and geometries[0].uniform and geometries[1].uniform
+    fill = _samples if shared else _samples.__wrapped__
+    samples = fill(*geometries, "" if alike else layout, made, data.itemsize, result.itemsize)
+    count = 1 if alike else count
+    chain = Chain((step,), data.dtype, count, PIECE, planes, planes)
+    call.for_samples(run_strips, data, samples, chain, result)
+    if result is not target.data:
+        target.data[:] = convert_array(result, target.data.dtype)

@@ -1,0 +1,35 @@
+"""Arguments that hold several numbers per sample, how many may differ between samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.support.errors import OperatorTypeError, describe
+
+from .arguments import Argument
+
+__all__ = ["ragged_rows"]
+
+
+def ragged_rows(argument: Argument, values: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The numbers of each sample, 1-D, in the declared dtype. Raises OperatorTypeError."""
+    integers = argument.kind.element is np.int64
+    rows = []
+    for value in values:
+        try:
+            row = np.asarray(value).reshape(-1)
+        except ValueError:  # lists of different lengths
+            row = np.array([None])
+        # No numbers may have any dtype.
+        if row.dtype.kind not in ("biu" if integers and row.size else "biuf"):
+            raise OperatorTypeError(
+                argument=argument.name,
+                expected="integers" if integers else "numbers",
+                got=describe(value),
+            )
+        with np.errstate(over="ignore"):  # too large for float32 is infinite
+            rows.append(np.ascontiguousarray(row, argument.kind.element))
+    return rows

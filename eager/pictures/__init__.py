@@ -1,1 +1,0 @@
-"""Pictures of samples: thumbnails in notebooks, and `show`."""

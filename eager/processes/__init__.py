@@ -1,1 +1,0 @@
-"""Work in processes of its own, with the data in shared memory."""

@@ -1,0 +1,1 @@
+"""Randomness as a function of seed, number of the call and position of the sample."""

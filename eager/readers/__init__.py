@@ -1,0 +1,1 @@
+"""Sources of samples: readers as objects, and loops over them."""

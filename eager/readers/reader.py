@@ -1,0 +1,263 @@
+"""Readers in dynamic mode: objects with a place in their data, looped over epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, ParamSpec, Protocol, cast, overload
+
+import numpy as np
+
+from gradiva.eager.contexts.eval_modes import pool_of
+from gradiva.eager.execution.eager_interpreter import as_seed, check_common
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.signature import extended
+from gradiva.eager.random.default_generator import default
+from gradiva.eager.random.philox import close_step, enter_step, leave_step
+from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
+from gradiva.eager.support.errors import OperatorTypeError, blaming
+from gradiva.eager.support.validation import integer
+
+from .progress import watched
+from .read_ahead import ReadAhead
+from .source import Source, SourceOperator
+
+__all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class", "size_of_batches"]
+
+loop_makers: list[Callable[..., Any]] = []
+"""What makes captured loops, `(source, operator, single, strict)`; the room with graphs puts it
+here."""
+
+P = ParamSpec("P")
+
+
+class Loop(Iterator[Any], Protocol):
+    """A captured loop: an iterator that can tell what was computed ahead."""
+
+    @property
+    def graph(self) -> Any:
+        """The optimised graph that is run ahead, or None as long as there is none."""
+
+    def explain(self) -> Any:
+        """How many calls were computed ahead, and each that was not with its line and reason."""
+
+    def close(self) -> None:
+        """Stop reading ahead. The next loop goes on where this one was left."""
+
+
+class Epoch(Iterator[Any]):
+    """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
+
+    def __init__(
+        self, reader: Reader, source: Source, batch_size: int | None, name: str,
+        pool: WorkerPool | None,
+    ) -> None:  # fmt: skip
+        self._pool = pool
+        self._reader = reader
+        self._source = source
+        self._batch_size = batch_size
+        self._name = name
+        self._owner = object()
+        self._ended = False
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        try:
+            # Several threads may share a loop: each batch goes to one of them.
+            with self._reader._ahead.turn, blaming(self._name):
+                if self._ended:
+                    raise StopIteration
+                self._reader._ahead.pause()
+                self._reader._moved = True
+                try:
+                    batches = _read(self._source, self._batch_size, self._pool)
+                except StopIteration:
+                    self._ended = True
+                    raise
+        except StopIteration:
+            leave_step(self._reader._ahead)
+            raise
+        positions = batches[0].positions
+        known = np.empty(0, np.int64) if positions is None else positions
+        enter_step(self._reader._ahead, known, self._owner)
+        if self._batch_size is None:
+            return _unpack([batch.select(0) for batch in batches])
+        return _unpack(batches)
+
+    def close(self) -> None:
+        """End the loop and its step here; the reader keeps its place."""
+        self._ended = True
+        close_step(self._owner)
+
+
+class _Ahead:
+    """A reader's data as a captured loop reads them."""
+
+    def __init__(
+        self, reader: Reader, source: Source, batch_size: int | None, pool: WorkerPool | None
+    ) -> None:
+        self.pool = pool
+        self.name = reader.operator.name
+        self.memory = reader._learnt
+        self.ahead = reader._ahead
+        self._reader = reader
+        self._source = source
+        self._batch_size = batch_size
+
+    def read(self) -> tuple[Any, ...]:
+        return _read(self._source, self._batch_size, self.pool)
+
+    def mark(self) -> dict[str, Any]:
+        return self._source.get_state()
+
+    def rewind(self, mark: dict[str, Any], undelivered: list[Any]) -> None:
+        self._source.set_state(mark)
+
+    def claim(self) -> None:
+        self._reader._moved = True
+
+
+def _read(source: Source, batch_size: int | None, pool: WorkerPool | None) -> tuple[Any, ...]:
+    """The next batches of an epoch; without a size, of the next sample that can be read."""
+    while True:
+        batches = source.read_epoch(batch_size or 1, pool or default_pool())
+        if batch_size is not None or len(batches[0]):
+            return batches
+
+
+def _unpack(values: Any) -> Any:
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def size_of_batches(batch_size: Any, operator: str) -> int:
+    """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
+    with blaming(operator):
+        return integer(
+            batch_size, 1, expected="a positive integer", limits="a positive number",
+            argument="batch_size",
+        )  # fmt: skip
+
+
+class Reader:
+    """Base of the readers of dynamic mode.
+
+    It is made with the arguments of the pipeline operator of the same name. Loop over
+    `next_epoch(batch_size=...)`; `get_state` and `set_state` save and restore its place, always, so
+    `enable_checkpointing` need not be given; nor need `max_batch_size` and `ctx`, for buffers and
+    threads adapt themselves.
+    """
+
+    operator: SourceOperator[Any]
+
+    def __init__(
+        self, max_batch_size: int | None = None, name: str | None = None, **arguments: Any
+    ) -> None:
+        self.name = name or self.operator.name
+        self.max_batch_size = max_batch_size
+        arguments.pop("enable_checkpointing", None)
+        with blaming(self.operator.name):
+            self.operator.check((), arguments)
+            common = {
+                key: value
+                for key, value in arguments.items()
+                if key not in self.operator.arguments and value is not None
+            }
+            check_common(self.operator, common)
+            seed = as_seed(common.get("seed"))
+            seed = default.shuffle_seed if seed is None else seed
+            self._ahead = ReadAhead()
+            self._learnt: dict[str, Any] = {}
+            self._moved = False
+            self._source = self.operator.open(self.operator.attributes(arguments), seed)
+
+    @overload
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: object = None, *, capture: Literal[True],
+        progress: bool = False, strict: bool = False,
+    ) -> Loop: ...  # fmt: skip
+    @overload
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
+        progress: bool = False, strict: bool = False,
+    ) -> Iterator[Any]: ...  # fmt: skip
+    def next_epoch(
+        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
+        progress: bool = False, strict: bool = False,
+    ) -> Iterator[Any]:  # fmt: skip
+        """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
+
+        The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
+        filled up with its last sample). A loop that was left early goes on where it was left, and
+        after its last batch with the next epoch; at the place of a state the rest may be empty.
+        ctx: an EvalContext whose threads read, and in a captured loop compute; those in force by
+        default. progress: show a progress bar. capture: note down the calls made in the loop's
+        body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
+        says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
+
+        Raises OperatorRuntimeError for a file that cannot be read.
+        """
+        with blaming(self.operator.name):
+            if getattr(current_interpreter(), "symbolic", False):
+                raise OperatorTypeError(
+                    "a reader object is read in dynamic mode; inside a pipeline definition use "
+                    f"fn.{self.operator.name}(...)"
+                )
+            if batch_size is not None:
+                batch_size = size_of_batches(batch_size, self.operator.name)
+            pool = pool_of(ctx)
+        with self._ahead.turn:
+            self._ahead.pause()
+            self._end_epoch()
+        epoch: Iterator[Any]
+        if capture:
+            ahead = _Ahead(self, self._source, batch_size, pool)
+            epoch = loop_makers[0](ahead, self.operator, batch_size is None, strict)
+        else:
+            epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
+        if not progress:
+            return epoch
+        left = self._source.remaining()
+        total = None if left is None else -(-left // (batch_size or 1))
+        return watched(epoch, total, self.name)
+
+    def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
+        """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
+        stick_to_shard."""
+        with blaming(self.operator.name):
+            return self._source.meta() or {}
+
+    def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
+        """The reader's place, as plain data."""
+        with blaming(self.operator.name):
+            place = self._ahead.place()
+            return self._source.get_state() if place is None else cast("dict[str, Any]", place)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned. Raises OperatorValueError."""
+        self._ahead.pause()
+        with blaming(self.operator.name):
+            self._source.set_state(state)
+            self._moved = False
+
+    def _end_epoch(self) -> None:
+        """A loop that was left after its last batch, before it could notice, is at its end. Not so
+        at a place that was set: who goes on there has this end before them."""
+        if self._moved:
+            left, length = self._source.remaining(), self._source.epoch_length()
+            if left is not None and left <= 0 and length:
+                self._source.skip_epoch()
+
+    def __repr__(self) -> str:
+        return f"<{self.operator.name} reader, {self.get_metadata()}>"
+
+
+def reader_class(name: str, operator: SourceOperator[P]) -> Callable[P, Reader]:
+    """The dynamic-mode class `name` of a source operator, typed with its arguments."""
+    signature = extended(Reader.__init__, operator.__signature__, without=("batch_size",))
+    fields = {"operator": operator, "__doc__": operator.__doc__, "__signature__": signature}
+    made = type(name, (Reader,), fields)
+    made.__module__ = operator.__module__
+    return cast("Callable[P, Reader]", made)

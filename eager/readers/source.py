@@ -1,0 +1,124 @@
+"""Sources: where samples enter. The state of a reader or of an external source lives here.
+
+A source is read in batches, in one thread at a time. Its place is a *position* in an endless
+stream of samples; the same position always is the same sample, whatever the batch size.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.values.batch import Batch
+
+if TYPE_CHECKING:
+    from gradiva.eager.workers.pool import ProcessPool
+
+__all__ = ["Source", "SourceOperator", "source_operator"]
+
+P = ParamSpec("P")
+S = TypeVar("S", bound=Callable[[dict[str, Any], int], "Source"])
+
+
+class Source(ABC):
+    """The state behind one reader or external source.
+
+    lost: samples that the last read has left out of its batches (`on_error="skip"`), by their
+    index among all that it was to deliver. turn: number of the batch that is read for, counted
+    from 0; set before each read. whole: it is asked for full batches only, also where less is
+    needed, because what the user hands over for a batch is one thing; the rest is cut off.
+    """
+
+    lost: Sequence[int] = ()
+    turn = 0
+    whole = False
+
+    @abstractmethod
+    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """The next samples, at most `batch_size`. Raises StopIteration at the end of the data."""
+
+    def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        """Like `read`, but stops at the end of the epoch, and does not read across it."""
+        return self.read(batch_size, pool)
+
+    def reset(self) -> None:
+        """Go to the start of the next epoch, for a source that has one and has reached its end."""
+
+    def employ(self, processes: ProcessPool, batch_size: int) -> None:
+        """Have the work of this source done by processes, which are started after this."""
+
+    @abstractmethod
+    def get_state(self) -> dict[str, Any]:
+        """The place in the stream as plain data, for `set_state`."""
+
+    @abstractmethod
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned. Raises ValueError."""
+
+    def demand(self, number: int) -> None:
+        """The user waits for batch `number`: a source that waits to be fed for it must not wait
+        longer."""
+
+    def close(self) -> None:
+        """Nothing will be read any more: end what waits. May be called in another thread."""
+
+    def contents(self) -> Any:
+        """What the data are, as short JSON data: a checkpoint is not put into a source with others.
+        None if only `set_state` can tell."""
+        return None
+
+    def remaining(self) -> int | None:
+        """Samples left in the current epoch, or None if the source does not know."""
+        return None
+
+    def epoch_length(self) -> int | None:
+        """Samples in the current epoch, or None if the source does not know."""
+        return None
+
+    def shard_length(self) -> int | None:
+        """Samples in the current epoch without the repeats that pad it, or None."""
+        return self.epoch_length()
+
+    def skip_epoch(self) -> None:
+        """Go to the start of the next epoch, from anywhere in this one."""
+
+    def meta(self) -> dict[str, int] | None:
+        """Sizes of the epoch and its shards, or None if the source does not know them."""
+        return None
+
+
+class SourceOperator(OperatorBase, Generic[P]):
+    """An operator that stands for a source in a graph. `open` makes the state behind it."""
+
+    open: Callable[[dict[str, Any], int], Source]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        named: dict[str, Any] = dict(zip(self.arguments, args, strict=False))
+        return self.bind((), {**named, **kwargs})
+
+    def opens(self, kind: S) -> S:
+        """Decorator: what makes the Source, from all arguments (converted) and a seed."""
+        self.open = kind
+        return kind
+
+    def attributes(self, given: dict[str, Any]) -> dict[str, Any]:
+        """All declared arguments: the given ones checked and converted, the others' defaults."""
+        values = {name: argument.default for name, argument in self.arguments.items()}
+        for name, value in given.items():
+            if name in self.arguments and value is not None:
+                values[name] = self.arguments[name].static(value)
+        return values
+
+
+def source_operator(name: str) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
+    """Declare a source: decorates its type rule, whose signature is the public one."""
+
+    def declare(function: Callable[P, Any]) -> SourceOperator[P]:
+        made = SourceOperator[P](function, name, (0, 0), random=False, effects=True)
+        made.takes_seed = True
+        return made
+
+    return declare

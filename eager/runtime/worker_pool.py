@@ -1,0 +1,272 @@
+"""The worker pool: runs a function over ranges of samples, in several threads.
+
+Which range goes to which thread never matters for results: ranges are fixed before they are
+handed out, and each range writes only its own samples.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+from gradiva.eager.support import tracing
+from gradiva.eager.support.environment import positive_integer, variable
+from gradiva.eager.support.errors import OperatorValueError, without_frames
+from gradiva.eager.support.validation import integer
+
+from . import affinity
+
+__all__ = [
+    "WorkerPool",
+    "default_num_threads",
+    "default_pool",
+    "get_num_threads",
+    "pool_in_force",
+    "set_num_threads",
+    "thread_count",
+]
+
+Task: TypeAlias = Callable[[int, int], None]
+
+
+class _Job:
+    """One parallel call: its ranges, and what went wrong."""
+
+    def __init__(self, task: Task, ranges: Sequence[tuple[int, int]], pool: WorkerPool) -> None:
+        self.task = task
+        self.pool = pool
+        self.waiting: Iterator[tuple[int, int]] = iter(ranges)
+        self.unfinished = len(ranges)
+        self.errors: list[tuple[int, BaseException]] = []
+        self.lock = threading.Lock()
+        self.finished = threading.Event()
+        # Asked of the calling thread: it alone knows.
+        self.origin = None if tracing.active is None else tracing.active.origin()
+
+    def work(self) -> None:
+        recording, began = tracing.active, 0
+        for begin, end in self.waiting:
+            if recording is not None:
+                began = recording.now()
+            try:
+                if not self.pool.cancelled:
+                    self.task(begin, end)
+                if recording is not None and self.origin is not None:
+                    recording.range(self.pool, self.origin, began, begin, end)
+            except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
+                self.errors.append((begin, without_frames(error)))
+            with self.lock:
+                self.unfinished -= 1
+                if not self.unfinished:
+                    self.finished.set()
+
+    def first_error(self) -> BaseException:
+        """That of the range that begins first. Nothing holds it any more but who asks: it is raised
+        in a frame that holds the job."""
+        errors, self.errors = self.errors, []
+        return min(errors, key=lambda entry: entry[0])[1]
+
+
+def _nothing(_begin: int, _end: int) -> None:
+    """The task of a job that is done."""
+
+
+class WorkerPool:
+    """`num_threads` threads, the calling one included: one fewer is started, on first use.
+
+    apart: the calling thread only waits, and as many threads are started. Then several threads may
+    call: the work of one fills the gaps that the other leaves.
+    cpus: the processor that each thread runs on; that of the calling one only in `pinned` blocks.
+    """
+
+    def __init__(
+        self, num_threads: int, apart: bool = False, cpus: Sequence[int] | None = None
+    ) -> None:
+        if num_threads < 1:
+            raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
+        self.num_threads = num_threads
+        self.apart = apart
+        self.cpus = cpus
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        # A pool may be closed by the garbage collector, in a thread that is starting it.
+        self._lock = threading.RLock()
+        self._closed = False
+        self.cancelled = False
+        """Set from any thread to make running and later calls return early, work undone."""
+        _pools.add(self)
+
+    def run(self, task: Task, ranges: Sequence[tuple[int, int]]) -> None:
+        """Call `task(begin, end)` for each range; return when all are done.
+
+        If some raise, the error of the range that begins first is raised, whatever the timing.
+        """
+        if len(ranges) < 2 or self.num_threads == 1 or self._closed or _serving.set:
+            for begin, end in ranges:
+                if not self.cancelled:
+                    task(begin, end)
+            return
+        if not self._threads:
+            self._start()
+        job = _Job(task, ranges, self)
+        helpers = min(self.num_threads, len(ranges))
+        for _ in range(helpers if self.apart else helpers - 1):
+            self._jobs.put(job)
+        if not self.apart:
+            job.work()
+        while not job.finished.wait(1.0):
+            if self._closed:
+                job.work()  # nobody else will
+        job.task = _nothing  # a thread may hold the job for a moment more, but not what it is about
+        if job.errors:
+            raise job.first_error()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._threads or self._closed:
+                return
+            first = 0 if self.apart else 1
+            for index in range(self.num_threads - first):
+                cpu = None if self.cpus is None else self.cpus[first + index]
+                # Daemons, so that an undisposed pool cannot hold up the exit of the interpreter;
+                # the exit hook below stops them while the interpreter is still whole.
+                thread = threading.Thread(
+                    target=_serve, args=(self._jobs, cpu), name=f"gradiva-{index}", daemon=True
+                )
+                thread.start()
+                self._threads.append(thread)
+
+    def pinned(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which the calling thread, if it takes part, runs on the first processor."""
+        if self.cpus is None or self.apart:
+            return contextlib.nullcontext()
+        return affinity.pinned(self.cpus[0])
+
+    def close(self) -> None:
+        """Stop the threads. A closed pool still runs what it is given, in the caller's thread."""
+        with self._lock:
+            self._closed = True
+            threads, self._threads = self._threads, []
+        for _ in threads:
+            self._jobs.put(None)
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=5)
+
+    def __del__(self) -> None:
+        for _ in getattr(self, "_threads", ()):  # not there if the arguments were refused
+            self._jobs.put(None)
+
+
+class _Serving(threading.local):
+    """Whether the calling thread is one of a pool: what it calls in turn, it does alone."""
+
+    set = False
+
+
+_serving = _Serving()
+
+
+def _serve(jobs: queue.SimpleQueue[_Job | None], cpu: int | None) -> None:
+    if cpu is not None:
+        affinity.pin(cpu)
+    _serving.set = True
+    while (job := jobs.get()) is not None:
+        job.work()
+        job = None  # a waiting thread must not keep the last batch's buffers alive
+
+
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_default: WorkerPool | None = None
+pool_in_force: ContextVar[WorkerPool | None] = ContextVar("gradiva_pool", default=None)
+"""The pool of an `EvalContext`, in its block."""
+_default_lock = threading.Lock()
+
+
+def default_num_threads() -> int:
+    """Threads if the user says nothing: GRADIVA_NUM_THREADS or DALI_NUM_THREADS, or the cores that
+    this process may use. Raises OperatorValueError for a variable that makes no sense."""
+    asked = variable("NUM_THREADS", positive_integer, "a positive integer", ("GRADIVA_", "DALI_"))
+    if asked is not None:
+        return asked
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
+
+
+def default_pool() -> WorkerPool:
+    """The pool of dynamic mode in this context."""
+    global _default
+    chosen = pool_in_force.get()
+    if chosen is not None:
+        return chosen
+    if _default is None:
+        with _default_lock:
+            if _default is None:
+                _default = WorkerPool(default_num_threads())
+    return _default
+
+
+_MOST_PER_CORE = 100
+
+
+def thread_count(value: Any, operator: str, argument: str) -> int:
+    """A number of threads. Raises OperatorTypeError for what is no integer; OperatorValueError for
+    less than 1, and for so many that the system would not bear them."""
+    facts: dict[str, Any] = {"operator": operator, "argument": argument}
+    number = integer(value, expected="a positive integer", bools=False, **facts)
+    most = _MOST_PER_CORE * (os.cpu_count() or 1)
+    if not 1 <= number <= most:
+        raise OperatorValueError(
+            **facts,
+            expected=f"at least 1 and at most {most}, {_MOST_PER_CORE} per core", got=str(number),
+        )  # fmt: skip
+    return number
+
+
+def set_num_threads(n: int | None) -> None:
+    """Set the number of threads of dynamic mode; None restores the default.
+
+    Raises OperatorTypeError for what is no integer; OperatorValueError for less than 1 and for more
+    than 100 per core.
+    """
+    global _default
+    count = default_num_threads() if n is None else thread_count(n, "set_num_threads", "n")
+    fresh = WorkerPool(count)
+    with _default_lock:
+        old, _default = _default, fresh
+    if old is not None:
+        old.close()
+
+
+def get_num_threads() -> int:
+    """The number of threads of dynamic mode."""
+    return default_pool().num_threads
+
+
+@atexit.register
+def _stop_all() -> None:
+    for pool in list(_pools):
+        pool.close()
+
+
+def _forget_after_fork() -> None:
+    """Threads do not survive a fork: the child starts its own on first use."""
+    global _default
+    _default = None
+    for pool in list(_pools):
+        pool._threads = []
+        pool._jobs = queue.SimpleQueue()
+        pool._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

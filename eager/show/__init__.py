@@ -1,0 +1,1 @@
+"""`show`: a figure of samples with boxes, labels and masks."""

@@ -1,0 +1,157 @@
+"""`show`: a figure of samples with boxes, labels and masks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.display.axes import arrange
+from gradiva.eager.display.grid import Cell, Figure
+from gradiva.eager.display.overlays import draw_boxes, draw_masks
+from gradiva.eager.display.thumbnails import draw
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+)
+from gradiva.eager.support.validation import integer
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor, to_array
+from gradiva.eager.values.value import Value
+
+from .annotations import boxes_of, labels_of, masks_of, relative
+
+__all__ = ["show"]
+
+MOST = 64
+
+
+def show(
+    batch: Any,
+    boxes: Any = None,
+    labels: Any = None,
+    masks: Any = None,
+    columns: int = 4,
+    size: int = 160,
+) -> Figure:
+    """A figure of the samples, at most 64 of them: a notebook shows it, `save(path)` writes it.
+
+    batch: a Batch, a Tensor, an output of a pipeline, a list of arrays or tensors, or an array:
+    one sample if it is (H, W) or (H, W, 1 to 4), otherwise the batch is its first axis.
+    boxes: per sample (n, 4) or (4,): left, top, right, bottom, in pixels; parts of width and height
+    if all are floats and none is over 1. labels: per sample a text or a number, or one for each of
+    its boxes. masks: per sample (H, W) of classes, 0 being transparent, of booleans or of opacity
+    0..1; or several, (n, H, W). For a single sample these are given without a batch axis.
+    columns: pictures in a row. size: pixels of the longer side of a picture.
+
+    Raises OperatorTypeError and OperatorValueError for what does not fit, naming the sample.
+    """
+    with blaming("show"):
+        if getattr(current_interpreter(), "symbolic", False):
+            _refuse_symbol()
+        columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")
+        size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
+        tensors, single = _samples(batch)
+        count = len(tensors)
+        frames = boxes_of(boxes, count, single)
+        covers = masks_of(masks, count, single)
+        captions = labels_of(labels, count, single, frames)
+        parts = frames is not None and relative(frames)
+        cells = []
+        for index, tensor in enumerate(tensors[:MOST]):
+            try:
+                cells.append(
+                    _cell(
+                        tensor,
+                        size,
+                        None if frames is None else frames[index],
+                        parts,
+                        None if covers is None else covers[index],
+                        None if captions is None else captions[index],
+                    )
+                )
+            except GradivaError as error:
+                raise error.complete(sample=index) from None
+        return Figure(cells, columns, size, count - len(cells))
+
+
+def _refuse_symbol() -> None:
+    raise OperatorTypeError(
+        "there are no samples yet while a graph is recorded; show what the pipeline's run() returns"
+    )
+
+
+def _samples(given: Any) -> tuple[list[Tensor], bool]:
+    """The samples, and whether one was given without a batch."""
+    if isinstance(given, Batch):
+        return list(given.cpu().tensors), False
+    if isinstance(given, Tensor):
+        return [given.cpu()], True
+    if isinstance(given, Value):
+        _refuse_symbol()
+    if isinstance(given, str | bytes):
+        return [Tensor(to_array(given))], True
+    if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):
+        array = to_array(given)
+        one = array.ndim < 3 or (array.ndim == 3 and array.shape[2] <= 4)
+        return [Tensor(entry) for entry in ([array] if one else array)], one
+    if not isinstance(given, Iterable) or isinstance(given, dict):
+        raise OperatorTypeError(
+            argument="batch", expected="a Batch, a Tensor or arrays", got=describe(given)
+        )
+    tensors = []
+    for index, entry in enumerate(given):
+        if isinstance(entry, Batch):
+            raise OperatorTypeError(
+                argument="batch",
+                expected="one batch, as in show(images, labels=labels)",
+                got=f"a {type(given).__name__} of batches",
+            )
+        if isinstance(entry, Value) and not isinstance(entry, Tensor):
+            _refuse_symbol()
+        try:
+            own = entry if isinstance(entry, Tensor) else Tensor(to_array(entry))
+            tensors.append(own.cpu())
+        except GradivaError as error:
+            raise error.complete(argument="batch", sample=index) from None
+    return tensors, False
+
+
+def _cell(
+    tensor: Tensor,
+    size: int,
+    boxes: np.ndarray[Any, Any] | None,
+    parts: bool,
+    masks: np.ndarray[Any, Any] | None,
+    label: tuple[str, list[str]] | None,
+) -> Cell:
+    drawing = draw(np.asarray(tensor), str(tensor.layout), size, willing=True)
+    pixels = drawing.pixels
+    for argument, given in (("boxes", boxes), ("masks", masks)):
+        if given is not None and given.size and drawing.extent is None:
+            kind = arrange(np.asarray(tensor), str(tensor.layout), willing=True).kind
+            raise OperatorValueError(
+                argument=argument, expected="a sample that is one picture", got=kind
+            )
+    if pixels is not None and drawing.extent is not None:
+        height, width = drawing.extent
+        if masks is not None and masks.size:
+            if masks.shape[1:] != drawing.extent:
+                raise OperatorValueError(
+                    argument="masks",
+                    expected=f"the extent of the picture, {height} x {width}",
+                    got=f"{masks.shape[1]} x {masks.shape[2]}",
+                )
+            pixels = draw_masks(pixels, masks)
+        if boxes is not None and boxes.size:
+            whole = np.ones(4) if parts else np.array([width, height, width, height])
+            pixels = draw_boxes(pixels, boxes / whole, label[1] if label else [])
+    caption = label[0] if label else ""
+    name = os.path.basename(tensor.source_info())
+    return Cell(pixels, drawing.text, (caption, name, drawing.note))

@@ -1,0 +1,1 @@
+"""Errors, settings from the environment, lazy imports: what every other package uses."""

@@ -1,0 +1,1 @@
+"""Tensor and Batch, what they are made from, and their parts."""

@@ -1,0 +1,305 @@
+"""A batch: N samples of one type in one slab of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from gradiva.eager.display import text
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    user_location,
+)
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU, Device, DeviceLike, require_device
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.types.dtypes import DType, DTypeLike
+from gradiva.eager.types.provenance import Provenance
+
+from .buffers import allocated, device_of, moved, require_host, stacked
+from .collate import Gathered, converted, from_array, from_samples, repeated
+from .device_value import Placed
+from .drawn import Drawn, drawn_among
+from .indexing import chosen_samples, sample_number
+from .interop import ArrayLike, SupportsDLPack, in_low_corners, is_array
+from .tensor import Tensor, array_of, as_torch
+from .value import SampleType
+
+if TYPE_CHECKING:
+    import torch
+    from typing_extensions import Self
+
+__all__ = ["Batch", "as_batch", "batch", "batch_on"]
+
+
+class Batch(Placed):
+    """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
+
+    data: 1-D array (or DeviceArray), the slab with all samples; geometry: shapes and places in it;
+    provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
+    """
+
+    __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
+
+    def __init__(
+        self, data: np.ndarray[Any, Any], geometry: Geometry, type: SampleType,
+        provenance: Provenance | None = None, drawn_at: Drawn = None,
+    ) -> None:  # fmt: skip
+        self.data = data
+        self.geometry = geometry
+        self.type = type
+        self.provenance = provenance
+        self.drawn_at = drawn_at
+
+    @staticmethod
+    def empty(
+        geometry: Geometry,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        device: Device = CPU,
+    ) -> Batch:
+        """A batch whose samples are not initialised. Raises MemoryError."""
+        type = type if device.device_type == "cpu" else type.with_(device="gpu")
+        data = allocated(geometry.size, type.dtype.numpy, device)  # type: ignore[union-attr]
+        return Batch(data, geometry, type, provenance)
+
+    @staticmethod
+    def broadcast(
+        sample: ArrayLike, batch_size: int, device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> Batch:  # fmt: skip
+        """`batch_size` samples that all are `sample`, without copies.
+
+        Raises OperatorTypeError for a batch, OperatorValueError for a negative number.
+        """
+        where = require_device(to_device(device or CPU))
+        if isinstance(sample, Batch):
+            raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
+        return Batch(*repeated(sample, batch_size, dtype)).to_device(where)
+
+    @property
+    def batch_size(self) -> int:
+        return len(self.geometry)
+
+    def __len__(self) -> int:
+        return len(self.geometry)
+
+    @property
+    def dtype(self) -> DType:
+        assert self.type.dtype is not None
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.geometry.ndim
+
+    @property
+    def layout(self) -> str:
+        return self.type.layout or ""
+
+    @property
+    def _memory(self) -> Any:
+        return self.data
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """The shape of each sample."""
+        return [tuple(shape) for shape in self.geometry.shapes.tolist()]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all samples, without padding between them."""
+        return int(self.geometry.volumes.sum()) * self.dtype.itemsize
+
+    @property
+    def positions(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """The place of each sample in its source's endless stream, or None."""
+        return self.provenance.positions if self.provenance else None
+
+    def source_info(self) -> list[str]:
+        """The file or key of each sample (the empty string where there is none)."""
+        where = self.provenance
+        return [(where.name(i) if where else None) or "" for i in range(len(self))]
+
+    def array(self, sample: int) -> np.ndarray[Any, Any]:
+        """A view on one sample."""
+        offset = int(self.geometry.offsets[sample])
+        shape = self.geometry.shape(sample)
+        volume = 1
+        for extent in shape:
+            volume *= extent
+        return self.data[offset : offset + volume].reshape(shape)
+
+    def arrays(self) -> list[np.ndarray[Any, Any]]:
+        """Views on all samples."""
+        return self.geometry.views(self.data)
+
+    def at(self, sample: int) -> np.ndarray[Any, Any]:
+        """One sample as a NumPy array, without a copy. Raises IndexError."""
+        return self.array(sample_number(sample, len(self)))
+
+    @overload
+    def select(self, sample_range: int) -> Tensor: ...
+    @overload
+    def select(self, sample_range: slice | Sequence[int]) -> Batch: ...
+    def select(self, sample_range: Any) -> Batch | Tensor:
+        """One sample (an integer) as a Tensor, or several (a slice, `...`, a list of numbers or a
+        mask) as a Batch; negative numbers count from the end. The memory stays where it is.
+
+        Raises IndexError for samples that are not there, OperatorTypeError for other subscripts.
+        """
+        if sample_range is ...:
+            return self
+        chosen, drawn = chosen_samples(sample_range, len(self)), drawn_among((self, sample_range))
+        if isinstance(chosen, int):
+            return self._tensor(chosen, drawn)
+        where = self.provenance.select(chosen) if self.provenance else None
+        return Batch(self.data, self.geometry.select(chosen), self.type, where, drawn)
+
+    def __getitem__(self, ranges: Any) -> Any:
+        """A batch is not subscripted itself: samples or parts of samples could be meant."""
+        raise OperatorTypeError(
+            "a batch takes no subscript: batch.slice[...] takes a part of each sample, "
+            "batch.select(...) takes some of the samples",
+            location=user_location(),
+        )
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """The samples, as a sequence of Tensors on the batch's memory."""
+        return [self._tensor(index) for index in range(len(self))]
+
+    def _tensor(self, index: int, drawn_at: Drawn = None) -> Tensor:
+        where = self.provenance.select([index]) if self.provenance else None
+        return Tensor(self.array(index), self.layout, where, drawn_at or self.drawn_at)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self._tensor(index) for index in range(len(self)))
+
+    def evaluate(self) -> Batch:
+        """Return the batch itself: a batch made in eager mode is there already."""
+        return self
+
+    as_cpu = Placed.cpu
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The batch on `device`, a copy with `force_copy`. Raises OperatorRuntimeError."""
+        data = moved(self.data, to_device(device), force_copy)
+        if data is self.data:
+            return self
+        type = self.type.with_(device=device_of(data).device_type)
+        return Batch(data, self.geometry, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
+
+    def as_array(self) -> np.ndarray[Any, Any]:
+        """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
+        batch on a GPU, a DeviceArray.
+
+        Raises OperatorValueError if the shapes differ: use `tensors`, or `padded()`.
+        """
+        shapes = self.geometry.shapes
+        count = len(self)
+        if not self.geometry.uniform:
+            raise OperatorValueError(
+                "the samples of this batch have different shapes, so they are not one array; "
+                "use batch.tensors, batch.at(i) or batch.padded()"
+            )
+        shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
+        if self.geometry.dense:
+            return self.data[: self.geometry.size].reshape(shape)
+        whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
+        return whole.reshape(shape)
+
+    def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
+        """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
+        the operator `pad` does that: raises OperatorTypeError."""
+        if self.geometry.uniform or not len(self):
+            return self.as_array()
+        return in_low_corners(require_host(self, self.data).arrays(), fill)
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
+        """One torch tensor with a leading batch axis, on the same memory if the batch is dense.
+
+        copy: True for memory of its own, False for an error if the memory cannot be shared. pad:
+        fill samples up to the largest, with 0. Raises OperatorValueError.
+        """
+        array = self.padded() if pad else self.as_array()
+        if self.device is not CPU:
+            return as_torch(array, bool(copy))
+        made = not np.may_share_memory(array, self.data) and array.size > 0
+        if copy is False and (made or not array.flags.writeable):
+            raise OperatorValueError(
+                "this batch is not one array that torch can share; leave out `copy`",
+                argument="copy",
+            )
+        return as_torch(array, bool(copy) and not made)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False and not self.geometry.dense:
+            raise ValueError("the samples of this batch become one array by a copy only")
+        return array_of(require_host(self, self.data).as_array(), dtype, copy)
+
+    def _whole(self) -> Any:
+        return self.as_array()
+
+    def __bool__(self) -> bool:
+        raise TypeError("a batch is neither true nor false; look at its samples, or len(batch)")
+
+    def __repr__(self) -> str:
+        return text.batch_text(self)
+
+    def _repr_html_(self) -> str:
+        return text.html(self.tensors[: text.MOST], batch=self)
+
+
+def batch(
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """A Batch with a copy of the samples.
+
+    tensors: an iterable of arrays, one per sample, of equal dtype and rank; or one array whose
+    first axis is the batch. dtype: element type to convert to, as `cast` does. layout: of a sample,
+    such as "HWC". Raises OperatorTypeError or OperatorValueError, naming the sample.
+    """
+    with blaming("batch"):
+        made = batch_on(tensors, dtype, device, layout)
+        shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
+        return made.to_device(made.device, force_copy=True) if shared else made
+
+
+def as_batch(
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """Like `batch`, but one array, tensor or batch is used where it is, without a copy."""
+    with blaming("as_batch"):
+        return batch_on(tensors, dtype, device, layout)
+
+
+def batch_on(
+    tensors: Iterable[ArrayLike] | SupportsDLPack,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+) -> Batch:
+    """`as_batch` for callers who say themselves what went wrong where."""
+    where = None if device is None else require_device(to_device(device))
+    if isinstance(tensors, Batch):
+        parts = Gathered.of(tensors)
+        made = converted(parts, dtype, layout)
+        found = tensors if made is parts else Batch(*made)
+    elif is_array(tensors):
+        if layout is None and isinstance(tensors, Tensor):
+            layout = tensors.layout[1:]  # the first axis becomes the batch
+        found = Batch(*from_array(tensors, dtype, layout))
+    else:
+        found = Batch(*from_samples(tensors, dtype, layout))
+    return found if where is None else found.to_device(where)

@@ -1,0 +1,207 @@
+"""What batches and tensors ask about their memory, which is on the CPU or on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsInt, TypeVar
+
+import numpy as np
+
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.device_array import DeviceArray, Foreign
+from gradiva.eager.cuda.streams import LEGACY, DeviceStream
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.bfloat16 import is_bfloat16
+from gradiva.eager.types.device import CPU, Device, require_device
+from gradiva.eager.types.dtypes import DType, DTypeLike
+
+from .value import Value
+
+__all__ = [
+    "Exported",
+    "allocated",
+    "capsule_of",
+    "cuda_interface",
+    "device_of",
+    "dlpack_device",
+    "fill",
+    "gpu_array",
+    "gpu_named",
+    "is_owned",
+    "moved",
+    "on_cpu",
+    "put",
+    "require_host",
+    "same_dtype",
+    "spread",
+    "stacked",
+]
+
+V = TypeVar("V")
+
+_CUDA = 2
+"""kDLCUDA in DLPack's header; 1 is kDLCPU."""
+
+
+def on_cpu(data: Any) -> bool:
+    """Whether this array is in host memory."""
+    return isinstance(data, np.ndarray)
+
+
+def is_owned(data: Any) -> bool:
+    """Whether an array on a GPU lies in memory of a pool, which nobody else writes."""
+    return not isinstance(data.block, Foreign)
+
+
+def device_of(data: Any) -> Device:
+    """Where an array is."""
+    return CPU if isinstance(data, np.ndarray) else data.device
+
+
+def gpu_named(own: Device, index: int | None) -> Device:
+    """The GPU that `value.gpu(index)` means: without a number the one where the value is, else the
+    current one, else the first one."""
+    if index is not None:
+        return Device("gpu", index)
+    current = Device.current()
+    return next((one for one in (own, current) if one.device_type == "gpu"), Device("gpu", 0))
+
+
+def moved(data: Any, where: Device, force_copy: bool) -> Any:
+    """The array on a device; a copy if it is elsewhere or if one is wanted. To the CPU it waits."""
+    require_device(where)
+    if device_of(data) == where:
+        return data.copy() if force_copy else data
+    if where.device_type == "cpu":
+        return data.get()
+    gpu = gpu_of(where)
+    return gpu.sent(data) if isinstance(data, np.ndarray) else gpu.copied(data)
+
+
+def gpu_array(data: Any) -> Any:
+    """The array on a GPU that these data are, of whatever library, without a copy; None if they are
+    none. Raises OperatorTypeError for one of a GPU that is not there."""
+    if isinstance(data, np.ndarray | list | tuple | bytes | str | int | float):
+        return None
+    if isinstance(data, DeviceArray):
+        return data
+    if isinstance(data, Value):
+        memory = getattr(data, "_memory", None)
+        if memory is None or on_cpu(memory):
+            return None
+        return data.as_array() if hasattr(data, "as_array") else data._array  # type: ignore[attr-defined]
+    number = _number_of(data)
+    return None if number is None else gpu_of(Device("gpu", number)).taken(data)
+
+
+def _number_of(data: Any) -> int | None:
+    """The number of the GPU on which another library's array is; None on the CPU."""
+    if hasattr(data, "__dlpack_device__"):
+        kind, number = data.__dlpack_device__()
+        return int(number) if int(kind) == _CUDA else None
+    if not hasattr(data, "__cuda_array_interface__"):
+        return None
+    device = getattr(data, "device", None)
+    return int(getattr(device, "id", 0) or 0)
+
+
+def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
+    """Refuse to convert an array on a GPU on the way: `cast` is for that."""
+    if dtype is not None and DType.of(dtype).numpy != array.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"the array's own, {array.dtype} (`cast` converts on a GPU)",
+            got=str(dtype),
+        )  # fmt: skip
+
+
+def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
+    """A 1-D array on a device, not initialised. Raises MemoryError."""
+    return (
+        allocate(size, dtype) if device.device_type == "cpu" else gpu_of(device).empty(size, dtype)
+    )
+
+
+def stacked(arrays: Sequence[Any], like: Any) -> Any:
+    """Arrays of one size on the device of `like`, one behind the other in one array."""
+    if isinstance(like, np.ndarray):
+        return np.stack(arrays) if arrays else np.empty(0, like.dtype)
+    size = arrays[0].size if arrays else 0
+    return spread(arrays, range(0, size * len(arrays), max(size, 1)), size * len(arrays), like)
+
+
+def spread(arrays: Sequence[Any], offsets: Sequence[int], size: int, like: Any = None) -> Any:
+    """A slab of `size` elements on a GPU with copies of arrays at these offsets."""
+    first = arrays[0] if like is None else like
+    gpu = first.block.stream.gpu
+    made = gpu.empty(size, first.dtype)
+    gpu.place(arrays, offsets, made)
+    return made
+
+
+def put(arrays: Sequence[Any], offsets: Sequence[int], target: Any) -> None:
+    """Copy arrays on a GPU into a slab there, at offsets in elements."""
+    target.block.stream.gpu.place(arrays, offsets, target)
+
+
+def fill(target: Any, value: Any) -> None:
+    """Set all elements of an array; on a GPU, of one that the current stream makes."""
+    if isinstance(target, np.ndarray):
+        target[...] = value
+    else:
+        target.block.stream.gpu.write(np.full(target.shape, value, target.dtype), target)
+
+
+def require_host(value: V, data: Any) -> V:
+    """`value`, whose memory NumPy can have. Raises OperatorTypeError for a GPU's."""
+    if not isinstance(data, np.ndarray):
+        raise OperatorTypeError(
+            f"this {type(value).__name__} is on {data.device}, and NumPy's arrays are in host "
+            "memory: take .cpu() of it first"
+        )
+    return value
+
+
+def cuda_interface(data: Any) -> dict[str, Any]:
+    """`__cuda_array_interface__` of an array on a GPU. Raises AttributeError for one that is not:
+    what asks for it takes that for a no."""
+    if isinstance(data, np.ndarray):
+        raise AttributeError("this is on the CPU: there is no CUDA array interface")
+    interface: dict[str, Any] = data.__cuda_array_interface__
+    return interface
+
+
+def dlpack_device(data: Any) -> tuple[int, int]:
+    """DLPack's numbers of a device."""
+    return (1, 0) if isinstance(data, np.ndarray) else (_CUDA, data.device.device_id)
+
+
+def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any]) -> Any:
+    """A DLPack capsule of an array on a GPU. stream: of whoever takes it, who may use the array on
+    it at once: None or 1 for the legacy default stream, 2 for that of the thread, -1 for one that
+    needs no order. options: those of `__dlpack__`. Raises BufferError for another device."""
+    wanted = options.get("dl_device")
+    if wanted is not None and tuple(map(int, wanted)) != dlpack_device(array):
+        raise BufferError(f"this array is on {array.device}: take .cpu() of it first")
+    if is_bfloat16(array.dtype):
+        raise BufferError("bfloat16 leaves a GPU by .cpu()")
+    gpu = array.block.stream.gpu
+    gpu.runtime.activate()
+    if options.get("copy"):
+        array = gpu.copied(array)
+    if stream is None or int(stream) != -1:
+        array.block.use(DeviceStream(gpu, LEGACY if stream is None else int(stream)))
+    return gpu.runtime.dlpack(array)
+
+
+class Exported:
+    """An array as torch asks for it."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
+        return capsule_of(self._array, stream, options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_device(self._array)

@@ -1,0 +1,152 @@
+"""The samples that a user gives, gathered in one slab: what a batch is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.support.validation import integer
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, DTypeLike
+from gradiva.eager.types.provenance import Provenance
+
+from .buffers import device_of, gpu_array, on_cpu, same_dtype, spread
+from .drawn import Drawn, drawn_among
+from .interop import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
+from .tensor import Tensor
+from .value import SampleType
+
+__all__ = ["Gathered", "converted", "from_array", "from_samples", "repeated"]
+
+
+class Gathered(NamedTuple):
+    """The fields of a batch, in the order in which `Batch` takes them."""
+
+    data: np.ndarray[Any, Any]
+    geometry: Geometry
+    type: SampleType
+    provenance: Provenance | None = None
+    drawn_at: Drawn = None
+
+    @staticmethod
+    def of(batch: Any) -> Gathered:
+        """The fields of a batch that is there."""
+        return Gathered(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
+
+
+def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
+    where = device_of(array).device_type
+    return SampleType(DType.from_numpy(array.dtype), ndim, layout, where)
+
+
+def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gathered:
+    """`batch_size` samples that all lie where `sample` does. Raises OperatorTypeError or
+    OperatorValueError for what is no sample, and for what is no number of samples."""
+    count = integer(batch_size, 0, limits="at least 0", argument="batch_size")
+    layout = sample.layout if isinstance(sample, Tensor) else ""
+    found = gpu_array(sample)
+    if found is None:
+        array, layout = prepare(to_array(sample, dtype is not None), dtype, layout)
+    else:
+        same_dtype(found, dtype)
+        array = found
+    geometry = Geometry.repeated(count, array.shape)
+    type, drawn = _type(array, array.ndim, layout), drawn_among((sample,))
+    return Gathered(array.reshape(-1), geometry, type, None, drawn)
+
+
+def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+    """The samples along the first axis of an array, in its memory if it has the dtype. layout: of
+    a sample, or with "N" before it. Raises OperatorTypeError or OperatorValueError."""
+    found = gpu_array(data)
+    array = to_array(data) if found is None else found
+    if array.ndim == 0:
+        raise OperatorValueError(
+            argument="tensors", expected="at least one axis, the batch", got="a scalar"
+        )
+    if found is None:
+        array, _ = prepare(array, dtype, "")
+    else:
+        same_dtype(array, dtype)
+    if layout and len(layout) == array.ndim and layout[0] == "N":
+        layout = layout[1:]
+    layout = checked(check_layout, layout or "", array.ndim - 1)
+    geometry = Geometry.equal(len(array), array.shape[1:])
+    type, drawn = _type(array, array.ndim - 1, layout), drawn_among((data,))
+    return Gathered(array.reshape(-1), geometry, type, None, drawn)
+
+
+def from_samples(
+    tensors: Iterable[ArrayLike] | SupportsDLPack, dtype: DTypeLike | None, layout: str | None
+) -> Gathered:
+    """Copies of the samples, in memory of their own. layout: without one, that of the first Tensor.
+    Raises OperatorTypeError or OperatorValueError, naming the sample."""
+    samples = parts_of(tensors, "tensors")
+    if layout is None:
+        layout = next((sample.layout for sample in samples if isinstance(sample, Tensor)), "")
+    arrays: list[np.ndarray[Any, Any]] = []
+    for number, sample in enumerate(samples):
+        try:
+            array = gpu_array(sample)
+            if array is not None:
+                same_dtype(array, dtype)
+            else:
+                array, _ = prepare(to_array(sample, dtype is not None), dtype, layout)
+        except GradivaError as error:
+            raise error.complete(sample=number) from None
+        same_kind(arrays[0] if arrays else array, array, number)
+        arrays.append(array)
+    if not arrays:
+        checked(check_layout, layout)
+        empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
+        wanted = checked(DType.of, "uint8" if dtype is None else dtype)
+        type = SampleType(wanted, empty.shape[1], layout, "cpu")
+        return Gathered(np.empty(0, wanted.numpy), Geometry.of(empty), type)
+    first = arrays[0]
+    places = {device_of(array) for array in arrays}
+    if len(places) > 1:
+        raise OperatorValueError(
+            argument="tensors", expected="samples on one device",
+            got=" and ".join(sorted(str(place) for place in places)),
+        )  # fmt: skip
+    shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
+    geometry = Geometry.of(shapes)
+    if not on_cpu(first):
+        data = spread(arrays, geometry.offsets.tolist(), geometry.size)
+    else:
+        data = allocate(geometry.size, first.dtype)
+        for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
+            data[offset : offset + array.size] = array.reshape(-1)
+    type = _type(first, first.ndim, layout)
+    return Gathered(data, geometry, type, _provenance(samples), drawn_among(samples))
+
+
+def converted(source: Gathered, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+    """The samples with another dtype and layout; `source` itself if nothing changes."""
+    own = source.type.dtype
+    assert own is not None
+    wanted = own if dtype is None else checked(DType.of, dtype)
+    if layout is not None:
+        checked(check_layout, layout, source.type.ndim)
+    elif wanted is own:
+        return source
+    if not on_cpu(source.data):
+        same_dtype(source.data, dtype)
+    type = source.type.with_(dtype=wanted, layout=source.type.layout if layout is None else layout)
+    return source._replace(data=convert_array(source.data, wanted.numpy), type=type)
+
+
+def _provenance(samples: Sequence[ArrayLike]) -> Provenance | None:
+    """Files and positions, if all of the samples have some."""
+    parts = [sample.provenance for sample in samples if isinstance(sample, Tensor)]
+    known = [part for part in parts if part]
+    if len(known) < len(samples):
+        return None
+    names = [part.name(0) or "" for part in known]
+    return Provenance(np.concatenate([part.positions for part in known]), names)

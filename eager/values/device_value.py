@@ -1,0 +1,77 @@
+"""What batches and tensors share of their place: a device, and other libraries that look there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, SupportsInt
+
+import numpy as np
+
+from gradiva.eager.support.errors import Location
+from gradiva.eager.types.bfloat16 import export, is_bfloat16
+from gradiva.eager.types.device import CPU, Device, DeviceLike
+
+from .buffers import capsule_of, cuda_interface, device_of, dlpack_device, gpu_named, on_cpu
+from .value import Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Placed"]
+
+
+class Placed(Value):
+    """A value in memory. Batch and Tensor say which memory, and what it is as one array.
+
+    drawn_at: the user's line where random values that it depends on were drawn, None if there are
+    none (see `drawn`).
+    """
+
+    __slots__ = ("_shown", "drawn_at")
+
+    drawn_at: Location | str | None
+
+    @property
+    def _memory(self) -> Any:
+        raise NotImplementedError
+
+    def _whole(self) -> Any:
+        raise NotImplementedError
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
+        raise NotImplementedError
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return device_of(self._memory)
+
+    def cpu(self) -> Self:
+        """The value in host memory, itself if it is there. Waits for the GPU."""
+        return self.to_device(CPU)
+
+    def gpu(self, index: int | None = None) -> Self:
+        """The value on a GPU, itself if it is there. index: which GPU; by default the current
+        one. Raises OperatorRuntimeError."""
+        return self.to_device(gpu_named(self.device, index))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Of a value on a GPU, of one shape; raises AttributeError on the CPU."""
+        if on_cpu(self._memory):
+            return cuda_interface(self._memory)
+        if getattr(self, "_shown", None) is None:
+            # Who takes the address keeps this value, not an array that was made for it.
+            self._shown = self._whole()
+        return cuda_interface(self._shown)
+
+    def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
+        """A DLPack capsule on the same memory. stream: on a GPU, the one that whoever asks will
+        work on. Raises BufferError for another device than the value's (`dl_device`),
+        OperatorValueError for a batch of different shapes."""
+        array = self._whole()
+        if not on_cpu(array):
+            return capsule_of(array, stream, options)
+        return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack_device(self._memory)

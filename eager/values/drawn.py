@@ -1,0 +1,60 @@
+"""Which values depend on random values that were drawn eagerly.
+
+In dynamic mode a value that a random operator draws carries a mark, the line where it was drawn,
+and what is computed from it carries the same mark. A graph that is recorded refuses such values:
+there they would be constants, the same for all samples of all batches. What leaves gradiva, as a
+NumPy array or a Python number, has no mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gradiva.eager.support.errors import Location, OperatorValueError, user_location
+
+from .device_value import Placed
+
+if TYPE_CHECKING:
+    from gradiva.eager.operators.operator import OperatorBase
+
+__all__ = ["Drawn", "drawn_among", "drawn_by", "refuse_drawn"]
+
+Drawn: TypeAlias = Location | str | None
+"""The user's line where random values were drawn; None for what does not depend on any."""
+_UNKNOWN = "a line that is not known"
+_SEVERAL = (list, tuple)  # a union would be made anew for each value
+
+
+def drawn_among(values: Iterable[Any]) -> Drawn:
+    """The first mark among values, also in lists and tuples."""
+    for value in values:
+        if isinstance(value, Placed):
+            found = value.drawn_at
+        elif isinstance(value, _SEVERAL):
+            found = drawn_among(value)
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def drawn_by(operator: OperatorBase, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Drawn:
+    """The mark of the outputs of a call."""
+    if operator.random:
+        return user_location() or _UNKNOWN
+    return drawn_among(inputs) or drawn_among(keywords.values())
+
+
+def refuse_drawn(value: Any, **facts: Any) -> None:
+    """Refuse a value with a mark where a graph is recorded. Raises OperatorValueError."""
+    drawn = drawn_among((value,))
+    if drawn is not None:
+        raise OperatorValueError(
+            f"this value depends on random values that were drawn before, at {drawn}; in a graph "
+            "it would be one constant for all samples of all batches. Call the random operator "
+            "inside of the pipeline definition; or, if one constant for the whole run is meant, "
+            "say so: types.Constant(value)",
+            **facts,
+        )

@@ -1,0 +1,1 @@
+"""Worker processes for external sources, with the data in shared memory."""

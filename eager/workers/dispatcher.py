@@ -1,0 +1,251 @@
+"""Who does which task: the thread of the master that deals with the workers of a pool.
+
+It hands out tasks, at most two to a worker, so that it finds the next one when it is done; it takes
+the replies, and notices a worker that ended or that does not answer. The task that this worker was
+doing fails; what else it had goes to others, and a new worker is started. Sources that have a
+state, iterables, live in one worker, their home.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing.connection
+import socket
+import threading
+from collections import deque
+from contextlib import suppress
+
+from gradiva.eager.support.errors import OperatorRuntimeError, without_frames
+
+from .channel import BrokenMessageError, Kind
+from .launcher import Launcher, how_it_ended
+from .shared_memory import Segment
+from .tasks import BadReplyError, Slots, Task, WorkerError
+from .worker_handle import Worker
+
+__all__ = ["Dispatcher"]
+
+_DEPTH = 2
+_TICK = 0.5
+
+
+class Dispatcher:
+    """Tasks in, results out. `ProcessPool` adds the sources and the workers."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self.timeout = timeout
+        self._slots: list[Slots] = []
+        self._homes: dict[int, int] = {}
+        self._numbers = itertools.count()
+        self._waiting: deque[Task] = deque()
+        self._changed = threading.Condition(threading.RLock())
+        self._workers: list[Worker] = []
+        self._launcher: Launcher | None = None
+        self._payload: tuple[int, Segment] | None = None
+        self._thread: threading.Thread | None = None
+        self._wake: socket.socket | None = None
+        self._woken: socket.socket | None = None
+        self._closed = False
+        self._clean = False
+
+    def birth(self, source: int) -> int:
+        """Which life of its home a source with a state is in: it changes when the worker dies."""
+        with self._changed:
+            return self._home(source).births
+
+    def _home(self, source: int) -> Worker:
+        return self._workers[self._homes[source] % len(self._workers)]
+
+    def submit(self, task: Task) -> None:
+        """Have a task done soon."""
+        with self._changed:
+            task.number = next(self._numbers)
+            self._waiting.append(task)
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(
+                    target=self._run, name="gradiva-processes", daemon=True
+                )
+                self._thread.start()
+        self._poke()
+
+    def wait(self, task: Task) -> None:
+        """Return when a task is finished. Raises OperatorRuntimeError if the pool is closed."""
+        with self._changed:
+            while not task.finished:
+                if self._closed or self._thread is None or not self._thread.is_alive():
+                    raise OperatorRuntimeError("the pipeline was closed while data was awaited")
+                self._changed.wait(1.0)
+
+    def release(self, task: Task) -> None:
+        """The result is no longer needed, or the task need not be done."""
+        with self._changed:
+            task.cancelled = True
+            if task in self._waiting:
+                self._waiting.remove(task)
+                self._free(task)
+            elif task.finished:
+                self._free(task)
+
+    def _free(self, task: Task) -> None:
+        slot, task.slot = task.slot, None
+        if slot is not None:
+            self._slots[task.source].give_back(slot)
+
+    def _poke(self) -> None:
+        try:
+            if self._wake is not None:
+                self._wake.send(b"x")
+        except OSError:
+            pass  # it is full, which wakes as well, or closed
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        finally:
+            # At the latest when the thread ends the workers do, and who waits is told.
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        """End the workers, and let go of the memory."""
+        raise NotImplementedError
+
+    def _serve(self) -> None:
+        """The thread: until the pool is closed."""
+        assert self._woken is not None
+        while True:
+            with self._changed:
+                if self._closed:
+                    return
+                self._hand_out()
+                self._changed.notify_all()
+                sockets = {
+                    worker.process.connection: worker for worker in self._workers if worker.process
+                }
+            ready = multiprocessing.connection.wait([self._woken, *sockets], self._tick())
+            if self._woken in ready:
+                with suppress(OSError):
+                    self._woken.recv(4096)
+            with self._changed:
+                for connection, worker in sockets.items():
+                    if connection in ready and not self._closed:
+                        self._receive(worker)
+                if not self._closed:
+                    self._check_time()
+
+    def _tick(self) -> float:
+        return _TICK if self.timeout is None else min(_TICK, self.timeout / 4)
+
+    def _hand_out(self) -> None:
+        """Give waiting tasks, the oldest first, to the workers that have least to do."""
+        if self._waiting and any(worker.process is None for worker in self._workers):
+            self._revive()
+        kept: deque[Task] = deque()
+        while self._waiting:
+            task = self._waiting.popleft()
+            if task.cancelled:
+                self._finish(task)
+                continue
+            if task.source in self._homes:
+                worker = self._home(task.source)
+                if task.birth != worker.births:
+                    task.stale = True
+                    self._finish(task)
+                    continue
+            else:
+                worker = min(self._workers, key=_load)
+            if worker.process is None or len(worker.tasks) >= _DEPTH:
+                kept.append(task)
+                continue
+            try:
+                if task.slot is None:
+                    task.slot = self._slots[task.source].take(self._numbers)
+                worker.give(task)
+            except OperatorRuntimeError as error:
+                self._finish(task, error)
+            except OSError:
+                kept.append(task)
+                self._lost(worker)
+        self._waiting = kept
+
+    def _revive(self) -> None:
+        """Start the workers that are not there."""
+        assert self._launcher is not None
+        for worker in self._workers:
+            if worker.process is None:
+                try:
+                    worker.start(self._launcher, self._payload)
+                except OperatorRuntimeError as error:
+                    self._fail_all(error)
+
+    def _fail_all(self, error: OperatorRuntimeError) -> None:
+        while self._waiting:
+            self._finish(self._waiting.popleft(), WorkerError(error.problem))
+
+    def _finish(self, task: Task, error: OperatorRuntimeError | None = None) -> None:
+        task.finished = True
+        task.error = None if error is None else without_frames(error)
+        if task.cancelled or error is not None:
+            self._free(task)
+
+    def _receive(self, worker: Worker) -> None:
+        """Take what a worker says."""
+        try:
+            alive = worker.hear()
+            for kind, message, _ in worker.messages():
+                if kind == Kind.READY:
+                    worker.ready = True
+                elif kind == Kind.UNUSABLE:
+                    self._lost(worker, f"could not load the sources:\n{message.get('why')}")
+                    return
+                elif kind == Kind.NEED:
+                    worker.enlarge(message)
+                elif kind == Kind.DONE:
+                    self._finish(worker.done(message))
+                else:
+                    raise BrokenMessageError("not a reply")
+        except (BrokenMessageError, BadReplyError) as error:
+            self._lost(worker, f"was ended, for it sent what cannot be understood: {error}")
+        except OSError:
+            self._lost(worker)
+        else:
+            if not alive:
+                self._lost(worker)
+
+    def _check_time(self) -> None:
+        for worker in self._workers:
+            if self.timeout is not None and worker.stuck_for() > self.timeout:
+                self._lost(worker, f"was ended, for it did not answer for {self.timeout:g} s")
+
+    def _lost(self, worker: Worker, why: str | None = None) -> None:
+        """A worker has ended, or must: its task fails, the others are done by somebody else."""
+        if worker.process is None:
+            return
+        if why is not None:
+            worker.process.kill()
+        why = why or how_it_ended(worker.process.status())
+        pid, ready, at = worker.pid, worker.ready, worker.position()
+        tasks = worker.bury()
+        if not ready:
+            self._waiting.extend(tasks)
+            tasks = []
+            self._fail_all(
+                OperatorRuntimeError(f"worker process {pid} {why}, while it was starting")
+            )
+        elif tasks:
+            task = tasks.pop(0)
+            sample = at[1] if at[0] == task.number and at[1] >= 0 else None
+            which = "" if sample is None else f"sample {sample} of "
+            error = WorkerError(
+                f"worker process {pid} {why}, in the call for {which}{task.what}", sample=sample
+            )
+            self._finish(task, error)
+        self._waiting.extendleft(reversed(tasks))
+        if ready and not self._closed:
+            self._revive()
+
+
+def _load(worker: Worker) -> int:
+    return len(worker.tasks) if worker.process is not None else _DEPTH

@@ -1,0 +1,171 @@
+"""Starting a worker process, by any method, and how it ended."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+)
+
+from .fork_hygiene import keep_private
+from .fork_server import Nursery, flush_all
+from .worker import Work, spawned
+
+__all__ = ["METHODS", "Launcher", "Process", "checked_method", "how_it_ended", "pickled"]
+
+METHODS = ("fork", "spawn", "forkserver")
+
+
+class Process:
+    """A worker process and the master's end of its connection."""
+
+    def __init__(self, pid: int, connection: socket.socket, keeper: Any) -> None:
+        self.pid = pid
+        self.connection = connection
+        self._keeper = keeper
+        self._status: int | None = None
+        connection.setblocking(False)
+        keep_private(connection)
+
+    def status(self) -> int | None:
+        """The exit code, or minus the signal, of a process that ends; None if it is not known."""
+        if self._status is None:
+            try:
+                if isinstance(self._keeper, Nursery):
+                    self._status = self._keeper.status(self.pid)
+                else:
+                    self._keeper.join(0.5)
+                    if self._keeper.is_alive():
+                        self._keeper.kill()
+                        self._keeper.join(1.0)
+                    self._status = self._keeper.exitcode
+            except (OSError, GradivaError):
+                return None
+        return self._status
+
+    def kill(self) -> None:
+        """Make it end now."""
+        if self._status is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+class Launcher:
+    """Starts workers. Raises OperatorRuntimeError where the system refuses."""
+
+    def __init__(self, method: str, works: Sequence[Work]) -> None:
+        self._method = method
+        self._works = works
+        self._nursery: Nursery | None = None
+        if method == "fork":
+            self._nursery = Nursery(works)
+
+    def start(self) -> Process:
+        """A new worker, which has not yet loaded anything."""
+        ours, theirs = socket.socketpair()
+        keep_private(theirs)  # a fork in another thread must not keep a copy
+        try:
+            if self._method == "fork":
+                return self._fork(ours, theirs)
+            context: Any = multiprocessing.get_context(self._method)
+            # A forked child is killed by the system when the thread that made it ends, so only the
+            # main thread may say so. A fork server has one thread.
+            by_main = threading.current_thread() is threading.main_thread()
+            parent = os.getpid() if by_main and self._method == "spawn" else None
+            process = context.Process(
+                target=spawned, args=(theirs, parent), name="gradiva-worker", daemon=True
+            )
+            process.start()
+            return Process(process.pid, ours, process)
+        except OSError as error:
+            ours.close()
+            raise OperatorRuntimeError(f"a worker process cannot be started: {error}") from None
+        finally:
+            theirs.close()
+
+    def _fork(self, ours: socket.socket, theirs: socket.socket) -> Process:
+        assert self._nursery is not None
+        try:
+            pid = self._nursery.fork(theirs)
+        except OSError:
+            # Somebody killed it. Its copy of the sources is gone, ours is as good.
+            self._nursery.close()
+            flush_all()
+            self._nursery = Nursery(self._works)
+            pid = self._nursery.fork(theirs)
+        return Process(pid, ours, self._nursery)
+
+    def close(self) -> None:
+        if self._nursery is not None:
+            self._nursery.close()
+
+
+def how_it_ended(status: int | None) -> str:
+    """A text for an exit code."""
+    if status is None:
+        return "ended"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def pickled(source: Any, method: str, pickler: Any, name: str) -> bytes:
+    """The user's object as bytes, for a worker that does not inherit it.
+
+    pickler: None for Python's own; or an object with `dumps` and `loads`; or a tuple of it and of
+    keyword arguments for both. Raises OperatorTypeError that names the object.
+    """
+    dumps, loads, to_dump, to_load = checked_pickler(pickle if pickler is None else pickler)
+    try:
+        return pickle.dumps((loads, to_load, dumps(source, **to_dump)))
+    except Exception as error:
+        raise OperatorTypeError(
+            f"the source {name} cannot be sent to worker processes, because it cannot be pickled "
+            f"({type(error).__name__}: {error}); with py_start_method={method!r} it must be a "
+            "function or an object of a class at the top of a module; otherwise use "
+            "py_start_method='fork', or a py_callback_pickler such as cloudpickle",
+            argument="source",
+        ) from error
+
+
+def checked_pickler(pickler: Any) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    """`dumps`, `loads` and their keyword arguments. Raises OperatorTypeError."""
+    parts = pickler if isinstance(pickler, tuple) else (pickler,)
+    if not 1 <= len(parts) <= 3 or not all(
+        callable(getattr(parts[0], name, None)) for name in ("dumps", "loads")
+    ):
+        raise OperatorTypeError(
+            operator="Pipeline",
+            argument="py_callback_pickler",
+            expected="a module with dumps and loads, or a tuple of it and their keyword arguments",
+            got=repr(pickler),
+        )
+    to_dump, to_load = (*(part or {} for part in parts[1:]), {}, {})[:2]
+    return parts[0].dumps, parts[0].loads, dict(to_dump), dict(to_load)
+
+
+def checked_method(method: Any) -> str:
+    """Raises OperatorValueError for a start method that there is not."""
+    if method not in METHODS or method not in multiprocessing.get_all_start_methods():
+        raise OperatorValueError(
+            operator="Pipeline",
+            argument="py_start_method",
+            expected="'fork', 'spawn' or 'forkserver'",
+            got=repr(method),
+        )
+    return str(method)

@@ -1,0 +1,174 @@
+"""The pool of worker processes of a pipeline: its sources, its start and its end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import socket
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
+
+from .dispatcher import Dispatcher
+from .launcher import Launcher, checked_method
+from .shared_memory import Segment
+from .tasks import Slots
+from .worker import Work
+from .worker_handle import Worker
+
+__all__ = ["ProcessPool"]
+
+_BYTE = np.dtype(np.uint8)
+
+
+class ProcessPool(Dispatcher):
+    """`count` processes that do tasks. Make it, `add` sources, `start`; then `submit` and `wait`.
+
+    method: "fork", "spawn" or "forkserver". timeout: seconds that one call of a user's callable
+    may take, or None for ever; by default what GRADIVA_WORKER_TIMEOUT says. pickler: see `pickled`.
+    A count of 0 has no processes: sources then work in the caller's thread.
+    """
+
+    def __init__(
+        self, count: int, method: str = "fork", timeout: float | None = None, pickler: Any = None
+    ) -> None:
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise OperatorValueError(
+                operator="Pipeline",
+                argument="py_num_workers",
+                expected="a number of processes, 0 for none",
+                got=repr(count),
+            )
+        self.count = count
+        self.method = checked_method(method)
+        self.pickler = pickler
+        super().__init__(_timeout_from_environment() if timeout is None else timeout)
+        self._works: list[Work] = []
+        self._upfront: list[int] = []
+        self._process = os.getpid()
+        _pools.add(self)
+
+    def add(self, work: Work, home: bool, samples: int, slots: int, hint: int | None) -> int:
+        """Make a source known before the start; its number.
+
+        home: it has a state, and lives in one worker. samples: most samples of a task. slots: how
+        many tasks are under way at most. hint: bytes of a sample.
+        """
+        number = len(self._works)
+        self._works.append(work)
+        self._slots.append(Slots(samples, hint))
+        self._upfront.append(slots)
+        if home:
+            self._homes[number] = len(self._homes)
+        return number
+
+    def start(self) -> None:
+        """Start the workers, if there is something to do for them. No thread is started yet.
+
+        Raises OperatorRuntimeError if the system refuses processes or memory.
+        """
+        if self._closed:
+            raise OperatorRuntimeError("the worker processes of this pipeline were ended")
+        if not self._works or self._launcher is not None:
+            return
+        callables = len(self._works) - len(self._homes)
+        count = self.count if callables else min(self.count, len(self._homes))
+        try:
+            if self.method != "fork":
+                data = pickle.dumps(self._works)
+                self._payload = len(data), Segment(len(data))
+                self._payload[1].array(_BYTE, (len(data),))[:] = memoryview(data)
+            self._launcher = Launcher(self.method, self._works)
+            self._wake, self._woken = socket.socketpair()
+            self._wake.setblocking(False)
+            self._woken.setblocking(False)
+            self._workers = [Worker() for _ in range(count)]
+            for worker in self._workers:
+                worker.start(self._launcher, self._payload)
+            for slots, most in zip(self._slots, self._upfront, strict=True):
+                taken = [slots.take(self._numbers) for _ in range(most)]
+                for slot in taken:
+                    slots.give_back(slot)
+        except GradivaError:
+            self.close()
+            raise
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers."""
+        with self._changed:
+            return [worker.pid for worker in self._workers if worker.process is not None]
+
+    def statistics(self) -> dict[str, list[int]]:
+        """Bytes of each piece of shared memory, whole and per sample."""
+        with self._changed:
+            slots = [slot for source in self._slots for slot in source.all]
+            sizes = [slot.segment.nbytes for slot in slots]
+            each = [size // slot.samples for size, slot in zip(sizes, slots, strict=True)]
+        return {"capacities": sizes, "per_sample_capacities": each}
+
+    def close(self) -> None:
+        """End the workers, and let go of the memory. Whoever waits gets an error."""
+        if self._process != os.getpid():
+            return
+        with self._changed:
+            if self._closed:
+                return  # also where another thread is at it
+            self._closed = True
+            self._changed.notify_all()
+        self._poke()
+        if self._thread is not None:
+            self._thread.join(5.0)
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        with self._changed:
+            if self._clean:
+                return
+            self._clean = True
+        for worker in self._workers:
+            worker.stop()
+        until = time.monotonic() + 1.0
+        for worker in self._workers:
+            worker.join(until)
+        if self._launcher is not None:
+            self._launcher.close()
+        for slots in self._slots:
+            slots.close()
+        if self._payload is not None:
+            self._payload[1].close()
+        for end in (self._wake, self._woken):
+            if end is not None:
+                end.close()
+
+
+def _timeout_from_environment() -> float | None:
+    text = os.environ.get("GRADIVA_WORKER_TIMEOUT", "")
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise OperatorValueError(
+            operator="Pipeline",
+            argument="GRADIVA_WORKER_TIMEOUT",
+            expected="a positive number of seconds",
+            got=repr(text),
+        )
+    return seconds
+
+
+_pools: weakref.WeakSet[ProcessPool] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_pools):
+        pool.close()

@@ -1,0 +1,126 @@
+"""Shared memory without a name: nothing is left of it when the processes are gone.
+
+On Linux it is a memfd, elsewhere a file that is unlinked before anything is written. Other
+processes get it as a file descriptor over their connection. Its size is checked against what is
+free, and its pages are taken when it is made: a system without memory says so here, with an error,
+and not later with a signal.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.runtime.host_memory import ALIGNMENT
+from gradiva.eager.support.errors import OperatorRuntimeError
+
+from .fork_hygiene import keep_private
+
+__all__ = ["Segment", "aligned", "free_bytes"]
+
+_HAS_MEMFD = hasattr(os, "memfd_create")
+_SHARED = Path("/dev/shm")
+
+
+def aligned(nbytes: int, step: int = ALIGNMENT) -> int:
+    """The next multiple of `step`."""
+    return -(-nbytes // step) * step
+
+
+def folder() -> str:
+    """Where files for shared memory are made, if there is no memfd."""
+    return str(_SHARED) if os.access(_SHARED, os.W_OK) else tempfile.gettempdir()
+
+
+def free_bytes() -> int:
+    """Bytes of shared memory that can still be had."""
+    if not _HAS_MEMFD:
+        found = os.statvfs(folder())
+        return found.f_bavail * found.f_frsize
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        sizes = dict(line.split(":", 1) for line in lines)
+        return int(sizes["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return 1 << 62
+
+
+def _new_file(nbytes: int) -> int:
+    """The descriptor of a new file of that size that has no name."""
+    if _HAS_MEMFD:
+        fd = os.memfd_create("gradiva", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile(dir=folder()) as file:
+            fd = os.dup(file.fileno())
+    try:
+        os.ftruncate(fd, nbytes)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(fd, 0, nbytes)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+class Segment:
+    """A piece of shared memory, whole pages. Raises OperatorRuntimeError if there is not enough.
+
+    fd: a descriptor that was received, of a segment made elsewhere; taken over.
+    """
+
+    def __init__(self, nbytes: int, fd: int | None = None) -> None:
+        self.nbytes = max(aligned(nbytes, mmap.PAGESIZE), mmap.PAGESIZE)
+        if fd is None:
+            free = free_bytes()
+            if self.nbytes > free:
+                raise OperatorRuntimeError(
+                    "there is not enough shared memory for the data of worker processes"
+                    + ("" if _HAS_MEMFD else f" in {folder()}")
+                    + ": use fewer workers (py_num_workers), a smaller prefetch_queue_depth or "
+                    "batch_size, or make more available",
+                    expected=f"{self.nbytes} bytes",
+                    got=f"{free} free",
+                )
+            try:
+                fd = _new_file(self.nbytes)
+            except OSError as error:
+                raise OperatorRuntimeError(
+                    f"{self.nbytes} bytes of shared memory for worker processes: {error}"
+                ) from None
+        self.fd = fd
+        self._map = mmap.mmap(fd, self.nbytes)
+        # Forked children inherit the mapping and close it. Were it kept from them (MADV_DONTFORK),
+        # a view that goes late there would unmap whatever has come to lie at its address.
+        keep_private(self)
+
+    def array(
+        self, dtype: np.dtype[Any], shape: Sequence[int], offset: int = 0
+    ) -> np.ndarray[Any, Any]:
+        """A view. Raises ValueError if it does not lie in the segment."""
+        volume = math.prod(shape)
+        if offset < 0 or offset + volume * dtype.itemsize > self.nbytes:
+            raise ValueError(f"{volume} elements at {offset} in a segment of {self.nbytes} bytes")
+        if not volume:
+            return np.empty(tuple(shape), dtype)
+        # Not np.ndarray(buffer=...), which would let the memory be unmapped under it.
+        return np.frombuffer(self._map, dtype, volume, offset).reshape(tuple(shape))
+
+    def close(self) -> None:
+        """Let go of it. The memory is free when all processes have; views must be gone."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+        self._map.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "fd", -1) >= 0 and hasattr(self, "_map"):
+            with suppress(BufferError):  # a view is left, and frees the memory when it goes
+                self.close()

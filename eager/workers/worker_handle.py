@@ -1,0 +1,164 @@
+"""One worker as the master sees it: a process, what it has to do, and what it says."""
+
+from __future__ import annotations
+
+import multiprocessing.connection
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from gradiva.eager.support.errors import OperatorRuntimeError
+
+from .channel import BrokenMessageError, Kind, Received, Stream, send
+from .launcher import Launcher, Process
+from .shared_memory import Segment
+from .tasks import Task
+from .worker import CONTROL
+
+__all__ = ["Worker"]
+
+
+class Worker:
+    """A place in the pool. When its process ends, another is started in its place."""
+
+    def __init__(self) -> None:
+        self.process: Process | None = None
+        self.tasks: list[Task] = []
+        """What it was given, in order; it does the first."""
+        self.ready = False
+        self.births = 0
+        """How many processes there were. Sources that have a state live as long as one."""
+        self._stream: Stream | None = None
+        self._control: Segment | None = None
+        self._known: dict[int, int] = {}
+        self._seen: tuple[int, int] = (-1, -1)
+        self._since = 0.0
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid if self.process else 0
+
+    def start(self, launcher: Launcher, payload: tuple[int, Segment] | None) -> None:
+        """Start a process. Raises OperatorRuntimeError."""
+        control = Segment(CONTROL.itemsize)
+        process = launcher.start()
+        self.process, self._control, self._stream = process, control, Stream(process.connection)
+        self._known, self.ready = {}, False
+        self.births += 1
+        try:
+            if payload is None:
+                send(process.connection, Kind.SETUP, {}, [control.fd])
+            else:
+                size, segment = payload
+                send(process.connection, Kind.SETUP, {"bytes": size}, [control.fd, segment.fd])
+        except OSError:
+            pass  # it has ended already: the connection says so when it is read
+
+    def position(self) -> tuple[int, int]:
+        """(task, sample of the batch or -1) that the process is at."""
+        assert self._control is not None
+        at = self._control.array(CONTROL, (1,))[0]
+        return int(at["task"]), int(at["sample"])
+
+    def stuck_for(self) -> float:
+        """Seconds since it last began a call or was given its first task."""
+        if self.process is None or not self.tasks or not self.ready:
+            return 0.0
+        assert self._control is not None
+        calls = int(self._control.array(CONTROL, (1,))[0]["calls"])
+        if self._seen != (self.tasks[0].number, calls):
+            self._seen = self.tasks[0].number, calls
+            self._since = time.monotonic()
+        return time.monotonic() - self._since
+
+    def give(self, task: Task) -> None:
+        """Hand a task over, with its slot. Raises OSError."""
+        assert self.process is not None
+        assert task.slot is not None
+        slot, connection = task.slot, self.process.connection
+        if self._known.get(slot.number) != slot.version:
+            self._tell(task, asked=False)
+        message = {
+            "task": task.number,
+            "source": task.source,
+            "request": task.request,
+            "slot": slot.number,
+        }
+        send(connection, Kind.TASK, message)
+        task.pid = self.pid
+        self.tasks.append(task)
+
+    def _tell(self, task: Task, asked: bool) -> None:
+        assert self.process is not None
+        assert task.slot is not None
+        slot = task.slot
+        message = {"slot": slot.number, "bytes": slot.segment.nbytes, "asked": asked}
+        send(self.process.connection, Kind.SLOT, message, [slot.segment.fd])
+        self._known[slot.number] = slot.version
+
+    def enlarge(self, message: dict[str, Any]) -> None:
+        """The result of its first task needs a larger slot. Raises BrokenMessageError, OSError."""
+        task, wanted = self._first(message), message.get("bytes")
+        if type(wanted) is not int or wanted < 0 or task.slot is None:
+            raise BrokenMessageError("a wrong size")
+        try:
+            task.slot.grow(wanted)
+        except OperatorRuntimeError as error:
+            assert self.process is not None
+            send(self.process.connection, Kind.REFUSED, {"why": str(error)})
+        else:
+            self._tell(task, asked=True)
+
+    def _first(self, message: dict[str, Any]) -> Task:
+        if not self.tasks or message.get("task") != self.tasks[0].number:
+            raise BrokenMessageError("about a task that it does not have")
+        return self.tasks[0]
+
+    def done(self, message: dict[str, Any]) -> Task:
+        """The task that it says is done. Raises BrokenMessageError, BadReplyError."""
+        task = self._first(message)
+        task.finish(message.get("reply"), message.get("arrays"))
+        return self.tasks.pop(0)
+
+    def hear(self) -> bool:
+        """Take what came; False if the connection has ended."""
+        assert self._stream is not None
+        return self._stream.fill()
+
+    def messages(self) -> Iterator[Received]:
+        assert self._stream is not None
+        return self._stream.messages()
+
+    def bury(self) -> list[Task]:
+        """The process has ended: forget it; the tasks it had."""
+        assert self.process is not None
+        self.process.connection.close()
+        self.process, self.tasks, tasks = None, [], self.tasks
+        assert self._control is not None
+        self._control.close()
+        return tasks
+
+    def stop(self) -> None:
+        """Ask it to end."""
+        if self.process is not None:
+            with suppress(OSError):
+                send(self.process.connection, Kind.STOP, {})
+
+    def join(self, until: float) -> None:
+        """Wait for its end; kill it if the time has come."""
+        if self.process is None:
+            return
+        connection = self.process.connection
+        try:
+            while time.monotonic() < until:
+                left = max(until - time.monotonic(), 0.0)
+                if multiprocessing.connection.wait([connection], left) and not self.hear():
+                    break
+            else:
+                self.process.kill()
+        except (OSError, ValueError):
+            self.process.kill()
+        connection.close()
+        self.process.status()
+        self.bury()
