@@ -10,11 +10,11 @@ if __name__ != "gradiva.capture":
         "this folder is part of gradiva: import gradiva.capture (or gradiva), not capture"
     )
 
-from .compiler import optimise as optimise
-from .draw import before_after as before_after
-from .function import Compiled as Compiled
-from .function import compile as compile
-from .function import invariant as invariant
-from .function import trace as trace
-from .graph import Graph as Graph
-from .loop import CapturedLoop as CapturedLoop
+from gradiva.capture.compiler.optimize import optimise as optimise
+from gradiva.capture.graph.graph import Graph as Graph
+from gradiva.capture.lazy.compile import Compiled as Compiled
+from gradiva.capture.lazy.compile import compile as compile
+from gradiva.capture.lazy.compile import invariant as invariant
+from gradiva.capture.lazy.compile import trace as trace
+from gradiva.capture.loop.captured_loop import CapturedLoop as CapturedLoop
+from gradiva.capture.viz.svg import before_after as before_after

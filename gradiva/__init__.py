@@ -37,11 +37,11 @@ from gradiva import tensors as tensors
 from gradiva import tfrecord as tfrecord
 from gradiva import transforms as transforms
 from gradiva import types as types
-from gradiva.capture.node import DataNode as DataNode
-from gradiva.capture.options import OperatorConcurrency as OperatorConcurrency
-from gradiva.capture.options import StreamPolicy as StreamPolicy
-from gradiva.capture.pipeline import Pipeline as Pipeline
-from gradiva.capture.pipeline_def import pipeline_def as pipeline_def
+from gradiva.capture.pipeline.options import OperatorConcurrency as OperatorConcurrency
+from gradiva.capture.pipeline.options import StreamPolicy as StreamPolicy
+from gradiva.capture.pipeline.pipeline import Pipeline as Pipeline
+from gradiva.capture.pipeline.pipeline_def import pipeline_def as pipeline_def
+from gradiva.capture.recording.data_node import DataNode as DataNode
 from gradiva.eager.contexts.eval_modes import EvalContext as EvalContext
 from gradiva.eager.contexts.eval_modes import EvalMode as EvalMode
 from gradiva.eager.contexts.stream import Stream as Stream

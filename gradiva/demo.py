@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva import fn, random, readers, types
-from gradiva.capture.pipeline_def import pipeline_def
+from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gradiva.capture.compiler import optimise
-from gradiva.capture.draw import before_after
-from gradiva.capture.graph import Graph
-from gradiva.capture.pipeline import Pipeline
-from gradiva.capture.pipeline_def import PipelineFactory, pipeline_def
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.capture.pipeline.pipeline_def import PipelineFactory, pipeline_def
+from gradiva.capture.viz.svg import before_after
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.ops.generic.external_source import external_source
 

@@ -7,7 +7,7 @@ import difflib
 import inspect
 from collections.abc import Iterator
 
-from gradiva.capture.inference import ON_GPU
+from gradiva.capture.graph.type_inference import ON_GPU
 from gradiva.eager.gpu.execute import devices_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
@@ -47,7 +47,7 @@ def _known() -> dict[str, OperatorBase]:
         if operator.__doc__
         and not name.startswith("_")
         and (operator.case_maker or isinstance(operator, SourceOperator))
-        and operator.__module__ != "gradiva.capture.leaves"
+        and operator.__module__ != "gradiva.capture.graph.builtin_ops"
     }
 
 

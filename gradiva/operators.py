@@ -1,6 +1,6 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
-from gradiva.capture.tracer import per_sample as _per_sample
+from gradiva.capture.recording.recorder import per_sample as _per_sample
 from gradiva.ops.arrays.batch_permutation import batch_permutation as _batch_permutation
 from gradiva.ops.arrays.cast_like import cast_like as cast_like
 from gradiva.ops.arrays.cat import cat as cat

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.constants import Constant, ConstantNode, ScalarConstant
-from gradiva.capture.run_apis import PipelineAPIType
+from gradiva.capture.pipeline.run_api import PipelineAPIType
+from gradiva.capture.recording.constants import Constant, ConstantNode, ScalarConstant
 from gradiva.eager.types.dali_types import DALIDataType, OtherType
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 from gradiva.eager.types.dtypes import bool_ as BOOL

@@ -9,10 +9,10 @@ import numpy as np
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.check import check
-from gradiva.capture.compiler import optimise
-from gradiva.capture.graph import Graph
-from gradiva.capture.plan import Plan
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.verify import check
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.pipeline.source_plan import Plan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["bits", "feed", "graph_of", "outputs_of", "run"]

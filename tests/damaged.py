@@ -13,7 +13,7 @@ import numpy as np
 
 import gradiva
 from gradiva import EvalMode, capture, fn, random, readers
-from gradiva.capture.check import check
+from gradiva.capture.compiler.verify import check
 
 from .loops import bits
 

@@ -128,7 +128,7 @@ def attacked() -> list[str]:
         name
         for name, operator in sorted(operators.items())
         if not isinstance(operator, SourceOperator)
-        and operator.__module__ != "gradiva.capture.leaves"
+        and operator.__module__ != "gradiva.capture.graph.builtin_ops"
         and callable(operator)
         and name not in left_out
         and operator.__module__.startswith("gradiva.")

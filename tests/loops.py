@@ -18,7 +18,7 @@ import pytest
 
 import gradiva
 from gradiva import random, readers
-from gradiva.capture.explain import Explanation
+from gradiva.capture.loop.report import Explanation
 
 __all__ = [
     "Found", "ahead_threads", "all_served", "bits", "make_folder", "no_thread_is_left", "noisy",

@@ -9,9 +9,9 @@ import numpy as np
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler import optimise
-from gradiva.capture.graph import Graph
-from gradiva.capture.plan import Plan
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.pipeline.source_plan import Plan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["body", "feed", "flags", "graph_of", "images", "prints", "refuses", "run", "same_bits"]

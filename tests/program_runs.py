@@ -9,9 +9,9 @@ import numpy as np
 
 import gradiva
 from gradiva import capture, fn
-from gradiva.capture.compiler import optimise
-from gradiva.capture.graph import Graph
-from gradiva.capture.plan import Plan
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.pipeline.source_plan import Plan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from tests.programs import Program

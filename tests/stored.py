@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradiva import Pipeline, batch, fn
-from gradiva.capture.serial import StoredPipeline
-from gradiva.capture.serial.messages import pack, parse
+from gradiva.capture.serialization.proto import pack, parse
+from gradiva.capture.serialization.reader import StoredPipeline
 
 __all__ = ["again", "body", "change", "feed", "pipeline", "text_of"]
 

@@ -17,7 +17,7 @@ from gradiva.auto_aug import auto_augment as aa
 from gradiva.auto_aug import rand_augment as ra
 from gradiva.auto_aug import trivial_augment as ta
 from gradiva.auto_aug.core import Augmentation, Policy, augmentation, select
-from gradiva.capture.node import DataNode
+from gradiva.capture.recording.data_node import DataNode
 from tests.tiers import few
 
 SIZE = 5

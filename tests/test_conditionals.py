@@ -9,8 +9,8 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler import optimise
-from gradiva.capture.graph import Graph
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.graph import Graph
 from tests.conditional_forms import FORMS, OURS
 from tests.conditionals import bits, feed, graph_of, outputs_of, run
 

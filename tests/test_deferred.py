@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import EvalContext, EvalMode, random
-from gradiva.capture.lazy import LazyBatch, LazyTensor
+from gradiva.capture.lazy.pending import LazyBatch, LazyTensor
 from gradiva.eager.contexts.eval_modes import lazy_interpreter
 
 from .loops import bits

@@ -14,12 +14,12 @@ import pytest
 import gradiva
 from gradiva import fn, random, types
 from gradiva.__main__ import main
-from gradiva.capture.cards import MOST, attribute_lines, card, shorten
-from gradiva.capture.compiler import optimise
-from gradiva.capture.draw import before_after, svg
-from gradiva.capture.graph import Edge, Graph, Node
-from gradiva.capture.layers import Link
-from gradiva.capture.layout import arrange
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.graph import Edge, Graph, Node
+from gradiva.capture.viz.labels import MOST, attribute_lines, card, shorten
+from gradiva.capture.viz.layered_layout import arrange
+from gradiva.capture.viz.layers import Link
+from gradiva.capture.viz.svg import before_after, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ import pytest
 import gradiva
 import gradiva.eager.types.batch_shape
 from gradiva import capture, random
-from gradiva.capture.loop_plan import LoopPlan
+from gradiva.capture.loop.program import LoopPlan
 
 
 def images(count: int = 3) -> Any:

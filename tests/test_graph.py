@@ -9,10 +9,10 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, types
-from gradiva.capture.check import GraphError, check
-from gradiva.capture.compiler import optimise
-from gradiva.capture.graph import Edge, Graph, GraphBuilder, Node
-from gradiva.capture.passes.prune import prune
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.passes.dce import prune
+from gradiva.capture.compiler.verify import GraphError, check
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.value import SampleType
 

@@ -12,8 +12,8 @@ import pytest
 
 import gradiva
 from gradiva import random, readers
-from gradiva.capture import signatures
-from gradiva.capture.program import Program
+from gradiva.capture.loop import signatures
+from gradiva.capture.runtime.program import Program
 from gradiva.eager.operators.operator import current_interpreter
 
 from .loops import (

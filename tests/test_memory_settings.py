@@ -38,7 +38,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemorySettings]:
     monkeypatch.setattr(backend, "settings", settings)
     monkeypatch.setattr(poison, "settings", settings)
     monkeypatch.setattr(host_memory.pool, "_settings", settings)
-    monkeypatch.setattr("gradiva.capture.presize.settings", settings)
+    monkeypatch.setattr("gradiva.capture.runtime.preallocate.settings", settings)
     for name in (*VARIABLES, "POISON", "HOST_MEMORY_KEPT"):
         for prefix in ("DALI_", "GRADIVA_"):
             monkeypatch.delenv(prefix + name, raising=False)

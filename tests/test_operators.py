@@ -12,8 +12,8 @@ import pytest
 
 import gradiva
 import gradiva.eager.values.value
-from gradiva.capture.graph import Edge
-from gradiva.capture.tracer import Recorder
+from gradiva.capture.graph.graph import Edge
+from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, interpreter, operators
 from gradiva.eager.readers.source import SourceOperator
@@ -49,7 +49,10 @@ def test_every_operator_has_cases() -> None:
     """An operator that user code can call declares cases, a failing and an empty one among them."""
     arithmetic = set(gradiva.eager.values.value.arithmetic) - {"add"}
     for name, operator in operators.items():
-        if isinstance(operator, SourceOperator) or operator.__module__ == "gradiva.capture.leaves":
+        if (
+            isinstance(operator, SourceOperator)
+            or operator.__module__ == "gradiva.capture.graph.builtin_ops"
+        ):
             continue
         if name in arithmetic or not operator.__module__.startswith("gradiva."):
             continue
@@ -84,7 +87,7 @@ def test_errors(operator: OperatorBase, case: Case) -> None:
 def test_misspelt_argument(name: str) -> None:
     operator: Any = operators[name]
     if (
-        operator.__module__ == "gradiva.capture.leaves"
+        operator.__module__ == "gradiva.capture.graph.builtin_ops"
         or name in gradiva.eager.values.value.arithmetic
     ):
         return

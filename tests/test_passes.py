@@ -11,11 +11,11 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler import optimise
-from gradiva.capture.passes.fold import fold
-from gradiva.capture.passes.lower import lower
-from gradiva.capture.passes.move import move
-from gradiva.capture.passes.prune import prune
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.passes.constant_fold import fold
+from gradiva.capture.compiler.passes.dce import prune
+from gradiva.capture.compiler.passes.decompose import lower
+from gradiva.capture.compiler.passes.hoist_views import move
 from tests.passes import flags, graph_of, images, prints, refuses, run, same_bits
 
 # prune

@@ -13,8 +13,8 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler import PASSES, optimise
-from gradiva.capture.passes.fuse import fuse, region
+from gradiva.capture.compiler.optimize import PASSES, optimise
+from gradiva.capture.compiler.passes.fuse_chains import fuse, region
 from tests.passes import feed, graph_of, images, prints, refuses, run, same_bits
 
 # region

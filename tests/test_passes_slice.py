@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gradiva import fn
-from gradiva.capture.compiler import optimise
-from gradiva.capture.passes.fuse import fuse, region
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.passes.fuse_chains import fuse, region
 from tests.passes import graph_of, images, prints, run, same_bits
 
 

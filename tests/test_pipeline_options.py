@@ -9,7 +9,7 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def, types
-from gradiva.capture.options import OperatorConcurrency, StreamPolicy
+from gradiva.capture.pipeline.options import OperatorConcurrency, StreamPolicy
 
 DEFAULTS = {
     "batch_size": 3,

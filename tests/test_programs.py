@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gradiva.capture import program as running
-from gradiva.capture.compiler import PASSES, optimise
-from gradiva.capture.graph import Edge, Graph, Node
-from gradiva.capture.group import run_group
-from gradiva.capture.leaves import random_key
-from gradiva.capture.passes.fuse import fuse
-from gradiva.capture.rewrite import Rewriter, rewrite
+from gradiva.capture.compiler.optimize import PASSES, optimise
+from gradiva.capture.compiler.passes.fuse_chains import fuse
+from gradiva.capture.compiler.rewriter import Rewriter, rewrite
+from gradiva.capture.graph.builtin_ops import random_key
+from gradiva.capture.graph.graph import Edge, Graph, Node
+from gradiva.capture.runtime import program as running
+from gradiva.capture.runtime.fused_group import run_group
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.support.errors import GradivaError
 from tests.program_drawing import WIDE, draw_program

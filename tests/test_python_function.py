@@ -14,8 +14,8 @@ import pytest
 
 import gradiva
 from gradiva import Batch, fn, pipeline_def, types
-from gradiva.capture.check import check
-from gradiva.capture.compiler import optimise
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.verify import check
 
 NUMBERS = [np.array([number], np.int32) for number in range(30)]
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import gradiva
 import gradiva.eager.types.provenance
 from gradiva import EvalMode, capture, fn, random, readers
-from gradiva.capture.compiler import optimise
+from gradiva.capture.compiler.optimize import optimise
 from tests.tiers import examples
 
 from .damaged import (
@@ -135,7 +135,7 @@ def test_quarantine_of_dynamic_mode(mode: Any, policy: Any, body: Any, paths: li
 
 def test_good_batches_stay_fused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The decoder heads the group; only the batch with the bad sample runs one by one."""
-    program = __import__("gradiva.capture.program", fromlist=["Program"])
+    program = __import__("gradiva.capture.runtime.program", fromlist=["Program"])
     files = make(tmp_path, {5: "cut"})
     taken = []
     run_group = program.run_group

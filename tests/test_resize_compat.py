@@ -15,8 +15,8 @@ from PIL import Image
 
 import gradiva
 from gradiva import OperatorTypeError, OperatorValueError, fn, types
-from gradiva.capture.compiler import optimise
-from gradiva.capture.serial.messages import pipeline_message
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.serialization.proto import pipeline_message
 from tests.tiers import examples
 
 Array = np.ndarray[Any, Any]

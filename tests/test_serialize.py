@@ -15,8 +15,8 @@ import pytest
 
 import gradiva
 from gradiva import Batch, Pipeline, batch, fn, pipeline_def, types
-from gradiva.capture.serial import read_pipeline
-from gradiva.capture.serial.files import load
+from gradiva.capture.serialization.files import load
+from gradiva.capture.serialization.reader import read_pipeline
 
 from .stored import again, body, feed, pipeline
 
@@ -266,7 +266,7 @@ def test_files_are_written_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError("the disk is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr("gradiva.capture.serial.files.os.fsync", fail)
+        patched.setattr("gradiva.capture.serialization.files.os.fsync", fail)
         with pytest.raises(ValueError, match="the disk is full"):
             pipe.serialize(filename=path)
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("pipe.bin", b"before")]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, types
-from gradiva.capture.serial import read_pipeline
-from gradiva.capture.serial.messages import pipeline_message
+from gradiva.capture.serialization.proto import pipeline_message
+from gradiva.capture.serialization.reader import read_pipeline
 from tests.tiers import examples
 
 from .stored import again, body, change, feed, pipeline, text_of

@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import GradivaError, fn
-from gradiva.capture.serial import read_pipeline
-from gradiva.capture.serial.messages import parse
+from gradiva.capture.serialization.proto import parse
+from gradiva.capture.serialization.reader import read_pipeline
 from tests.conditional_forms import FORMS, OURS
 
 from .conditionals import bits

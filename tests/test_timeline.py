@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import Pipeline, fn, pipeline_def
-from gradiva.capture.leaves import random_key
+from gradiva.capture.graph.builtin_ops import random_key
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 

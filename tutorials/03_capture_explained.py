@@ -20,7 +20,7 @@ import numpy as np
 
 import gradiva
 from gradiva import EvalMode, capture
-from gradiva.capture.compiler import PASSES
+from gradiva.capture.compiler.optimize import PASSES
 
 photographs = Path(gradiva.__file__).parent / "photographs"
 

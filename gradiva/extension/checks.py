@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.compiler import optimise
+from gradiva.capture.compiler.optimize import optimise
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise

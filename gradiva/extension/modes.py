@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.check import check
-from gradiva.capture.pipeline_def import pipeline_def
-from gradiva.capture.tracer import WholeBatch
+from gradiva.capture.compiler.verify import check
+from gradiva.capture.pipeline.pipeline_def import pipeline_def
+from gradiva.capture.recording.recorder import WholeBatch
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase

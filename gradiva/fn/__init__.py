@@ -1,7 +1,7 @@
 """The operators, under the names of pipeline mode."""
 
 from gradiva import math as math
-from gradiva.capture.constants import constant as constant
+from gradiva.capture.recording.constants import constant as constant
 from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental

@@ -1,6 +1,6 @@
 """Random values in pipeline mode: one value per sample, the batch size being the pipeline's."""
 
-from gradiva.capture.tracer import per_sample
+from gradiva.capture.recording.recorder import per_sample
 from gradiva.ops.random import beta as _beta
 from gradiva.ops.random import choice as _choice
 from gradiva.ops.random import coin_flip as _coin_flip

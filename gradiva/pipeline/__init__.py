@@ -1,10 +1,10 @@
 """`Pipeline` and `pipeline_def`, under the module name that scripts import."""
 
-from gradiva.capture.conditionals.source import do_not_convert
-from gradiva.capture.node import DataNode
-from gradiva.capture.options import OperatorConcurrency, StreamPolicy
-from gradiva.capture.pipeline import Pipeline
-from gradiva.capture.pipeline_def import pipeline_def
+from gradiva.capture.pipeline.options import OperatorConcurrency, StreamPolicy
+from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.capture.pipeline.pipeline_def import pipeline_def
+from gradiva.capture.recording.conditionals.function_source import do_not_convert
+from gradiva.capture.recording.data_node import DataNode
 from gradiva.pipeline import experimental
 
 __all__ = [

@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, math, types
-from gradiva.capture.check import check
-from gradiva.capture.passes.express import express
+from gradiva.capture.compiler.passes.fuse_elementwise import express
+from gradiva.capture.compiler.verify import check
 
 from ..tiers import few
 from .recipes import device, in_loop, outputs, pipeline

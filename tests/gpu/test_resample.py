@@ -12,9 +12,9 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture import group
-from gradiva.capture.sweep import Sweep
-from gradiva.capture.sweep_launches import sweep_launches
+from gradiva.capture.runtime import fused_group
+from gradiva.capture.runtime.fused_cpu import Sweep
+from gradiva.capture.runtime.fused_gpu_launches import sweep_launches
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
 from gradiva.eager.execution.execute import prepare
 from gradiva.eager.operators.cases import Case, samples
@@ -195,7 +195,7 @@ def fused(
             run_launches(launches, folder)
             self.target.data[:] = target.data
 
-    monkeypatch.setattr(group, "Sweep", OnGpu)
+    monkeypatch.setattr(fused_group, "Sweep", OnGpu)
 
     @gradiva.pipeline_def(batch_size=len(batch), num_threads=1, device_id=None)
     def program() -> Any:

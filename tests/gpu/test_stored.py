@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradiva import Pipeline, fn, pipeline_def, types
-from gradiva.capture.serial import files
+from gradiva.capture.serialization import files
 
 from ..tiers import few
 from .recipes import BODIES, SIZE, bits, device, in_loop, outputs, pipeline, samples

@@ -12,11 +12,11 @@ import pytest
 
 import gradiva
 from gradiva import Batch, batch
-from gradiva.capture.leaves import constant, fused, parameter, random_key
-from gradiva.capture.serial import read_pipeline
-from gradiva.capture.serial.files import load
-from gradiva.capture.serial.schemas import _BY_NAME, _plain, schema_of
-from gradiva.capture.serial.write import _ON_ERROR, _OWN
+from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
+from gradiva.capture.serialization.files import load
+from gradiva.capture.serialization.names import _BY_NAME, _plain, schema_of
+from gradiva.capture.serialization.reader import read_pipeline
+from gradiva.capture.serialization.writer import _ON_ERROR, _OWN
 from gradiva.eager.operators.operator import operators
 from gradiva.ops.generic.arithmetic import Arithmetic
 from gradiva.ops.generic.subscript import subscript
@@ -388,7 +388,7 @@ def test_the_format_knows_our_operators_and_arguments() -> None:
         "bool": ("BOOL",),
         "string": ("STRING", "TENSOR_LAYOUT", "_STRING_VEC"),
     }  # fmt: skip
-    from gradiva.capture.serial.schemas import _ELEMENTS
+    from gradiva.capture.serialization.names import _ELEMENTS
 
     checked = 0
     for one in operators.values():

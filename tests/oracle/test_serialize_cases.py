@@ -12,11 +12,11 @@ import pytest
 
 import gradiva
 from gradiva import Batch, DType
-from gradiva.capture.serial import read_pipeline
-from gradiva.capture.serial.files import load
-from gradiva.capture.serial.schemas import schema_of
-from gradiva.capture.serial.write import _OWN
-from gradiva.capture.tracer import WholeBatch
+from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.serialization.files import load
+from gradiva.capture.serialization.names import schema_of
+from gradiva.capture.serialization.reader import read_pipeline
+from gradiva.capture.serialization.writer import _OWN
 from gradiva.eager.operators.argument_types import KINDS
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case, samples

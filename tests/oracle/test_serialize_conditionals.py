@@ -12,7 +12,7 @@ import gradiva
 import gradiva.fn
 import gradiva.math
 import gradiva.types
-from gradiva.capture.serial import read_pipeline
+from gradiva.capture.serialization.reader import read_pipeline
 from tests.conditional_forms import FORMS
 
 from .reference import dali, fn, math, types

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from gradiva.capture.conditionals.runtime import call as rewritten
-from gradiva.capture.node import DataNode
+from gradiva.capture.recording.conditionals.dispatch import call as rewritten
+from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.conditionals.runtime import call as rewritten
-from gradiva.capture.conditionals.runtime import choose
-from gradiva.capture.node import DataNode
+from gradiva.capture.recording.conditionals.dispatch import call as rewritten
+from gradiva.capture.recording.conditionals.dispatch import choose
+from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.operators.operator import current_interpreter
 from gradiva.eager.random.philox import current_step, narrow_step
 from gradiva.eager.support.errors import (

@@ -1,6 +1,6 @@
 """Torch: iterators for training loops, and functions on torch tensors as operators."""
 
-from gradiva.capture.iteration import LastBatchPolicy
+from gradiva.capture.pipeline.iterator import LastBatchPolicy
 from gradiva.plugin.pytorch import fn
 from gradiva.plugin.pytorch.function import TorchPythonFunction
 from gradiva.plugin.pytorch.iterators import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.iteration import LastBatchPolicy, PipelineIterator
-from gradiva.capture.pipeline import Pipeline
+from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor

@@ -1,0 +1,46 @@
+"""Move crops and flips toward the source, past what works pixel by pixel."""
+
+from __future__ import annotations
+
+from gradiva.capture.compiler.rewriter import Rewriter, rewrite
+from gradiva.capture.graph.graph import Edge, Graph, Node
+from gradiva.capture.graph.scopes import is_anchored
+from gradiva.capture.graph.type_inference import infer
+from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.pixelwise import Pixelwise
+from gradiva.ops.image.flip import flip
+
+__all__ = ["move"]
+
+
+def move(graph: Graph) -> Graph:
+    """view(pixelwise(x)) becomes pixelwise(view(x)), until nothing moves."""
+    while True:
+        moved = rewrite(graph, _rule)
+        if [node.operator for node in moved.nodes] == [node.operator for node in graph.nodes]:
+            return graph
+        graph = moved
+
+
+def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
+    stage = node.operator.stage
+    if not isinstance(stage, Reindex) or not stage.moves or node in rewriter.graph.kept:
+        return None
+    inner = node.inputs[0].node
+    if not isinstance(inner.operator.stage, Pixelwise) or not rewriter.used_once(inner):
+        return None
+    if is_anchored(inner) or inner.device != node.device:
+        return None
+    if node.attribute("out_of_bounds_policy") == "pad" or node.attribute("dtype") is not None:
+        return None  # what is filled in, or converted, must not pass the other operator
+    images = rewriter.inputs(inner)
+    view = (images[0], *rewriter.inputs(node)[1:])
+    if inner.operator.stage.made and node.operator is not flip:
+        return None  # a window checks, fills and names the channels that it is given
+    attributes = dict(node.attributes)
+    types = infer(node.operator, view, attributes, node.device)
+    after = infer(inner.operator, images, dict(inner.attributes), inner.device)
+    if types[0].layout != node.type[0].layout or after[0].layout != types[0].layout:
+        return None  # a layout that one of them would have to assume
+    image = rewriter.add(node, node.operator, view, attributes)
+    return rewriter.add(inner, inner.operator, (image, *images[1:]), dict(inner.attributes))

@@ -1,0 +1,131 @@
+"""Rewriting graphs: a graph is built anew, node by node, while a rule replaces some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from gradiva.capture.compiler.passes.dce import prune
+from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
+from gradiva.capture.graph.type_inference import infer
+from gradiva.capture.runtime.preallocate import HINT
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.values.tensor import Tensor
+
+__all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
+
+
+class Rewriter:
+    """A graph while it is built anew. Rules call `add` and return edges of the new graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = GraphBuilder(graph.title)
+        self.uses = uses_of(graph)
+        self._moved: dict[tuple[Node, int], Edge] = {}
+
+    def moved(self, edge: Edge) -> Edge:
+        """The edge of the new graph that stands for an old one."""
+        new = self._moved[edge.node, edge.output]
+        return Edge(new.node, new.output, edge.argument)
+
+    def inputs(self, node: Node) -> tuple[Edge, ...]:
+        """The inputs of an old node in the new graph."""
+        return tuple(self.moved(edge) for edge in node.inputs)
+
+    def used_once(self, node: Node) -> bool:
+        """Whether an old node has one output, which one other node reads, and nobody else."""
+        return len(node.type) == 1 and self.uses.get(node, 0) == 1 and node not in self.graph.kept
+
+    def add(
+        self,
+        old: Node,
+        operator: OperatorBase,
+        inputs: tuple[Edge, ...],
+        attributes: dict[str, Any],
+    ) -> Edge:
+        """A new node in place of (or beside) `old`, whose place in the user's code it gets."""
+        types = infer(operator, inputs, attributes, old.device)
+        hint = old.attribute(HINT)
+        if hint is not None:
+            attributes = {HINT: hint, **attributes}
+        node = self.builder.add(operator, inputs, attributes, types)
+        origin = self.graph.origins.get(old, old.operator.name)
+        self.builder.describe(
+            node,
+            self.graph.locations.get(old, ()),
+            origin if origin != operator.name else None,
+            self.graph.names.get(old) if operator is old.operator else None,
+        )
+        return Edge(node, 0)
+
+    def constant(self, old: Node, value: Tensor) -> Edge:
+        """A constant in place of `old`."""
+        array = np.array(value)
+        array.flags.writeable = False
+        fields = {"layout": value.layout, "value": array}
+        node = self.builder.add(constant, (), fields, (value.type,))
+        return Edge(node, 0)
+
+    def copy(self, node: Node) -> Node:
+        graph = self.graph
+        made = self.builder.add(
+            node.operator,
+            self.inputs(node),
+            dict(node.attributes),
+            node.type,
+            None,
+            graph.names.get(node),
+            node in graph.kept,
+        )
+        self.builder.describe(made, graph.locations.get(node, ()), graph.origins.get(node))
+        for member in node.members:
+            self.builder.describe(
+                member,
+                graph.locations.get(member, ()),
+                graph.origins.get(member),
+                graph.names.get(member),
+            )
+        return made
+
+    def run(self, rule: Rule) -> Graph:
+        for node in self.graph.nodes:
+            replaced = rule(self, node)
+            if replaced is None:
+                made = self.copy(node)
+                for output in range(len(node.type)):
+                    self._moved[node, output] = Edge(made, output)
+            else:
+                self._hand_on_name(node, replaced.node)
+                self._moved[node, 0] = Edge(replaced.node, replaced.output)
+        # What was replaced may still stand there, read by nobody.
+        return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
+
+    def _hand_on_name(self, old: Node, new: Node) -> None:
+        """What was put in place of a node has its name, unless one of its parts has it already,
+        or it is there for another node too."""
+        name = self.graph.names.get(old)
+        if name is None or new.members or self.builder.has_name(name):
+            return
+        if all(edge.node is not new for edge in self._moved.values()):
+            self.builder.describe(new, (), None, name)
+
+
+Rule: TypeAlias = "Callable[[Rewriter, Node], Edge | None]"
+"""What to put in place of a node with one output; None keeps it."""
+
+
+def rewrite(graph: Graph, rule: Rule) -> Graph:
+    """The graph with every node replaced for which `rule` returns an edge."""
+    return Rewriter(graph).run(rule)
+
+
+def uses_of(graph: Graph) -> dict[Node, int]:
+    """How often each node is read, by other nodes and as an output."""
+    uses: dict[Node, int] = {}
+    for edge in [*graph.outputs, *(edge for node in graph.nodes for edge in node.inputs)]:
+        uses[edge.node] = uses.get(edge.node, 0) + 1
+    return uses

@@ -1,0 +1,215 @@
+"""What a graph is, as plain data, so that a checkpoint is not put into another one.
+
+Compared are the operators as the user has written them, in their order: names, inputs, arguments.
+Not compared are where data lie (a data set may be moved; its reader compares what is in it), what
+changes speed only, and the code of callables, of which nothing but the name can be told.
+"""
+
+from __future__ import annotations
+
+import enum
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.types.dtypes import DType
+
+from .builtin_ops import constant, random_key
+from .graph import Edge, Graph, Node, Opaque
+
+__all__ = ["difference", "fingerprint", "told"]
+
+_PLACES = frozenset(
+    (
+        *("file_root", "file_list", "files", "path", "paths", "index_path", "index_paths", "uris"),
+        *("filename", "filenames", "annotations_file", "preprocessed_annotations"),
+        "meta_files_path",
+    )
+)
+"""Arguments of readers that say where data lie."""
+
+_SPEED = frozenset(
+    (
+        *("prefetch_queue_depth", "read_ahead", "initial_fill", "lazy_init", "dont_use_mmap"),
+        *("skip_cached_images", "tensor_init_bytes", "bytes_per_sample_hint", "no_copy"),
+        *("use_o_direct", "num_workers"),
+    )
+)
+"""Arguments that change no bit."""
+
+_OURS = frozenset(("effect", "shared"))
+"""Attributes that no user gives."""
+
+_LENGTH = 60
+
+
+def told(graph: Graph) -> list[Node]:
+    """The operators that are compared. Constants and random keys are told with what uses them."""
+    return [node for node in graph.nodes if node.operator not in (constant, random_key)]
+
+
+def fingerprint(graph: Graph) -> dict[str, Any]:
+    """The operators of a recorded graph, and its outputs."""
+    nodes = told(graph)
+    numbers = {node: number for number, node in enumerate(nodes)}
+    return {
+        "operators": [_operator(graph, node, numbers) for node in nodes],
+        "outputs": [_value(edge, numbers) for edge in graph.outputs],
+    }
+
+
+def _operator(graph: Graph, node: Node, numbers: dict[Node, int]) -> dict[str, Any]:
+    inputs: list[Any] = []
+    arguments: dict[str, Any] = {}
+    for name, value in node.attributes:
+        skipped = _OURS | _SPEED
+        if isinstance(node.operator, SourceOperator):
+            skipped |= _PLACES
+        if name not in skipped and not _is_default(node, name, value):
+            arguments[name] = _digested(value)
+    for edge in node.inputs:
+        if edge.argument == "key":
+            seed = edge.node.attribute("seed")
+            if seed is not None:
+                arguments["seed"] = _digested(seed)
+            inputs.append(["random values", _random(edge.node, numbers), ""])
+        elif edge.argument is None:
+            inputs.append([f"input {len(inputs)}", *_value(edge, numbers)])
+        else:
+            inputs.append([f"argument `{edge.argument}`", *_value(edge, numbers)])
+    return {
+        "operator": node.operator.name,
+        "name": graph.names.get(node),
+        "arguments": arguments,
+        "inputs": inputs,
+    }
+
+
+def _is_default(node: Node, name: str, value: Any) -> bool:
+    argument = node.operator.arguments.get(name)
+    if argument is None or argument.default is None:
+        return False
+    return _digested(value)[1] == _digested(argument.static(argument.default))[1]
+
+
+def _value(edge: Edge, numbers: dict[Node, int]) -> list[str]:
+    """Where a value comes from, as text, and the digest of it, if it is a constant."""
+    node = edge.node
+    if node.operator is constant:
+        return ["the constant " + _digested(node.attribute("value"))[0], _constant(node)]
+    output = f"output {edge.output} of " if len(node.type) > 1 else ""
+    return [f"{output}{_called(node.operator.name, numbers[node])}", ""]
+
+
+def _constant(node: Node) -> str:
+    return _digest([node.attribute("value"), node.attribute("layout")])
+
+
+def _random(node: Node, numbers: dict[Node, int]) -> str:
+    source = next((edge.node for edge in node.inputs), None)
+    after = "" if source is None else f" after {_called(source.operator.name, numbers[source])}"
+    return f"of random call {node.attribute('number')}{after}"
+
+
+def _called(name: str, number: int) -> str:
+    return f"`{name}` (operator {number + 1})"
+
+
+def _digested(value: Any) -> list[str]:
+    """A value as short text and as digest."""
+    plain = _canonical(value)
+    text = _text(value)
+    return [text if len(text) <= _LENGTH else text[: _LENGTH - 3] + "...", _digest(plain)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= 8 else f"{value.dtype}{list(value.shape)}"
+    if isinstance(value, enum.Enum | DType):
+        return value.name
+    if value is None or isinstance(value, bool | int | float | str | bytes | tuple | list | dict):
+        return repr(value)
+    return str(_canonical(value))
+
+
+def _digest(value: Any) -> str:
+    return blake2b(repr(_canonical(value)).encode(), digest_size=12).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """What a value is compared by: the same in every process, whatever its addresses."""
+    if value is None or isinstance(value, bool | int | str | bytes):
+        return value
+    if isinstance(value, float):
+        return float(value).hex()
+    if isinstance(value, enum.Enum | DType):
+        return value.name
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.ascontiguousarray(value)
+        held = blake2b(array.tobytes(), digest_size=16).hexdigest()
+        return [array.dtype.str, list(np.shape(value)), held]
+    if isinstance(value, Opaque) and isinstance(value.value, list | tuple | dict):
+        # The data of an external source: all of them would be too many to compare.
+        return f"<{type(value.value).__name__}>"
+    if isinstance(value, Opaque):
+        return _canonical(value.value)
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, dict):
+        return [[_canonical(key), _canonical(item)] for key, item in value.items()]
+    return f"<{getattr(value, '__name__', None) or type(value).__name__}>"
+
+
+def difference(before: Any, graph: Graph) -> tuple[int, str] | None:
+    """The number of the first operator that differs, and how; None if nothing differs.
+
+    before: the fingerprint of another graph. Raises KeyError, IndexError, TypeError or ValueError
+    if it is none.
+    """
+    now, nodes = fingerprint(graph), told(graph)
+    then, operators = before["operators"], now["operators"]
+    for number, operator in enumerate(operators):
+        if number >= len(then):
+            return number, f"operator {number + 1}, `{operator['operator']}`, is new"
+        found = _between(number, then[number], operator, nodes[number])
+        if found is not None:
+            return number, found
+    if len(then) > len(operators):
+        number = len(operators)
+        return number, f"{_said(number, then[number])} is not there any more"
+    if before["outputs"] != now["outputs"]:
+        texts = ["; ".join(text for text, _ in one["outputs"]) for one in (before, now)]
+        return len(operators), f"the outputs were: {texts[0]}; and are: {texts[1]}"
+    return None
+
+
+def _said(number: int, operator: dict[str, Any]) -> str:
+    name = f" ({operator['name']})" if operator["name"] else ""
+    return f"operator {number + 1}, `{operator['operator']}`{name},"
+
+
+def _between(number: int, then: dict[str, Any], now: dict[str, Any], node: Node) -> str | None:
+    """How one operator differs."""
+    if then["operator"] != now["operator"]:
+        return f"operator {number + 1} was `{then['operator']}`, and is `{now['operator']}`"
+    said = _said(number, now)
+    if then["name"] != now["name"]:
+        return f"{said} had the name {then['name']!r}, and has {now['name']!r}"
+    for name in sorted({*then["arguments"], *now["arguments"]}):
+        argument = node.operator.arguments.get(name)
+        default = None if argument is None else argument.default
+        missing = ["not given" if default is None else _text(default), ""]
+        was, value = (side["arguments"].get(name, missing) for side in (then, now))
+        if was[1] != value[1]:
+            return f"{said} differs: argument `{name}` was {was[0]}, and is {value[0]}"
+    for index in range(max(len(then["inputs"]), len(now["inputs"]))):
+        was, value = (
+            side["inputs"][index] if index < len(side["inputs"]) else None for side in (then, now)
+        )
+        if was != value:
+            what = next(one[0] for one in (value, was) if one is not None)
+            texts = ("not there" if one is None else one[1] for one in (was, value))
+            return f"{said} differs: {what} was {next(texts)}, and is {next(texts)}"
+    return None

@@ -1,0 +1,1 @@
+"""Deferred mode: pending calls, the programs they become, `trace` and `compile`."""

@@ -1,0 +1,163 @@
+"""Functions of batches as graphs: `trace` records one, `compile` runs it optimised."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.recording.recorder import Recorder
+from gradiva.eager.operators.operator import interpreter
+from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.tensor import Tensor, tensor_on
+from gradiva.eager.values.value import SampleType, Value
+
+from .interpreter import Deferred
+from .pending import LazyBatch, LazyTensor
+from .program_cache import Plans
+
+__all__ = ["Compiled", "compile", "invariant", "trace"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ARRAYS = ("__array_interface__", "__cuda_array_interface__")
+
+
+def trace(function: Callable[..., Any], *inputs: Any, **keywords: Any) -> Graph:
+    """Record the calls that `function` makes on symbols for these inputs, as a Graph.
+
+    inputs: what the function is called with. A Batch, a Tensor or an array becomes a symbol of its
+    type; a `SampleType` a symbol of that type; everything else, and the keywords, is passed as it
+    is. The function returns a symbol or a tuple, list or dict of them. Nothing is computed.
+
+    Raises OperatorTypeError where the function asks a symbol for data.
+    """
+    recorder = Recorder(getattr(function, "__name__", "function"))
+    symbols = [_symbol(recorder, value) for value in inputs]
+    with interpreter(recorder):
+        result = function(*symbols, **keywords)
+    outputs = _leaves(result)
+    if not outputs:
+        raise OperatorTypeError(
+            f"{recorder._builder.title} returned no symbol to trace",
+            operator="trace",
+            expected="a symbol, or a tuple, list or dict of them",
+            got=describe(result),
+            location=user_location(),
+        )
+    return recorder.finish(tuple(recorder.symbol(out, i) for i, out in enumerate(outputs)))
+
+
+def _symbol(recorder: Recorder, value: Any) -> Any:
+    if isinstance(value, SampleType):
+        return recorder.parameter(value)
+    if isinstance(value, Batch):
+        return recorder.parameter(value.type)
+    if isinstance(value, Tensor) or any(hasattr(value, name) for name in _ARRAYS):
+        return recorder.parameter(tensor_on(value).type)
+    if isinstance(value, list) and value and any(hasattr(value[0], name) for name in _ARRAYS):
+        return recorder.parameter(batch_on(value).type)
+    return value
+
+
+def _leaves(result: Any) -> list[Any]:
+    """The values in a nest of tuples, lists and dicts."""
+    if isinstance(result, dict):
+        return [leaf for value in result.values() for leaf in _leaves(value)]
+    if isinstance(result, tuple | list):
+        return [leaf for value in result for leaf in _leaves(value)]
+    return [result] if isinstance(result, Value) else []
+
+
+class Compiled(Generic[P, R]):
+    """A function of batches that runs optimised. Called like the function.
+
+    The body runs on each call, with values whose data come later: so a change of a global, a
+    closure, an attribute or a default argument is always seen. What is compiled is kept by the
+    structure of the calls: other batch sizes and shapes compile nothing new.
+
+    compilations: how often it had to compile. graph: the optimised graph of the last compilation.
+    """
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self.function = function
+        self._plans = Plans()
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        deferred = Deferred(self._plans, (*args, *kwargs.values()))
+        try:
+            with interpreter(deferred):
+                return cast("R", _computed(deferred, self.function(*args, **kwargs)))
+        finally:
+            del args, kwargs, deferred  # who keeps an error keeps this frame
+
+    @property
+    def compilations(self) -> int:
+        return self._plans.compilations
+
+    @property
+    def graph(self) -> Graph | None:
+        return self._plans.graphs[-1][1] if self._plans.graphs else None
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        plural = "" if self.compilations == 1 else "s"
+        return f"<compiled {name}, {self.compilations} compilation{plural}>"
+
+
+@frameless
+def _computed(deferred: Deferred, result: Any) -> Any:
+    """What a function has returned, after the calls that it stands for have run together."""
+    deferred.force_together(
+        [leaf.pending for leaf in _leaves(result) if isinstance(leaf, LazyBatch | LazyTensor)]
+    )
+    return _concrete(result)
+
+
+def _concrete(value: Any) -> Any:
+    """The result with plain batches and tensors in place of lazy ones."""
+    if isinstance(value, LazyBatch | LazyTensor):
+        made = value.pending.value(value.output)
+        if value.drawn_at is not None:
+            # A batch of its own: this one may be the user's, where a call has left it as it was.
+            made = Batch(made.data, made.geometry, made.type, made.provenance, value.drawn_at)
+        return made if isinstance(value, LazyBatch) else made.tensors[0]
+    if isinstance(value, dict):
+        return {key: _concrete(item) for key, item in value.items()}
+    if type(value) in (tuple, list):
+        return type(value)(_concrete(item) for item in value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_concrete, value))
+    return value
+
+
+@overload
+def compile(function: Callable[P, R]) -> Compiled[P, R]: ...
+@overload
+def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+def compile(function: Any = None) -> Any:
+    """Turn a function of batches into one that runs optimised: `@compile` or `compile(f)`.
+
+    Its results have the bits of the function's own. See `Compiled`.
+    """
+    if function is None:
+        return compile
+    if not callable(function):
+        raise OperatorTypeError(
+            operator="compile", expected="a function", got=describe(function),
+            location=user_location(),
+        )  # fmt: skip
+    return Compiled(function)
+
+
+def invariant(value: R) -> R:
+    """Say that a value does not change during a captured loop. It is returned as it is: gradiva
+    compares values itself, so nothing has to be declared."""
+    return value

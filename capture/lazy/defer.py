@@ -1,0 +1,208 @@
+"""One call of dynamic mode as a pending call, and running it at once."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.graph.graph import Opaque
+from gradiva.eager.execution.eager_interpreter import (
+    as_argument,
+    as_input,
+    batch_size_of,
+    device_named,
+    positions_of,
+    random_key,
+    require_on_cpu,
+    split_common,
+)
+from gradiva.eager.execution.error_policy import refuse_single
+from gradiva.eager.execution.execute import execute
+from gradiva.eager.operators.arguments import Argument, is_edge
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.host_memory import is_leased
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import GradivaError, user_location
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import is_owned
+from gradiva.eager.values.drawn import drawn_by
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import SampleType
+
+from .pending import Home, LazyBatch, Leaf, Pending, Ref, leaf_of
+
+__all__ = ["CONSTANT", "note", "run_now"]
+
+CONSTANT = 16
+"""Arrays of at most so many elements are part of the program, larger ones are data."""
+
+_serial = itertools.count()
+
+
+def note(
+    home: Home, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> Pending:
+    """One call as a Pending, with its arguments resolved and its types inferred.
+
+    Raises what the eager call would raise for its names, arguments and types; what hangs on shapes
+    is raised when the call runs.
+    """
+    operator.check(inputs, keywords)
+    given, common = split_common(operator, keywords)
+    size, single = batch_size_of(operator, inputs, given, common)
+    refuse_single(given, single)
+    refs = [_input(home, value, size, index) for index, value in enumerate(inputs)]
+    attributes: dict[str, Any] = {}
+    for name, value in given.items():
+        argument = operator.arguments[name]
+        if is_edge(argument, value) and (argument.per_sample or not isinstance(value, Tensor)):
+            refs.append(_argument(home, argument, value, size))
+        else:
+            static = as_argument(argument, value, size)
+            attributes[name] = _hashable(static)
+    # Drawn before the types are checked, as in dynamic mode: a call that fails counts as well.
+    key = random_key(common) if operator.random else None
+    where = _device(refs, common)
+    types = _infer(operator, refs, attributes, where)
+    pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
+    pending.device = where
+    pending.drawn_at = drawn_by(operator, inputs, keywords)
+    pending.serial = next(_serial)
+    pending.name = common.get("name")
+    if operator.random:
+        pending.key = key
+        there = tuple(
+            ref.source.batch
+            for ref in refs
+            if isinstance(ref.source, Leaf) and ref.argument is None
+        )
+        pending.positions = positions_of(there, size, single)
+    for ref in refs:
+        if isinstance(ref.source, Pending):
+            ref.source.readers += 1
+    return pending
+
+
+def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
+    """Where a call runs: as `device_for` says, without computing anything."""
+    if "device" in common:
+        return device_named(common["device"])
+    inputs = [ref.source for ref in refs if ref.argument is None]
+    found = [one.batch.device if isinstance(one, Leaf) else one.device for one in inputs]
+    return next((device for device in found if device is not CPU), CPU)
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return Opaque(value)
+    return Opaque(value) if callable(value) else value
+
+
+def _input(home: Home, value: Any, size: int, index: int) -> Ref:
+    known = home.find(value)
+    if known is not None:
+        return known
+    if isinstance(value, Batch):
+        return Ref(leaf_of(_snapshot(value)), 0)
+    batch = as_input(value, size, index)
+    return Ref(_from_outside(home, value, batch), 0)
+
+
+def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
+    require_on_cpu(argument, value)
+    known = home.find(value)
+    if known is not None:
+        return known._replace(argument=argument.name)
+    if isinstance(value, Batch):
+        return Ref(leaf_of(_snapshot(value)), 0, argument.name)
+    if isinstance(value, Tensor) and home.is_constant(value, CONSTANT + 1):
+        return Ref(_from_outside(home, value, as_input(value, size, 0)), 0, argument.name)
+    rows = as_argument(argument, value, size)
+    if isinstance(rows, Batch):  # ragged
+        return Ref(leaf_of(rows), 0, argument.name)
+    if not isinstance(rows, np.ndarray):
+        rows = np.asarray(rows)
+    # One row per sample: a batch whose samples are the rows.
+    checked = np.ascontiguousarray(argument.given_rows(rows, size))
+    type = Tensor(checked).type.with_(ndim=checked.ndim - 1, layout="")
+    geometry = Geometry.equal(size, checked.shape[1:])
+    batch = Batch(checked.reshape(-1).copy(), geometry, type)
+    return Ref(leaf_of(batch), 0, argument.name)
+
+
+def _from_outside(home: Home, value: Any, batch: Batch) -> Leaf:
+    """A constant of the program, if it is small; else data like a batch."""
+    sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
+    if sample or not home.is_constant(value, batch.data.size):
+        return leaf_of(_snapshot(batch))
+    array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
+    array.flags.writeable = False
+    return Leaf(batch, array)
+
+
+def _snapshot(batch: Batch) -> Batch:
+    """The batch as it is now: memory that somebody else may write is copied."""
+    if isinstance(batch, LazyBatch):
+        if batch.output not in batch.pending.shown:
+            return batch
+    elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
+        return batch
+    return Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
+
+
+def run_now(pending: Pending) -> None:
+    """Run one call at once, as dynamic mode does. It keeps its inputs. Raises GradivaError."""
+    inputs = []
+    given = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in pending.attributes.items()
+    }
+    for ref in pending.inputs:
+        source = ref.source
+        batch = source.plain if isinstance(source, Leaf) else source.value(ref.output)
+        if isinstance(source, Pending) and source.single and not pending.single:
+            geometry = Geometry.repeated(pending.size, batch.geometry.shape(0))
+            batch = Batch(batch.data, geometry, batch.type)
+        if ref.argument is None:
+            inputs.append(batch)
+        else:
+            given[ref.argument] = batch
+    positions = pending.positions
+    for batch in inputs:
+        if batch.positions is not None:
+            positions = batch.positions
+            break
+    try:
+        pending.values = execute(
+            pending.operator, tuple(inputs), given, pending.size, default_pool(), pending.key,
+            positions, device=pending.device,
+        )  # fmt: skip
+        pending.shrink()
+    except GradivaError as error:
+        raise error.complete(location=pending.location) from error.__cause__
+
+
+def _infer(
+    operator: OperatorBase, refs: list[Ref], attributes: dict[str, Any], where: Device
+) -> tuple[SampleType, ...]:
+    """The types of the outputs, as far as they can be known before anything runs."""
+    inputs, given = [], {}
+    for name, value in attributes.items():
+        given[name] = value.value if isinstance(value, Opaque) else value
+    for ref in refs:
+        source = ref.source
+        type = source.batch.type if isinstance(source, Leaf) else source.types[ref.output]
+        if isinstance(source, Pending) and source.values is not None:
+            type = source.values[ref.output].type
+        if ref.argument is None:
+            inputs.append(type)
+        else:
+            given[ref.argument] = type
+    types = operator.types(inputs, given)
+    return tuple(type.with_(device=where.device_type) for type in types)

@@ -1,0 +1,179 @@
+"""Deferred mode: a call is noted down, and runs when somebody looks at a result."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from gradiva.eager.contexts.eval_modes import EvalContext, lazy_interpreter
+from gradiva.eager.execution.error_policy import skips
+from gradiva.eager.operators.operator import OperatorBase, eager_interpreter, interpreter
+from gradiva.eager.support.errors import GradivaError, frameless, without_frames
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.values.value import Value
+
+from .defer import CONSTANT, note
+from .pending import LazyBatch, LazyTensor, Pending, Ref
+from .program_cache import Plans, evaluate
+
+__all__ = ["Deferred"]
+
+
+class Deferred:
+    """The interpreter of deferred mode."""
+
+    def __init__(self, plans: Plans | None = None, data: Iterable[Any] = ()) -> None:
+        self.plans = Plans() if plans is None else plans
+        self._data = {id(value): value for value in data}
+        self._waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
+        self._lock = threading.RLock()
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        if operator.acts(keywords) or _is_symbolic(inputs, keywords):
+            with interpreter(eager_interpreter()):
+                return eager_interpreter().bind(operator, inputs, keywords)
+        _agree((*inputs, *keywords.values()))
+        pending = note(self, operator, inputs, keywords)
+        pending.droppers = _droppers(pending)
+        pending.context = EvalContext.current()
+        with self._lock:
+            self._waiting.add(pending)
+        made = pending.hand_out()
+        return made[0] if len(made) == 1 else made
+
+    def find(self, value: Any) -> Ref | None:
+        """The call that a lazy value came from, if it was deferred and the user has not got at its
+        memory since."""
+        if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.shown:
+            return None
+        ours = isinstance(value.pending.home, Deferred)
+        if value.pending.home is self or (ours and isinstance(value, LazyBatch)):
+            return Ref(value.pending, value.output)
+        return None
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return count <= CONSTANT and id(value) not in self._data
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        pending = value.pending
+        if value.output not in pending.shown:
+            pending.value(value.output)
+            if pending.readers:
+                # Those that have not run yet must see the value as it is now.
+                value.pending = pending = pending.twin()
+            pending.shown[value.output] = True
+
+    @frameless
+    def force(self, pending: Pending) -> None:
+        """Run a call, and with it those that nobody has read yet and that belong to it."""
+        with self._lock:
+            if pending.values is not None:
+                return
+            others = [
+                other
+                for other in self._waiting
+                if other is not pending and other.values is None and other.size == pending.size
+                and other.readers == 0 and other.wanted and _related(other, pending)
+                and other.droppers == pending.droppers
+            ]  # fmt: skip
+            together = sorted([pending, *others], key=_serial_of)
+            try:
+                evaluate(together, self.plans)
+            except GradivaError:
+                if not others:
+                    raise
+                evaluate([pending], self.plans)  # the defect of another result is not ours
+            for call in together:
+                self._waiting.discard(call)
+
+    @frameless
+    def force_together(self, pending: list[Pending]) -> None:
+        """Run several calls, all of one size in one program, single samples with the first."""
+        with self._lock:
+            calls = sorted({call for call in pending if call.values is None}, key=_serial_of)
+            sizes = list(dict.fromkeys(call.size for call in calls if not call.single)) or [1]
+            for size in sizes:
+                chosen = [
+                    call for call in calls if (sizes[0] if call.single else call.size) == size
+                ]
+                evaluate(chosen, self.plans)
+
+    @frameless
+    def evaluate_all(self, context: object) -> None:
+        """Run every call made in `context` whose result somebody still holds. A call that fails
+        keeps none from running; the first error is raised at the end, once."""
+        with self._lock:
+            waiting = sorted(self._waiting, key=_serial_of)
+        failure: GradivaError | None = None
+        for pending in waiting:
+            if pending.context is context and pending.wanted and pending.values is None:
+                try:
+                    self.force(pending)
+                except GradivaError as error:
+                    failure = failure or without_frames(error)
+                    with self._lock:
+                        self._waiting.discard(pending)
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                del failure  # an error and a frame of its traceback must not hold each other
+
+
+def _agree(values: Iterable[Any]) -> None:
+    """Where the inputs of a call seem to differ in size, those that may lose samples are computed:
+    then their sizes are known."""
+    batches = [value for value in values if isinstance(value, Batch)]
+    waiting = [value for value in batches if isinstance(value, LazyBatch)]
+    if any(value.pending.droppers for value in waiting):
+        sizes = {
+            value.expected if isinstance(value, LazyBatch) else len(value) for value in batches
+        }
+        if len(sizes) > 1:
+            for value in waiting:
+                len(value)
+
+
+def _droppers(pending: Pending) -> frozenset[int]:
+    found = {pending.serial} if skips(pending.attributes) else set()
+    for ref in pending.inputs:
+        if isinstance(ref.source, Pending) and ref.source.values is None:
+            found |= ref.source.droppers
+    return frozenset(found)
+
+
+def _serial_of(call: Pending) -> int:
+    return call.serial
+
+
+def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    """Whether the call is about symbols of a graph, which the eager interpreter refuses."""
+    return any(
+        isinstance(value, Value) and not isinstance(value, Batch | Tensor)
+        for value in (*inputs, *keywords.values())
+    )
+
+
+def _related(one: Pending, other: Pending) -> bool:
+    """Whether two calls need a call in common, which would otherwise run twice."""
+    return bool(_ancestors(one) & _ancestors(other))
+
+
+def _ancestors(pending: Pending) -> set[Pending]:
+    found: set[Pending] = set()
+    waiting = [pending]
+    while waiting:
+        for ref in waiting.pop().inputs:
+            source = ref.source
+            if isinstance(source, Pending) and source.values is None and source not in found:
+                found.add(source)
+                waiting.append(source)
+    return found
+
+
+lazy_interpreter[:] = [Deferred()]

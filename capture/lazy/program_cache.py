@@ -1,0 +1,208 @@
+"""Compiled programs by the structure of pending calls, and running pending calls by them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
+from gradiva.capture.runtime.program import Program, Values
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import CPU
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
+
+from .defer import run_now
+from .pending import Leaf, Pending, Ref, leaf_of
+
+__all__ = ["Plans", "evaluate"]
+
+
+class Plans:
+    """Compiled programs by structure; those not used for the longest are dropped first."""
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._programs: OrderedDict[Any, Program] = OrderedDict()
+        self._lock = threading.Lock()
+        self.compilations = 0
+        self.graphs: list[tuple[Graph, Graph]] = []
+        """The last few graphs that were compiled, before and after."""
+
+    def find(self, key: Any) -> Program | None:
+        with self._lock:
+            program = self._programs.get(key)
+            if program is not None:
+                self._programs.move_to_end(key)
+            return program
+
+    def keep(self, key: Any, recorded: Graph, program: Program) -> Program:
+        with self._lock:
+            self.compilations += 1
+            self.graphs = [*self.graphs[-3:], (recorded, program.graph)]
+            self._programs[key] = program
+            while len(self._programs) > self._most:
+                self._programs.popitem(last=False)
+        return program
+
+
+def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
+    """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
+    if not all(pending.size or pending.single for pending in targets):
+        # One value, not one per sample, is there also when there are no samples.
+        for pending in _needed([target for target in targets if target.single]):
+            run_now(pending)
+        targets = [target for target in targets if not target.single]
+    order = _needed(targets)
+    if not order:
+        return
+    for pending in order:
+        if pending.droppers:
+            _resize(pending)
+    gpus = {pending.device for pending in order if pending.device is not CPU}
+    if len(gpus) > 1:
+        for pending in order:  # a program works on one GPU
+            run_now(pending)
+        return
+    number = {pending: index for index, pending in enumerate(order)}
+    leaves: dict[Leaf, int] = {}
+    for pending in order:
+        for given in map(_leaf, pending.inputs):
+            if given is not None:
+                leaves.setdefault(given, len(leaves))
+    key = (
+        tuple(_leaf_key(leaf) for leaf in leaves),
+        tuple(_structure(pending, number, leaves) for pending in order),
+        tuple(number[target] for target in targets),
+    )
+    program = plans.find(key)
+    if program is None:
+        graph = _graph(order, targets, leaves)
+        program = plans.keep(key, graph, Program(optimise(graph)))
+    size = max([pending.size for pending in order if not pending.single] or [1])
+    batches = [_fit(leaf.plain, size) for leaf in leaves]
+    values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
+    keys = [(pending.key, pending.positions) for pending in order]
+    positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
+    outputs = iter(program.run(values, size, positions, 0, default_pool(), keys, gpu))
+    for target in targets:
+        made = tuple(next(outputs) for _ in target.types)
+        if target.single and not len(made[0]):
+            run_now(target)  # all samples were left out, but this value is of none of them
+        else:
+            target.settle(made)
+
+
+def _fit(batch: Batch, size: int) -> Batch:
+    """A batch as input of a program for `size` samples: a single sample is that of them all."""
+    repeated = len(batch) > 1 and not batch.geometry.offsets.any() and batch.geometry.uniform
+    if len(batch) == size or not (len(batch) == 1 or repeated):
+        return batch
+    return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
+
+
+def _resize(pending: Pending) -> None:
+    """Samples may have been left out since the call was made. Raises OperatorValueError."""
+    sizes = []
+    for ref in pending.inputs:
+        source = ref.source
+        if isinstance(source, Pending):
+            sizes += [] if source.single else [source.size]
+        elif source.array is None and len(source.plain) > 1 and source.plain.geometry.offsets.any():
+            sizes.append(len(source.plain))
+    if sizes and any(size != sizes[0] for size in sizes):
+        raise OperatorValueError(
+            "all inputs and per-sample arguments have one batch size",
+            operator=pending.operator.name,
+            expected=f"{sizes[0]} samples",
+            got=f"{next(size for size in sizes if size != sizes[0])}",
+            location=pending.location,
+        )
+    pending.size = sizes[0] if sizes and not pending.single else pending.size
+
+
+def _needed(targets: Iterable[Pending]) -> list[Pending]:
+    """The calls to run, in the order in which they were made."""
+    found: set[Pending] = set()
+    waiting = [target for target in targets if target.values is None]
+    while waiting:
+        pending = waiting.pop()
+        if pending not in found:
+            found.add(pending)
+            waiting += [
+                ref.source
+                for ref in pending.inputs
+                if isinstance(ref.source, Pending) and ref.source.values is None
+            ]
+    return sorted(found, key=lambda pending: pending.serial)
+
+
+def _leaf(ref: Ref) -> Leaf | None:
+    """The leaf that a reference stands for: itself, or a call that has run."""
+    source = ref.source
+    if isinstance(source, Leaf):
+        return source
+    if source.values is None:
+        return None
+    return leaf_of(source.values[ref.output])
+
+
+def _leaf_key(leaf: Leaf) -> Any:
+    if leaf.array is None:
+        return leaf.batch.type
+    return (leaf.layout, key_of(leaf.array))
+
+
+def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, int]) -> Any:
+    inputs = []
+    for ref in pending.inputs:
+        leaf = _leaf(ref)
+        source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
+        inputs.append((source, ref.output, ref.argument))
+    attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
+    return (
+        pending.operator.name, tuple(inputs), attributes, pending.name, pending.location,
+        pending.single, pending.device,
+    )  # fmt: skip
+
+
+def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
+    """The pending calls as a graph, whose parameters are the leaves."""
+    builder = GraphBuilder("deferred")
+    nodes: dict[Leaf | Pending, Node] = {}
+    for leaf, index in leaves.items():
+        if leaf.array is None:
+            nodes[leaf] = builder.add(parameter, (), {"number": index}, (leaf.batch.type,))
+        else:
+            fields = {"layout": leaf.layout, "value": leaf.array}
+            nodes[leaf] = builder.add(constant, (), fields, (leaf.batch.type,))
+    for index, pending in enumerate(order):
+        edges = []
+        for ref in pending.inputs:
+            given = _leaf(ref)
+            output = ref.output if given is None else 0
+            source = nodes[ref.source if given is None else given]
+            edges.append(Edge(source, output, ref.argument))
+        if pending.operator.random:
+            drawn = builder.add(random_key, (), {"slot": index}, (SampleType(None, 0, ""),))
+            edges.append(Edge(drawn, 0, "key"))
+        attributes = pending.attributes
+        if pending.operator.random and pending.single:
+            attributes = {**attributes, "shared": True}
+        nodes[pending] = builder.add(
+            pending.operator, tuple(edges), attributes, pending.types, pending.location,
+            pending.name,
+        )  # fmt: skip
+    return builder.finish(
+        tuple(
+            Edge(nodes[target], output) for target in targets for output in range(len(target.types))
+        )
+    )

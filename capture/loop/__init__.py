@@ -1,0 +1,1 @@
+"""Captured loops: a running loop whose calls are computed ahead."""

@@ -1,0 +1,293 @@
+"""Captured loops: `reader.next_epoch(capture=True)`.
+
+Each call of the loop's body is noted down with a *signature*: its operator, the signatures of its
+inputs, its arguments by value, its random key. Calls of different steps with equal signatures are
+the same computation on different data. What the first step did is compiled and run ahead, on the
+data of later steps; a call whose signature was computed is served from there, whatever stands
+around it. A call that was not runs at once. So the body may be any Python code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from gradiva.capture.graph.graph import Graph
+from gradiva.capture.lazy.defer import note, run_now
+from gradiva.capture.lazy.pending import Leaf, Pending
+from gradiva.capture.lazy.program_cache import Plans
+from gradiva.eager.execution.quarantine import record
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.philox import Step as Running
+from gradiva.eager.random.philox import close_step, current_step, enter_step, leave_step
+from gradiva.eager.readers.reader import loop_makers
+from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.runtime.worker_pool import default_pool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, blaming, user_location
+
+from .interpreter import Face
+from .prefetcher import Ahead, Item, LoopSource, read_item
+from .program import LoopPlan
+from .report import Explanation
+from .signatures import Signatures
+from .step import Late, Step
+
+__all__ = ["CapturedLoop"]
+
+
+class _Learnt(NamedTuple):
+    """What a loop knows of its body at its end."""
+
+    plan: LoopPlan
+    signatures: Signatures
+
+
+class CapturedLoop(Iterator[Any]):
+    """The batches of a reader or external source, while the calls on them are captured.
+
+    source: what is read; operator: for the graph; strict: raise where a call, after the first
+    step, is not served from what was computed ahead. Values are served as lazy batches with the
+    bits of the eager call. See `explain` for what was not served, and why. A loop begins with what
+    the last one over this source has learnt: only the first one traces its first step.
+    """
+
+    _ended = True  # where `__init__` has not come to its end
+
+    def __init__(
+        self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
+    ) -> None:
+        self.operator = operator
+        self.plans = Plans()
+        self._late = Late(self.plans)
+        self._looks = self._late.looks
+        self._single = single
+        self._source = source
+        self._strict = strict
+        self._face = Face(self)
+        self._ahead: Ahead | None = None
+        self._step: Step | None = None
+        self._plan: LoopPlan | None = None
+        self._token = object()
+        self._running: Running | None = None
+        self._owner: dict[str, threading.Thread] = {}
+        self._signatures = Signatures(self._token)
+        learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
+        if learnt is not None:
+            self._plan, self._signatures = learnt
+            self._signatures.token = self._token
+        self._missed: dict[int, int] = {}
+        self._leaves: set[Leaf] = set()
+        self._explanation = Explanation(source.name)
+        self._number = 0
+        self._ended = False
+
+    def __iter__(self) -> CapturedLoop:
+        return self
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        here = threading.current_thread()
+        # A dictionary takes one of two threads that come at once.
+        if self._owner.setdefault("thread", here) is not here:
+            raise OperatorRuntimeError(
+                "a captured loop belongs to the thread that took its first batch: let each thread "
+                "have a reader and a loop of its own, or share a loop without capture",
+                operator=self._source.name,
+                location=user_location(),
+            )
+        self._finish_step()
+        item = self._next_item()
+        for noted in item.noted:
+            record(noted)
+        if item.error is not None:
+            self._raise(item)
+        self._step = Step(item, self._number, self.operator, self._single, self._late)
+        self._number += 1
+        positions = item.batches[0].positions
+        self._running = enter_step(
+            self._source.ahead,
+            np.empty(0, np.int64) if positions is None else positions,
+            self._token,
+        )
+        self._face.enter()
+        batches = self._step.source.hand_out()
+        return batches[0] if len(batches) == 1 else batches
+
+    def _raise(self, item: Item) -> NoReturn:
+        """Raise what reading has raised. Nothing but the error may refer to the error: it refers to
+        this frame and to the user's, which would stay until the collector comes."""
+        error, item.error = item.error, None
+        assert error is not None
+        try:
+            if isinstance(error, GradivaError):
+                with blaming(self._source.name):
+                    raise error
+            if isinstance(error, StopIteration):
+                leave_step(self._source.ahead)
+            self.close()
+            if isinstance(error, StopIteration):
+                raise StopIteration(*error.args)
+            raise error
+        finally:
+            del error, item
+
+    def _next_item(self) -> Item:
+        source = self._source
+        # Loops of other threads over this source wait, and then go on after this batch.
+        with source.ahead.turn:
+            source.claim()
+            if self._ahead is None or source.ahead.prefetcher is not self._ahead:
+                source.ahead.pause()
+                self._ahead = None
+            if self._plan is None:
+                item = Item(None)
+                read_item(source, item)
+                return item
+            if self._ahead is None:
+                # Its thread does not keep the loop alive: a loop that was left ends.
+                threads = (source.pool or default_pool()).num_threads
+                self._ahead = Ahead(source, self._plan.compute, self._plan.let_go, threads)
+                source.ahead.prefetcher = self._ahead
+            return self._ahead.get()
+
+    def close(self) -> None:
+        """End the loop and its step here; the source keeps its place."""
+        self._let_go()
+        self._pause()
+        self._face.leave()
+        close_step(self._token)
+
+    def _let_go(self) -> None:
+        """Nothing is captured any more: leave to the next loop what was learnt, and let the values
+        of the step, which the user may hold, go without it. Takes no lock."""
+        if not self._ended and self._plan is not None and not self._leaves:
+            learnt = _Learnt(self._plan, self._signatures)
+            self._source.memory[f"single={self._single}"] = learnt
+        self._ended = True
+        step, self._step = self._step, None
+        if step is not None:
+            for call in (*step.calls, step.source):
+                call.home = self._late
+
+    def __del__(self, closer: Closer = closer) -> None:
+        # In any thread, at any moment, also at the end of the process: nothing is waited for, and
+        # the context of this thread may not be that of the loop.
+        if not self._ended:
+            self._let_go()
+            if self._ahead is not None:
+                closer.post(self._source.ahead.pause, self._ahead)
+
+    def _pause(self) -> None:
+        """Stop reading ahead, and put the source where the loop is."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._source.ahead.pause(ahead)
+
+    def __repr__(self) -> str:
+        return f"<{str(self._explanation).partition(chr(10))[0]}>"
+
+    def explain(self) -> Explanation:
+        """How many calls were served from what was computed ahead, and why others were not."""
+        return self._explanation
+
+    @property
+    def graph(self) -> Graph | None:
+        """The program that is run ahead, or None before the end of the first step."""
+        return None if self._plan is None else self._plan.graph
+
+    # The calls of a step.
+
+    def owns(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> bool:
+        """Whether a call belongs to this loop: it reads a value of this step, or it draws random
+        values and this loop counts the random calls."""
+        step = self._step
+        if step is None or operator.acts(keywords):
+            return False
+        if any(step.find(value) is not None for value in (*inputs, *keywords.values())):
+            return True
+        return operator.random and self._running is not None and current_step() is self._running
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        step = self._step
+        assert step is not None
+        pending = note(step, operator, inputs, keywords)
+        pending.signature = self._signatures.of(pending, step.size)
+        written = self._looks.changed(pending)
+        item = step.item
+        if written and (step.number or item.known):
+            # What the user has written is in no signature: this call is like no other.
+            pending.signature = self._signatures.fresh()
+        step.calls.append(pending)
+        if pending.signature in item.known:
+            values = item.results.get(pending.signature)
+            if values is not None:
+                pending.values = values
+            self._explanation.served += 1
+        else:
+            self._miss(step, pending, written)
+        made = pending.hand_out()
+        return made[0] if len(made) == 1 else made
+
+    def _miss(self, step: Step, pending: Pending, written: bool) -> None:
+        reason = step.why_missed(pending, written, self._leaves, self._token)
+        step.missed.add(pending.signature)
+        if step.number:
+            self._explanation.add(pending.operator.name, pending.location, step.number, reason)
+        else:
+            self._explanation.traced += 1
+        run_now(pending)
+        # Where computing ahead has failed, the call that fails raises its own error.
+        if step.number and self._strict and step.item.failure is None:
+            raise OperatorRuntimeError(
+                f"this call was not computed ahead: {reason}", location=pending.location
+            )
+
+    def _finish_step(self) -> None:
+        """The step is over: decide what to compute ahead from now on."""
+        step, self._step = self._step, None
+        if step is None:
+            return
+        leaves = {
+            ref.source
+            for call in step.calls
+            for ref in call.inputs
+            if isinstance(ref.source, Leaf) and ref.source.array is None
+        }
+        known_leaves, self._leaves = self._leaves & leaves, leaves
+        fresh = []
+        for call in step.calls:
+            if call.signature in step.missed:
+                count = self._missed[call.signature] = self._missed.get(call.signature, 0) + 1
+                if count > 1 or not step.number:
+                    fresh.append(call)
+        if self._plan is None:
+            self._plan = LoopPlan(self.operator)
+        before = self._plan.compilations
+        self._plan.learn(step.calls, fresh, known_leaves, step.source, not step.number)
+        if not step.number and self._plan.compilations > before:
+            # What was computed ahead by what an earlier loop had learnt is not what this one does.
+            self._pause()
+        with self._late.lock:
+            for call in (*step.calls, step.source):
+                # Who still holds a value must not hold the whole step.
+                call.home = self._late
+                if call.values is not None:
+                    call.inputs = ()
+        if self._signatures.forget(self._plan.knows):
+            self._missed.clear()
+
+
+def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
+    with blaming(source.name):
+        return CapturedLoop(source, operator, single, strict)
+
+
+loop_makers[:] = [_make]

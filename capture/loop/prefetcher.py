@@ -1,0 +1,202 @@
+"""Reads a loop's source ahead of the loop, and runs its program on what was read."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gradiva.capture.runtime.executor_threads import Runners
+from gradiva.eager.execution.quarantine import Quarantined, collecting
+from gradiva.eager.readers.read_ahead import ReadAhead
+from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
+from gradiva.eager.values.batch import Batch
+
+__all__ = ["Ahead", "Item", "LoopSource"]
+
+
+class LoopSource(Protocol):
+    """What a captured loop reads: a reader or an external source, one batch at a time."""
+
+    name: str
+    pool: WorkerPool | None
+    """The threads that the user has chosen for it."""
+    memory: dict[str, Any]
+    """What the loops over this source leave for the next one."""
+    ahead: ReadAhead
+    """What is read ahead, by whichever loop."""
+
+    def read(self) -> tuple[Batch, ...]:
+        """The next batches. Raises StopIteration at the end."""
+
+    def mark(self) -> Any:
+        """The place in the data now."""
+
+    def rewind(self, mark: Any, undelivered: list[Any]) -> None:
+        """Go back to a place: `undelivered` was read since and is to be read again."""
+
+    def claim(self) -> None:
+        """A loop takes a batch."""
+
+
+class Item:
+    """One step: what was read, and what was computed from it.
+
+    error: what reading raised, StopIteration at the end; known, results: the calls that were
+    computed, by signature, and those of their values that were kept; failure: why there are none;
+    noted: samples that could not be read, for the quarantine of who takes the item.
+    """
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+        self.batches: tuple[Batch, ...] = ()
+        self.error: BaseException | None = None
+        self.known: frozenset[int] = frozenset()
+        self.results: dict[int, tuple[Batch, ...]] = {}
+        self.failure: str | None = None
+        self.noted: list[Sequence[Quarantined]] = []
+        self.computed = threading.Event()
+
+
+class Ahead:
+    """A thread that reads items, at most `depth` of them in advance, and runners that compute.
+
+    compute: called with an item and a pool of `num_threads` threads; finish: when it has stopped.
+    """
+
+    def __init__(
+        self,
+        source: LoopSource,
+        compute: Callable[[Item, WorkerPool], None],
+        finish: Callable[[], None],
+        num_threads: int,
+        depth: int = 3,
+    ) -> None:
+        self._source = source
+        self._compute = compute
+        self._finish = finish
+        self._depth = depth
+        self._items: deque[Item] = deque()
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._working: Item | None = None
+        self._process = os.getpid()
+        self._pool = WorkerPool(num_threads, apart=num_threads > 1)
+        self._runners = Runners("ahead")
+        self._thread = threading.Thread(target=self._run, name="gradiva-ahead", daemon=True)
+        closer.ready()  # for the finalizer of the loop
+        _running.add(self)
+        self._thread.start()
+
+    def get(self) -> Item:
+        """The next item; waits for it."""
+        with self._changed:
+            while not self._items:
+                self._check()
+                self._changed.wait(1.0)
+            item = self._items[0]
+        while not item.computed.wait(1.0):
+            self._check()
+        with self._changed:
+            self._items.popleft()
+            self._changed.notify_all()
+            return item
+
+    def _check(self) -> None:
+        """Nothing comes in the child of a fork: threads stay behind."""
+        if self._process != os.getpid():
+            raise OperatorRuntimeError(
+                "this loop was begun in the parent process of this fork: begin another one"
+            )
+
+    def place(self) -> Any:
+        """The place in the data before everything that was read ahead."""
+        with self._changed:
+            waiting = self._undelivered()
+            return waiting[0].mark if waiting else self._source.mark()
+
+    def _undelivered(self) -> list[Item]:
+        return [*self._items, *([self._working] if self._working else [])]
+
+    def stop(self) -> None:
+        """Stop, and put the source before what was read and not delivered."""
+        if self._process != os.getpid():
+            return  # its thread is not here, and its lock may be held by it for ever
+        self.halt()
+        items = self._undelivered()
+        if items:
+            undelivered = [item.error or item.batches for item in items]
+            self._source.rewind(items[0].mark, undelivered)
+        with self._changed:
+            self._items.clear()  # not before: others may ask for the place
+
+    def halt(self, timeout: float | None = None) -> None:
+        """Stop the threads. timeout: seconds to wait for them."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._pool.cancelled = True
+        until = None if timeout is None else time.monotonic() + timeout
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+        self._runners.stop(None if until is None else max(until - time.monotonic(), 0.0))
+        self._pool.close()
+        self._finish()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while len(self._items) >= self._depth and not self._stopping:
+                    self._changed.wait()
+                if self._stopping:
+                    return
+                item = self._working = Item(self._source.mark())
+            read_item(self._source, item)
+            if item.error is not None or self._stopping:
+                item.computed.set()
+            with self._changed:
+                self._working = None
+                self._items.append(item)
+                self._changed.notify_all()
+                if item.error is not None and not isinstance(item.error, GradivaError):
+                    return
+            if item.computed.is_set():
+                continue
+            if self._pool.num_threads > 1:
+                self._runners.put(self._make, item)
+            else:
+                self._make(item)
+
+    def _make(self, item: Item) -> None:
+        try:
+            self._compute(item, self._pool)
+        except BaseException as error:  # noqa: BLE001  the step then runs at once
+            item.failure = f"computing this step ahead failed: {error!r}"
+        item.computed.set()
+
+
+_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+
+
+@atexit.register
+def _halt_all() -> None:
+    for ahead in list(_running):
+        if ahead._process == os.getpid():
+            ahead.halt(timeout=2.0)
+
+
+def read_item(source: LoopSource, item: Item) -> None:
+    """Read into an item; what goes wrong is kept there, for its own step."""
+    try:
+        with collecting() as noted:
+            item.batches = source.read()
+        item.noted.append(noted)
+    except BaseException as error:  # noqa: BLE001  raised where the item is delivered
+        item.error = without_frames(error)

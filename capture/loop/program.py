@@ -1,0 +1,270 @@
+"""The program that a captured loop runs ahead, and how it grows with what the loop does."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
+from gradiva.capture.lazy.pending import Leaf, Pending, Ref
+from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
+from gradiva.capture.runtime.program import Program, Values
+from gradiva.eager.execution.quarantine import collecting
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
+
+from .prefetcher import Item
+
+__all__ = ["LoopPlan"]
+
+_AHEAD = 3
+"""Steps that a GPU may lag behind."""
+_FORGOTTEN = 16
+"""Steps after which a result that no step asked for is not computed any more."""
+
+
+class _Known:
+    """One call that is computed ahead, without the data of the step it was seen in."""
+
+    def __init__(self, call: Pending) -> None:
+        self.operator = call.operator
+        self.inputs = tuple(_spec(ref) for ref in call.inputs)
+        self.attributes = call.attributes
+        self.types = call.types
+        self.single = call.single
+        self.key = call.key
+        self.device = call.device
+        self.location = call.location
+        self.name = call.name
+        self.unseen = 0
+
+
+def _spec(ref: Ref) -> tuple[int | Leaf, int, str | None]:
+    source = ref.source
+    return (
+        source.signature if isinstance(source, Pending) else source,
+        ref.output,
+        ref.argument,
+    )
+
+
+class LoopPlan:
+    """Calls by signature, those whose values are kept, and the compiled program for them."""
+
+    def __init__(self, operator: OperatorBase) -> None:
+        self._operator = operator
+        self._calls: dict[int, _Known] = {}
+        self._kept: set[int] = set()
+        self._current: _Compiled | None = None
+        self._types: tuple[SampleType, ...] = ()
+        self._size = 0
+        self._stage: DeviceStage | None = None
+        self._lock = threading.Lock()
+        self.compilations = 0
+
+    @property
+    def graph(self) -> Graph | None:
+        return None if self._current is None else self._current.program.graph
+
+    def learn(
+        self, calls: list[Pending], fresh: list[Pending], leaves: set[Leaf], source: Pending,
+        first: bool,
+    ) -> None:  # fmt: skip
+        """Take in what a step did: `fresh` calls are to be computed ahead from now on. A loop whose
+        first step does nothing of what is known has another body than the one before it."""
+        self._size = source.size
+        before = (set(self._calls), set(self._kept))
+        if source.types != self._types:
+            # Other data than before: nothing that was learnt holds.
+            self._types, self._current, fresh = source.types, None, calls
+            self._calls.clear()
+            self._kept.clear()
+        for call in fresh:
+            if self._can_know(call, leaves):
+                self._calls[call.signature] = _Known(call)
+        seen = {call.signature for call in calls}
+        new = {call.signature for call in fresh}
+        other = first and not (seen - new) & self._calls.keys()
+        for signature, known in list(self._calls.items()):
+            known.unseen = 0 if signature in seen else _FORGOTTEN if other else known.unseen + 1
+        for call in calls:
+            if call.signature not in self._calls:
+                read = {
+                    ref.source.signature for ref in call.inputs if isinstance(ref.source, Pending)
+                }
+                self._kept |= read & self._calls.keys()
+            elif call.observed or not call.readers:
+                self._kept.add(call.signature)
+        self._forget()
+        if (set(self._calls), set(self._kept)) != before or self._current is None:
+            self._current = (
+                _Compiled(self._graph(), self._types, self._numbers) if self._kept else None
+            )
+            self.compilations += 1
+
+    def _can_know(self, call: Pending, leaves: set[Leaf]) -> bool:
+        """Whether the call can be made in advance: from the source, constants and known calls."""
+        for spec, _, _ in _Known(call).inputs:
+            if isinstance(spec, Leaf):
+                if spec.array is None and spec not in leaves:
+                    return False
+            elif spec and spec not in self._calls:
+                return False
+        if not call.single and call.size != self._size:
+            return False
+        if call.device is not CPU and {call.device} != self._gpus() | {call.device}:
+            return False  # a program works on one GPU
+        return not call.operator.random or call.own_key
+
+    def _forget(self) -> None:
+        for signature in list(self._kept):
+            if self._calls[signature].unseen >= _FORGOTTEN:
+                self._kept.discard(signature)
+        needed: set[int] = set()
+        waiting = list(self._kept)
+        while waiting:
+            signature = waiting.pop()
+            if signature and signature not in needed:
+                needed.add(signature)
+                waiting += [
+                    spec for spec, _, _ in self._calls[signature].inputs if isinstance(spec, int)
+                ]
+        self._calls = {key: known for key, known in self._calls.items() if key in needed}
+
+    def knows(self, signature: int) -> bool:
+        """Whether the call with this signature is computed ahead."""
+        return signature in self._calls
+
+    def _graph(self) -> Graph:
+        builder = GraphBuilder("loop")
+        source = builder.add(self._operator, (), {"effect": 0}, self._types)
+        nodes: dict[Any, Node] = {0: source}
+        numbers: dict[int, Leaf] = {}
+        for signature, known in sorted(self._calls.items()):
+            edges = []
+            for spec, output, argument in known.inputs:
+                if isinstance(spec, Leaf) and spec not in nodes:
+                    nodes[spec] = _leaf_node(builder, spec, numbers)
+                edges.append(Edge(nodes[spec], output, argument))
+            attributes = dict(known.attributes)
+            if known.operator.random:
+                assert known.key is not None
+                fields = {"seed": known.key.seed, "number": known.key.number}
+                none = (SampleType(None, 0, ""),)
+                drawn = builder.add(random_key, (Edge(source, 0, "source"),), fields, none)
+                edges.append(Edge(drawn, 0, "key"))
+                attributes["shared"] = known.single
+            nodes[signature] = builder.add(
+                known.operator, tuple(edges), attributes, known.types, known.location, known.name
+            )
+        self._numbers = {
+            "source": source,
+            "leaves": numbers,
+            "kept": [
+                (key, len(self._calls[key].types), self._calls[key].single)
+                for key in sorted(self._kept)
+            ],
+            "known": frozenset(self._calls),
+        }
+        return builder.finish(
+            tuple(
+                Edge(nodes[key], output)
+                for key in sorted(self._kept)
+                for output in range(len(self._calls[key].types))
+            )
+        )
+
+    def compute(self, item: Item, pool: WorkerPool) -> None:
+        """Run the program on what was read. A failure leaves the item without results: the calls
+        of its step run at once, and the one that fails raises at its own line."""
+        current = self._current
+        if current is not None:
+            current.compute(item, pool, self._streams())
+
+    def _gpus(self) -> set[Device]:
+        return {known.device for known in self._calls.values()} - {CPU}
+
+    def _streams(self) -> DeviceStage | None:
+        """Those of the calls on a GPU; None if there are none, or no such GPU."""
+        with self._lock:
+            gpus = self._gpus()
+            if self._stage is not None and self._stage.device not in gpus:
+                self.let_go()
+            if gpus and self._stage is None:
+                self._stage = DeviceStage(gpus.pop(), _AHEAD)
+            return self._stage
+
+    def let_go(self) -> None:
+        """Nothing is computed ahead for now: let go of the streams."""
+        stage, self._stage = self._stage, None
+        if stage is not None:
+            stage.close()
+
+
+class _Compiled:
+    """A program, and the signatures of what it computes."""
+
+    def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
+        self.program = Program(optimise(graph))
+        self._types = types
+        self._leaves: dict[int, Leaf] = facts["leaves"]
+        self._kept: list[tuple[int, int, bool]] = facts["kept"]
+        self._known: frozenset[int] = facts["known"]
+
+    def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
+        source = next(node for node in self.program.graph.nodes if not node.inputs and node.type
+                      and node.operator.effects)  # fmt: skip
+        if tuple(batch.type for batch in item.batches) != self._types:
+            item.failure = "the source delivers another dtype, rank or layout than before"
+            return
+        size = len(item.batches[0])
+        values: Values = {(source, output): batch for output, batch in enumerate(item.batches)}
+        for node in self.program.parameters:
+            leaf = self._leaves[node.attribute("number")]
+            if len(leaf.batch) != size:
+                item.failure = "a batch from outside of the loop has another size than this step"
+                return
+            values[node, 0] = leaf.plain
+        positions = item.batches[0].positions
+        own = np.arange(size, dtype=np.int64) if positions is None else positions
+        try:
+            with collecting() as noted, queued(stage) as mark:
+                gpu = CPU if stage is None else stage.device
+                places = {None: own, source: own}
+                made = self.program.run(values, size, places, 0, pool, gpu=gpu)
+                mark(made)
+        except (GradivaError, MemoryError) as error:
+            item.failure = f"computing this step ahead failed: {error}"
+            return
+        except StopIteration:
+            item.failure = "the loop was stopped"
+            return
+        if made and len(made[0]) < size:
+            # The body may see batches of several sizes: it runs as in dynamic mode.
+            item.failure = "a sample of this step was left out"
+            return
+        item.noted.append(noted)
+        outputs = iter(made)
+        results: dict[int, tuple[Batch, ...]] = {}
+        for signature, count, single in self._kept:
+            batches = tuple(next(outputs) for _ in range(count))
+            if size or not single:  # one value for no samples is not in a batch of none
+                results[signature] = batches
+        item.results, item.known = results, self._known
+
+
+def _leaf_node(builder: GraphBuilder, leaf: Leaf, numbers: dict[int, Leaf]) -> Node:
+    if leaf.array is not None:
+        fields = {"layout": leaf.layout, "value": leaf.array}
+        return builder.add(constant, (), fields, (leaf.batch.type,))
+    number = len(numbers)
+    numbers[number] = leaf
+    return builder.add(parameter, (), {"number": number}, (leaf.batch.type,))

@@ -1,0 +1,114 @@
+"""One turn of a captured loop, and what becomes of its calls when it is over."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Leaf, Pending, Ref
+from gradiva.capture.lazy.program_cache import Plans, evaluate
+from gradiva.eager.execution.quarantine import collecting
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.random.philox import current_step
+
+from .exposure import Looks
+from .prefetcher import Item
+
+__all__ = ["Late", "Step"]
+
+_CONSTANT = 1 << 20
+"""Arrays from outside of the loop of at most so many elements are compared by value."""
+
+
+class Step:
+    """One turn of a loop: the values that were handed out in it. The home of their calls."""
+
+    def __init__(
+        self, item: Item, number: int, operator: OperatorBase, single: bool, late: Late
+    ) -> None:
+        self.item = item
+        self.number = number
+        self.late = late
+        self.size = len(item.batches[0])
+        self.source = Pending(operator, (), {}, (), self.size, single, self, None)
+        self.source.values = item.batches
+        self.source.types = tuple(batch.type for batch in item.batches)
+        self.source.signature = 0
+        self.source.device = item.batches[0].device
+        self.calls: list[Pending] = []
+        self.missed: set[int] = set()
+
+    def find(self, value: Any) -> Ref | None:
+        """The call of this step that a value came from."""
+        if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
+            return Ref(value.pending, value.output)
+        return None
+
+    def why_missed(self, call: Pending, written: bool, leaves: set[Leaf], owner: object) -> str:
+        """Why a call was not computed ahead. written: whether an input may have been written into;
+        leaves: batches from outside that the loop knows; owner: of the loop's steps."""
+        if self.item.failure is not None:
+            return self.item.failure
+        if not self.number:
+            return "it is the first step, which is traced"
+        if written:
+            return "an input was looked at before the call, which may have written into it"
+        if not call.single and call.size != self.size:
+            return "its batch size is not that of the loop's source"
+        for ref in call.inputs:
+            source = ref.source
+            if isinstance(source, Leaf):
+                if source.array is None and source not in leaves:
+                    return "it reads a batch that does not come from the loop's source"
+            elif source.signature in self.missed:
+                return f"it reads the result of `{source.operator.name}`, which was not served"
+        if call.operator.random and call.key is not None:
+            running = current_step()
+            if running is None or running.owner is not owner:
+                return "its random values belong to another source, which was read in the body"
+        return "no step before has made this call with these arguments"
+
+    def force(self, pending: Pending) -> None:
+        """Somebody looks at a value inside a fused group: compute it from what was read."""
+        self.late.force(pending)
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return count <= _CONSTANT
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        self.late.show(value)
+        self.late.looks.note(value.pending, value.output)
+
+
+class Late:
+    """The home of calls whose step is over."""
+
+    def __init__(self, plans: Plans) -> None:
+        self.lock = threading.RLock()
+        self._plans = plans
+        self.looks = Looks()
+
+    def find(self, value: Any) -> Ref | None:
+        return None
+
+    def force(self, pending: Pending) -> None:
+        with self.lock:
+            if pending.values is None:
+                with collecting():  # what cannot be read was reported when it was computed ahead
+                    evaluate([pending], self._plans)
+
+    def is_constant(self, value: Any, count: int) -> bool:
+        return False
+
+    def show(self, value: LazyBatch | LazyTensor) -> None:
+        """Calls that have read the value and have not run keep it as it is now."""
+        pending = value.pending
+        if value.output not in pending.shown:
+            pending.value(value.output)
+            if pending.readers:
+                signature, observed = pending.signature, pending.observed | {value.output}
+                value.pending = twin = pending.twin()
+                twin.signature = signature
+                pending.observed |= observed
+                pending = twin
+            pending.shown[value.output] = None

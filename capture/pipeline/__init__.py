@@ -1,0 +1,1 @@
+"""Pipelines: definition, building, running, iterators, checkpoints."""

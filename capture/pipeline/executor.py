@@ -1,0 +1,300 @@
+"""Runs a compiled graph again and again, ahead of the user.
+
+One scheduler thread per pipeline reads its sources, batch after batch. Two runners take turns to
+run the graph on what was read: while one prepares a batch, or waits for its last samples, the
+worker pool goes on with that of the other. The work inside a batch is split by sample.
+Batches enter a bounded queue in their order. A batch is an object with its own buffers and its own
+error: a bad sample fails that batch, and the next one is made as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from typing import Any
+
+from gradiva.capture.runtime.dropped_samples import Made, Rows, deliver
+from gradiva.capture.runtime.executor_threads import Runners
+from gradiva.capture.runtime.program import Outputs
+from gradiva.eager.runtime.closer import closer
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import OperatorRuntimeError, fresh, without_frames
+
+from .source_plan import Plan, Read
+
+__all__ = ["Executor"]
+
+_CLOSED = "the pipeline was closed while a batch was awaited"
+
+
+class Executor:
+    """Keeps up to `depth` batches ready. `get` hands them out in order, with their errors."""
+
+    def __init__(self, plan: Plan, depth: int, threaded: bool) -> None:
+        self.plan = plan
+        self.depth = depth
+        self.threaded = threaded
+        self.taken = 0
+        """Batches that were handed out, errors included."""
+        self.rows: Rows | None = None
+        """Which samples the batch that was handed out last has; None if none was left out."""
+        self._ready: deque[Outputs | BaseException] = deque()
+        self._early: dict[int, Outputs | BaseException] = {}
+        self._begun = self._finished = 0
+        self._changed = threading.Condition()
+        self._ended = False
+        self._end_was_met = False
+        self._closed = False
+        self._scheduler: threading.Thread | None = None
+        self._process = os.getpid()
+        threads = plan.pool.num_threads
+        self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
+        self._reading = plan.pool
+        self._runners = Runners("runner")
+        if self._overlaps:
+            plan.pool.apart = True
+            # What is read must not wait behind what is computed.
+            self._reading = WorkerPool(threads, cpus=plan.pool.cpus)
+        closer.ready()  # for the finalizer of the pipeline
+        closer.catch_up()
+        _executors.add(self)
+
+    @property
+    def started(self) -> bool:
+        """Whether a batch was asked for."""
+        return self._begun > 0 or self._scheduler is not None
+
+    def get(self) -> Outputs:
+        """The next batch. Raises what making it raised; StopIteration at the end of the data."""
+        if self._closed or self._process != os.getpid():
+            why = "was closed" if self._closed else "belongs to the parent process of this fork"
+            raise OperatorRuntimeError(f"this pipeline {why}")
+        if not self.threaded:
+            return self._run_here()
+        with self._changed:
+            began = 0 if self._ready else time.perf_counter_ns()
+            self._await()
+            item = self._ready.popleft()
+            if self._closed and isinstance(item, StopIteration):
+                raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
+            if not self._end_was_met:
+                self.plan.marks.hand_out()
+            self._line_up()
+            self._changed.notify_all()
+            recording = tracing.active
+            if recording is not None:
+                recording.taken(self.plan.pool, began, len(self._ready))
+            number = self.taken
+            self.taken += not isinstance(item, StopIteration)
+        if isinstance(item, BaseException):
+            # Raised once more at each call after the end, until `reset`; another object, because
+            # an exception grows each time it is raised.
+            if isinstance(item, StopIteration):
+                with self._changed:
+                    self._ready.append(StopIteration(*item.args))
+                    self._end_was_met = True
+            try:
+                raise item
+            finally:
+                del item  # an error and a frame of its traceback must not hold each other
+        return self._deliver(item, number)
+
+    def look(self) -> None:
+        """Wait until the next batch is ready, without taking it. Raises what taking it would; does
+        nothing where batches are made when they are taken."""
+        if self.threaded:
+            with self._changed:
+                self._await()
+                item = self._ready[0]
+            if isinstance(item, BaseException):
+                raise fresh(item)  # that in the queue gets no frames
+
+    def _await(self) -> None:
+        """Wait until a batch is ready, with the lock held."""
+        if self._scheduler is None:
+            self._scheduler = threading.Thread(
+                target=_schedule,
+                args=(weakref.ref(self), self._changed),
+                name="gradiva-scheduler",
+                daemon=True,
+            )
+            self._scheduler.start()
+        while not self._ready:
+            self.plan.demand(self._finished)
+            self._changed.wait(1.0)
+            threads = (self._scheduler, *self._runners.threads)
+            alive = all(thread.is_alive() for thread in threads)
+            if not self._ready and (self._closed or not alive):
+                raise OperatorRuntimeError(_CLOSED)
+
+    def _run_here(self) -> Outputs:
+        if self._end_was_met:
+            raise StopIteration
+        tracing.place.batch = self.taken
+        if tracing.active is not None:
+            tracing.active.begun(self.plan.pool)
+        self.plan.demand(self._begun)
+        self._begun += 1
+        try:
+            outputs = self.plan.run()
+        except StopIteration:
+            if self._closed:
+                raise OperatorRuntimeError(_CLOSED) from None
+            self._end_was_met = True
+            raise
+        except BaseException:
+            self.taken += 1
+            raise
+        finally:
+            self.plan.marks.hand_out()
+        self.taken += 1
+        return self._deliver(outputs, self.taken - 1)
+
+    def _deliver(self, item: Outputs, number: int) -> Outputs:
+        self.rows = item.rows if isinstance(item, Made) else None
+        return deliver(item, self.plan.quarantine, number)
+
+    def _may_begin(self) -> bool:
+        """Whether there is room for one more batch, and data."""
+        return not self._ended and not self._is_full()
+
+    def _begin(self, waited: int, queued: bool) -> int:
+        """The number of the next batch. Called under the lock; waited: since when, or 0."""
+        recording = tracing.active
+        if recording is not None and waited:
+            why = "wait: the queue is full" if queued else "wait: runners are at work"
+            recording.done(self.plan.pool, "wait", why, waited)
+        number, self._begun = self._begun, self._begun + 1
+        return number
+
+    def _make(self, number: int) -> None:
+        """Read for a batch; run the graph too, where there are no runners."""
+        tracing.place.batch = number
+        if tracing.active is not None:
+            tracing.active.begun(self.plan.pool)
+        try:
+            read = self.plan.read(self._reading)
+        except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
+            self._put(number, without_frames(error))
+            return
+        if self._overlaps:
+            self._runners.put(self._compute, number, read)
+        else:
+            self._compute(number, read)
+
+    def _is_full(self) -> bool:
+        """Whether all batches are ready or under way that may be.
+
+        One more than the queue holds, where batches overlap: its runner is never without work.
+        """
+        return len(self._ready) + self._begun - self._finished >= self.depth + self._overlaps
+
+    def _compute(self, number: int, read: Read) -> None:
+        tracing.place.batch = number
+        item: Outputs | BaseException
+        try:
+            item = self.plan.compute(read)
+        except BaseException as error:  # noqa: BLE001  it is raised where the batch is taken
+            item = without_frames(error)
+        self._put(number, item)
+
+    def _put(self, number: int, item: Outputs | BaseException) -> None:
+        """Into the queue, once all batches before it are there."""
+        with self._changed:
+            self._ended = self._ended or isinstance(item, StopIteration)
+            self._early[number] = item
+            self._line_up()
+            self._changed.notify_all()
+
+    def _line_up(self) -> None:
+        """Move what is made into the queue, as far as there is room. Called under the lock."""
+        while self._finished in self._early and len(self._ready) < self.depth:
+            self._ready.append(self._early.pop(self._finished))
+            self._finished += 1
+            recording = tracing.active
+            if recording is not None:
+                recording.put(self.plan.pool, len(self._ready))
+
+    def waiting(self) -> int:
+        """Batches that are ready and not yet handed out."""
+        with self._changed:
+            return sum(not isinstance(item, StopIteration) for item in self._ready)
+
+    def place(self) -> tuple[Any, bool]:
+        """The mark of what was handed out last, None without marks; whether the end was met."""
+        with self._changed:
+            return self.plan.marks.delivered, self._end_was_met
+
+    def begin_at(self, end_was_met: bool) -> None:
+        """The sources were put into a place of a checkpoint: the next `get` goes on from there."""
+        self._end_was_met = self._ended = end_was_met
+        if end_was_met:
+            self._ready.append(StopIteration())
+
+    def reset(self) -> bool:
+        """Start again, if the user has met the end of the data; else without effect. Returns
+        whether it had been met."""
+        with self._changed:
+            if not self._end_was_met:
+                return False
+            self._ready.clear()
+            self.plan.reset()
+            self.plan.marks.again()
+            self._ended = self._end_was_met = False
+            self._changed.notify_all()
+            return True
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop the scheduler and the workers. A callback that never returns is left behind."""
+        if self._process != os.getpid():
+            return  # its threads are not here, and its locks may be held by them for ever
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self.plan.pool.cancelled = self._reading.cancelled = True
+        self.plan.close()
+        if self._scheduler not in (None, threading.current_thread()):
+            assert self._scheduler is not None
+            self._scheduler.join(timeout)
+        self._runners.stop(timeout)
+        self._ready.clear()
+        self._early.clear()
+        self.plan.let_go()
+        for pool in (self.plan.pool, self._reading):
+            pool.close()
+
+
+def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) -> None:
+    """The scheduler thread: makes one batch after the other. While it waits it does not keep the
+    executor: a source may hold the pipeline, which then goes when nobody else holds it."""
+    while True:
+        waited, queued = 0, False
+        with changed:
+            while True:
+                executor = reference()
+                if executor is None or executor._closed:
+                    return
+                if executor._may_begin():
+                    break
+                if not waited and executor._is_full():
+                    waited = time.perf_counter_ns()
+                    queued = len(executor._ready) >= executor.depth
+                del executor
+                changed.wait()
+            number = executor._begin(waited, queued)
+        executor._make(number)
+        del executor
+
+
+_executors: weakref.WeakSet[Executor] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for executor in list(_executors):
+        executor.close(timeout=2.0)

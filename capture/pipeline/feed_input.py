@@ -1,0 +1,90 @@
+"""`feed_input`: which source is meant, and whether the data suit it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradiva.capture.recording.data_node import DataNode
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.values.batch import Batch
+from gradiva.ops.generic.fed import Fed
+
+from .source_plan import Plan
+
+__all__ = ["fed_sources", "feed"]
+
+
+def fed_sources(plan: Plan) -> dict[str, Fed]:
+    """The sources that can be fed, by name; those without one by number."""
+    found: dict[str, Fed] = {}
+    for node, source in plan.sources.items():
+        if isinstance(source, Fed):
+            found[plan.graph.names.get(node) or f"external_source_{len(found)}"] = source
+    return found
+
+
+def feed(
+    plan: Plan, items: Mapping[str, Any] | Iterable[tuple[Any, Any]], layout: str | None
+) -> None:
+    """Feed batches to sources, by name or symbol: all of them, or none if one is refused."""
+    accepted: list[tuple[Fed, int, Batch]] = []
+    with blaming("Pipeline.feed_input"):
+        for target, data in items.items() if isinstance(items, Mapping) else items:
+            for source, output, item in _targets(plan, target, data):
+                accepted.append(
+                    (source, output, source.accept(item, output, plan.batch_size, layout))
+                )
+    for source, output, batch in accepted:
+        source.feed(output, batch)
+
+
+def _targets(plan: Plan, target: Any, data: Any) -> list[tuple[Fed, int, Any]]:
+    """The source and the output that are meant; each output, if a tuple is for all of them."""
+    if isinstance(target, DataNode):
+        return [(_of_symbol(plan, target), target.edge.output, data)]
+    if not isinstance(target, str):
+        raise OperatorTypeError(
+            argument="data_node",
+            expected="the symbol or the name of an external source",
+            got=describe(target),
+        )
+    known = fed_sources(plan)
+    name, number = target, None
+    if target not in known and (match := re.fullmatch(r"(.+)\[(\d+)\]", target)):
+        name, number = match.group(1), int(match.group(2))
+    source = known.get(name)
+    if source is None or (number is not None and number >= source.num_outputs):
+        raise OperatorValueError(
+            argument="data_node",
+            expected="the name of an external source without a source "
+            f"({', '.join(map(repr, known)) or 'there is none'})",
+            got=repr(target),
+        )
+    if number is not None or source.num_outputs == 1:
+        return [(source, number or 0, data)]
+    if not isinstance(data, tuple) or len(data) != source.num_outputs:
+        raise OperatorTypeError(
+            f"{name!r} has {source.num_outputs} outputs",
+            argument="data",
+            expected=f"a tuple of {source.num_outputs} batches, or the name {name + '[0]'!r}",
+            got=describe(data),
+        )
+    return [(source, output, item) for output, item in enumerate(data)]
+
+
+def _of_symbol(plan: Plan, symbol: DataNode) -> Fed:
+    wanted = symbol.edge.node
+    for node, source in plan.sources.items():
+        same = node is wanted or (
+            node.operator is wanted.operator
+            and node.attribute("effect") == wanted.attribute("effect")
+        )
+        if same and isinstance(source, Fed):
+            return source
+    raise OperatorValueError(
+        argument="data_node",
+        expected="the symbol of an external source without a source, in this pipeline",
+        got=repr(symbol),
+    )

@@ -1,0 +1,246 @@
+"""Iterators over pipelines, epoch by epoch: what the iterators of frameworks stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+    frameless,
+)
+from gradiva.eager.values.batch import Batch
+
+from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from .iterator_options import (
+    check_auto_reset,
+    check_names,
+    check_pipelines,
+    check_shards,
+    reader_of,
+)
+from .pipeline import Pipeline
+from .run_api import PipelineAPIType
+from .running import Outputs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["LastBatchPolicy", "PipelineIterator"]
+
+
+class PipelineIterator:
+    """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
+
+    pipelines: built or not; several are for several shards. output_map: a name for each output.
+    size: samples of an epoch of one pipeline; -1: until the pipeline raises StopIteration.
+    reader_name: the reader whose epochs count, instead of `size`. All shards of a data set have
+        equally many batches, `len`. With PARTIAL these are exactly the samples of the shard, each
+        once, whether the reader pads or not; the last batches of a shorter shard are smaller, and
+        none is empty (but where batches are of one sample).
+    auto_reset: begin the next epoch at the end of one ("yes" or True); else `reset` does, or the
+        next loop.
+    last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
+        FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
+    prepare_first_batch: make the first batch at once, so that errors show here. It does not count
+        as handed out: a checkpoint taken before the loop begins before it.
+
+    Raises OperatorTypeError or OperatorValueError for arguments that make no sense.
+    """
+
+    def __init__(
+        self,
+        pipelines: Pipeline | Sequence[Pipeline],
+        output_map: Sequence[Any],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: bool | str = False,
+        fill_last_batch: bool | None = None,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+    ) -> None:
+        with blaming(type(self).__name__):
+            self._pipes = check_pipelines(pipelines)
+            self._names = check_names(output_map, self._pipes)
+            self._auto_reset = check_auto_reset(auto_reset)
+            if fill_last_batch is not None:
+                last_batch_policy = (
+                    LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
+                )
+            if not isinstance(last_batch_policy, LastBatchPolicy):
+                raise OperatorTypeError(
+                    argument="last_batch_policy",
+                    expected="a LastBatchPolicy",
+                    got=describe(last_batch_policy),
+                )
+            if size != -1 and reader_name is not None:
+                raise OperatorValueError("`size` and `reader_name` say the same: give one")
+            if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+                raise OperatorValueError(
+                    argument="size", expected="a positive number, or -1", got=describe(size)
+                )
+            self._policy = last_batch_policy
+            self._shards: list[Shards] = []
+            self._size = size
+            if reader_name is not None:
+                self._follow(reader_name)
+            elif size > 0:
+                # One shard with epochs of this size, whatever the pipeline reads.
+                self._shards = [Shards(size, 1, 0, moving=False, padded=True)] * len(self._pipes)
+        self._epoch = self._done = 0
+        self._waiting: list[Outputs | GradivaError] = []
+        """What pipelines had for this turn before one was to be asked for again."""
+        self._ended = False
+        self._go_on()
+        if prepare_first_batch and not (self._shards and self._over()):
+            try:
+                for pipe in self._pipes:
+                    pipe._look(PipelineAPIType.ITERATOR)
+            except StopIteration:
+                with blaming(type(self).__name__):
+                    raise OperatorRuntimeError("the pipeline has no data at all") from None
+
+    @property
+    def batch_size(self) -> int:
+        return self._pipes[0].max_batch_size
+
+    @property
+    def size(self) -> int:
+        """Samples in this epoch of all pipelines together, as far as it is known; else -1."""
+        if not self._shards:
+            return -1
+        return sum(shards.length(self._epoch) for shards in self._shards)
+
+    def __len__(self) -> int:
+        """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and the
+        reader does not pad. Raises OperatorTypeError if the size is not known."""
+        if not self._shards:
+            raise OperatorTypeError(
+                "the length is known with `reader_name` or `size` only",
+                operator=type(self).__name__,
+            )
+        return self._until(self._epoch + 1) - self._until(self._epoch)
+
+    def _until(self, epochs: int) -> int:
+        """How many batches so many epochs have, of each pipeline."""
+        return self._shards[0].batches(epochs, self.batch_size, self._policy)
+
+    def _follow(self, reader_name: str) -> None:
+        """Let batches end with the epochs of this reader."""
+        sources = [reader_of(pipe, reader_name) for pipe in self._pipes]
+        self._shards = [Shards.of(source) for source in sources]
+        check_shards(self._shards)
+        if self._shards[0].end_by_themselves(self.batch_size, self._policy):
+            return
+        drop, padded = self._policy is LastBatchPolicy.DROP, self._shards[0].padded
+        for pipe, source in zip(self._pipes, sources, strict=True):
+            others = [reader for reader in pipe._readers().values() if reader is not source]
+            pipe._follow(Epochs(source, others, self.batch_size, self._until(1), drop, padded))
+
+    def __iter__(self) -> Self:
+        if self._ended or self._done:
+            self.reset()
+        return self
+
+    def next(self) -> list[dict[Any, Any]]:
+        """The next batches. Raises StopIteration at the end of the epoch."""
+        return self.__next__()
+
+    @frameless
+    def __next__(self) -> list[dict[Any, Any]]:
+        if self._ended or self._over():
+            self._end()
+        made = self._waiting
+        try:
+            for number in range(len(made), len(self._pipes)):
+                made.append(self._make(number))
+        except StopIteration:
+            made.clear()
+            self._end()
+        self._waiting = []
+        # A batch that is lost is one of the epoch's all the same.
+        self._done += 1
+        outputs = []
+        for batches in made:
+            if isinstance(batches, GradivaError):
+                raise batches
+            outputs.append(batches)
+        return [
+            {
+                name: self._convert(name, batch)
+                for name, batch in zip(self._names, batches, strict=True)
+            }
+            for batches in outputs
+        ]
+
+    def _make(self, number: int) -> Outputs | GradivaError:
+        """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
+        they stay in step. Raises what is no fault of a batch."""
+        try:
+            return self._pipes[number]._run_for(PipelineAPIType.ITERATOR, self._most(number))
+        except GradivaError as error:
+            if getattr(error, "again", False):
+                raise
+            return error
+
+    def _over(self) -> bool:
+        """Whether the epoch has no further batch."""
+        return bool(self._shards) and self._done >= len(self)
+
+    def _go_on(self) -> None:
+        """Go to the place in the epoch from which pipelines made of checkpoints go on."""
+        before = {pipe._begun_at() for pipe in self._pipes}
+        if len(before) > 1:
+            with blaming(type(self).__name__):
+                raise OperatorValueError(
+                    "the pipelines go on from checkpoints after different numbers of batches",
+                    argument="pipelines",
+                    expected="checkpoints that were made together",
+                    got=", ".join(map(str, sorted(before))),
+                )
+        self._done = before.pop()
+        while self._done and self._over() and len(self):
+            self._done -= len(self)
+            self._begin_epoch()
+
+    def _most(self, number: int) -> int | None:
+        """To how many samples the next batch of a pipeline must be cut; None: not at all."""
+        if self._policy is not LastBatchPolicy.PARTIAL or not self._shards:
+            return None
+        shards, batches = self._shards[number], len(self)
+        if not shards.padded or self._done + 1 < batches:
+            return None
+        length = shards.length(self._epoch)
+        return length - begin_of(batches - 1, batches, length, self.batch_size)
+
+    def _end(self) -> None:
+        self._ended = True
+        if self._auto_reset:
+            self.reset()
+        raise StopIteration
+
+    def reset(self) -> None:
+        """Begin the next epoch. In the middle of an epoch it has no effect."""
+        if not (self._ended or self._over()):
+            return
+        for pipe in self._pipes:
+            pipe.reset()
+        self._ended = False
+        self._done = 0
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        self._epoch += 1
+        filled = bool(self._shards) and self._policy is LastBatchPolicy.FILL
+        while filled and not len(self):
+            self._epoch += 1  # all of it was read already
+
+    def _convert(self, name: Any, batch: Batch) -> Any:
+        """What is handed out for a batch of the output `name`: one array with a leading axis."""
+        return batch.as_array()

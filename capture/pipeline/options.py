@@ -1,0 +1,281 @@
+"""What a pipeline is made with: every constructor argument, checked."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, TypeVar
+
+from gradiva.capture.runtime.preallocate import check_bytes_per_sample
+from gradiva.eager.execution.eager_interpreter import as_seed
+from gradiva.eager.support.errors import (
+    OperatorRuntimeError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    describe,
+)
+from gradiva.eager.types.device import Device
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.value import SampleType
+
+__all__ = [
+    "CPU_ONLY",
+    "OperatorConcurrency",
+    "Options",
+    "PipelineOptions",
+    "StreamPolicy",
+    "check_options",
+]
+
+CPU_ONLY = -99999
+"""`device_id` of pipelines without a GPU, as old scripts spell it."""
+
+START_METHODS = ("fork", "spawn", "forkserver")
+
+E = TypeVar("E", bound=enum.Enum)
+
+
+class StreamPolicy(enum.Enum):
+    """How operators on a GPU share CUDA streams. Without a GPU it changes nothing."""
+
+    SINGLE = "single"
+    PER_BACKEND = "per_backend"
+    PER_OPERATOR = "per_operator"
+
+
+class OperatorConcurrency(enum.Enum):
+    """Which operators may run at the same time. Batches overlap in any case, with the same bits."""
+
+    NONE = "none"
+    BACKEND = "backend"
+    FULL = "full"
+
+
+class PipelineOptions(TypedDict, total=False):
+    """Keyword arguments of `Pipeline`."""
+
+    batch_size: int | None
+    num_threads: int | None
+    device_id: int | None
+    seed: int | None
+    exec_pipelined: bool
+    prefetch_queue_depth: int | dict[str, int]
+    exec_async: bool
+    bytes_per_sample: int
+    set_affinity: bool
+    max_streams: int | None
+    default_cuda_stream_priority: int | None
+    enable_memory_stats: bool
+    enable_checkpointing: bool
+    checkpoint: str | bytes | os.PathLike[str] | None
+    py_num_workers: int
+    py_start_method: str
+    py_callback_pickler: Any
+    output_dtype: Any
+    output_ndim: Any
+    output_layout: Any
+    exec_dynamic: bool | None
+    experimental_exec_dynamic: bool | None
+    stream_policy: StreamPolicy | str | None
+    concurrency: OperatorConcurrency | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The checked arguments. `batch_size` and `num_threads` are None where they were not given;
+    `outputs` has the declared types, a single one if they hold for every output."""
+
+    batch_size: int | None
+    num_threads: int | None
+    device_id: int | None
+    seed: int | None
+    exec_pipelined: bool
+    prefetch_queue_depth: int | dict[str, int]
+    exec_async: bool
+    bytes_per_sample: int
+    set_affinity: bool
+    max_streams: int
+    default_cuda_stream_priority: int
+    enable_memory_stats: bool
+    enable_checkpointing: bool
+    checkpoint: str | bytes | os.PathLike[str] | None
+    py_num_workers: int
+    py_start_method: str
+    py_callback_pickler: Any
+    outputs: SampleType | tuple[SampleType, ...]
+    exec_dynamic: bool | None
+    stream_policy: StreamPolicy
+    concurrency: OperatorConcurrency
+
+    @property
+    def depth(self) -> tuple[int, int]:
+        """Batches made ahead: by the stage on the CPU, and by those after it."""
+        depth = self.prefetch_queue_depth
+        return (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
+
+
+def check_options(given: dict[str, Any]) -> Options:
+    """The arguments of `Pipeline`, all of them. Raises OperatorTypeError or OperatorValueError."""
+    given = dict(given)
+    dynamic, old = given["exec_dynamic"], given.pop("experimental_exec_dynamic")
+    types = [given.pop(name) for name in ("output_dtype", "output_ndim", "output_layout")]
+    with blaming("Pipeline"):
+        given.update(
+            batch_size=_given_count("batch_size", given["batch_size"]),
+            num_threads=_given_count("num_threads", given["num_threads"]),
+            device_id=_device(given["device_id"]),
+            seed=as_seed(given["seed"]),
+            prefetch_queue_depth=_depth(given["prefetch_queue_depth"]),
+            bytes_per_sample=check_bytes_per_sample(given["bytes_per_sample"]),
+            max_streams=_whole("max_streams", _or(given["max_streams"], -1), -1),
+            default_cuda_stream_priority=_whole(
+                "default_cuda_stream_priority", _or(given["default_cuda_stream_priority"], 0)
+            ),
+            checkpoint=_checkpoint(given["checkpoint"]),
+            py_num_workers=_whole("py_num_workers", given["py_num_workers"], 0),
+            py_start_method=_one_of("py_start_method", given["py_start_method"], START_METHODS),
+            outputs=_outputs(*types),
+            exec_dynamic=_flag("exec_dynamic", old if dynamic is None else dynamic, True),
+            stream_policy=_member("stream_policy", StreamPolicy, given["stream_policy"]),
+            concurrency=_member("concurrency", OperatorConcurrency, given["concurrency"]),
+        )
+        for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
+            given[name] = _flag(name, given[name])
+        given["enable_checkpointing"] = _flag("enable_checkpointing", given["enable_checkpointing"])
+        options = Options(**given)
+        if options.checkpoint is not None and not options.enable_checkpointing:
+            raise OperatorRuntimeError(
+                "a pipeline that goes on from a checkpoint needs enable_checkpointing=True",
+                argument="checkpoint",
+            )
+        if isinstance(options.prefetch_queue_depth, dict) and not options.exec_async:
+            raise OperatorValueError(
+                "queues of their own for each stage need stages that run ahead",
+                argument="prefetch_queue_depth",
+                expected="an integer where exec_async=False",
+                got=repr(options.prefetch_queue_depth),
+            )
+    return options
+
+
+def _or(value: Any, default: int) -> Any:
+    return default if value is None else value
+
+
+def _whole(name: str, value: Any, least: int | None = None) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise OperatorTypeError(argument=name, expected="an integer", got=describe(value))
+    number = int(value.__index__())
+    if least is not None and number < least:
+        raise OperatorValueError(argument=name, expected=f"at least {least}", got=str(number))
+    return number
+
+
+def _given_count(name: str, value: Any) -> int | None:
+    """A positive number; None and -1 say that it was not given."""
+    if value is None or (not isinstance(value, bool) and value == -1):
+        return None
+    try:
+        return _whole(name, value, 1)
+    except OperatorTypeError:
+        raise OperatorValueError(
+            argument=name, expected="a positive integer", got=describe(value)
+        ) from None
+    except OperatorValueError:
+        raise OperatorValueError(
+            argument=name, expected="a positive integer", got=str(value)
+        ) from None
+
+
+def _device(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, Device):
+        return value.device_id
+    number = _whole("device_id", value)
+    if number in (-1, CPU_ONLY):
+        return None
+    if number < 0:
+        raise OperatorValueError(
+            argument="device_id", expected="the number of a GPU, or None", got=str(number)
+        )
+    return number
+
+
+def _depth(value: Any) -> int | dict[str, int]:
+    name = "prefetch_queue_depth"
+    if not isinstance(value, dict):
+        return _whole(name, value, 1)
+    if set(value) != {"cpu_size", "gpu_size"}:
+        raise OperatorValueError(
+            argument=name, expected="an integer, or cpu_size and gpu_size", got=describe(value)
+        )
+    return {stage: _whole(f"{name}[{stage!r}]", depth, 1) for stage, depth in value.items()}
+
+
+def _flag(name: str, value: Any, open: bool = False) -> Any:
+    if value is None and open:
+        return None
+    if value not in (True, False):
+        raise OperatorTypeError(argument=name, expected="True or False", got=describe(value))
+    return bool(value)
+
+
+def _one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise OperatorValueError(
+            argument=name, expected=f"one of {', '.join(map(repr, allowed))}", got=describe(value)
+        )
+    return str(value)
+
+
+def _member(name: str, kind: type[E], value: Any) -> E:
+    if value is None:
+        return next(iter(kind))
+    if isinstance(value, kind):
+        return value
+    found = {member.value: member for member in kind}
+    return found[_one_of(name, value.lower() if isinstance(value, str) else value, [*found])]
+
+
+def _checkpoint(value: Any) -> str | bytes | os.PathLike[str] | None:
+    if value is not None and not isinstance(value, str | bytes | os.PathLike):
+        raise OperatorTypeError(
+            argument="checkpoint",
+            expected="what `checkpoint()` returned, or its file",
+            got=describe(value),
+        )
+    return value
+
+
+def _outputs(dtype: Any, ndim: Any, layout: Any) -> SampleType | tuple[SampleType, ...]:
+    """The declared types of the outputs, one for all or one each."""
+    values = {"output_dtype": dtype, "output_ndim": ndim, "output_layout": layout}
+    lengths = {name: len(v) for name, v in values.items() if isinstance(v, list | tuple)}
+    if len(set(lengths.values())) > 1:
+        raise OperatorValueError(
+            "the outputs are described by lists of different lengths",
+            expected="one length",
+            got=", ".join(f"{name}: {length}" for name, length in lengths.items()),
+        )
+    if not lengths:
+        return _output(dtype, ndim, layout)
+    count = next(iter(lengths.values()))
+    rows = [v if isinstance(v, list | tuple) else [v] * count for v in values.values()]
+    return tuple(_output(*row) for row in zip(*rows, strict=True))
+
+
+def _output(dtype: Any, ndim: Any, layout: Any) -> SampleType:
+    try:
+        chosen = None if dtype is None else DType.of(dtype)
+    except (TypeError, ValueError) as error:
+        raise OperatorTypeError(str(error), argument="output_dtype") from None
+    rank = None if ndim is None else _whole("output_ndim", ndim, 0)
+    if layout is not None and not isinstance(layout, str):
+        raise OperatorTypeError(
+            argument="output_layout", expected="a layout such as 'HWC'", got=describe(layout)
+        )
+    return SampleType(chosen, rank, layout or None)

@@ -1,0 +1,109 @@
+"""`pipeline_def`: a function that calls operators, turned into a maker of pipelines."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, overload
+
+from gradiva.capture.recording.conditionals.convert import convert
+from gradiva.eager.operators.signature import extended
+from gradiva.eager.support.errors import OperatorTypeError, user_location
+
+from .definition import Definition
+from .options import PipelineOptions
+from .pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = ["PipelineFactory", "pipeline_def"]
+
+P = ParamSpec("P")
+
+_OPTIONS = frozenset(inspect.signature(Definition).parameters)
+
+
+class PipelineFactory(Generic[P]):
+    """A graph-defining function turned into a maker of pipelines.
+
+    Called with the function's arguments and with keyword arguments of `Pipeline`, which override
+    those given to the decorator. An argument of the function hides a pipeline argument of its name.
+    """
+
+    __name__: str
+
+    def __init__(
+        self,
+        function: Callable[P, Any],
+        options: dict[str, Any],
+        enable_conditionals: bool = False,
+    ) -> None:
+        parameters = inspect.signature(function).parameters
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+            raise OperatorTypeError(
+                f"{function.__qualname__} takes **{list(parameters)[-1]}: name its arguments, so "
+                "that those of the pipeline can be told from them",
+                operator="pipeline_def",
+                location=user_location(),
+            )
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            raise OperatorTypeError(
+                f"there is no argument `{unknown[0]}`",
+                operator="pipeline_def",
+                location=user_location(),
+            )
+        self.function = function
+        self.options = options
+        self.enable_conditionals = enable_conditionals
+        self._own = frozenset(parameters)
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Pipeline:
+        options = dict(self.options)
+        for name in list(kwargs):
+            if name in _OPTIONS and name not in self._own:
+                options[name] = kwargs.pop(name)
+        pipe = Pipeline(**options)
+        pipe._recorder.title = self.function.__name__
+        function = convert(self.function) if self.enable_conditionals else self.function
+        pipe._define(lambda: function(*args, **kwargs), self.function.__qualname__)
+        return pipe
+
+
+@overload
+def pipeline_def(
+    fn: Callable[P, Any], *, enable_conditionals: bool = False
+) -> PipelineFactory[P]: ...
+@overload
+def pipeline_def(
+    fn: None = None,
+    *,
+    enable_conditionals: bool = False,
+    **pipeline_kwargs: Unpack[PipelineOptions],
+) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
+def pipeline_def(
+    fn: Any = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
+) -> Any:
+    """Turn a function that calls operators into a maker of pipelines.
+
+    The function is called once per pipeline, while its calls are recorded; what it returns are the
+    outputs. Keyword arguments are those of `Pipeline`.
+
+    enable_conditionals: let `if`, `and`, `or`, `not` and `a if c else b` take symbols of scalars:
+    each sample goes its own way. It holds for the functions of the user's that are called, too.
+    """
+    if fn is None:
+        return lambda function: PipelineFactory(function, pipeline_kwargs, enable_conditionals)
+    if not callable(fn):
+        raise OperatorTypeError(
+            operator="pipeline_def", expected="a function", got=repr(fn), location=user_location()
+        )
+    return PipelineFactory(fn, pipeline_kwargs, enable_conditionals)
+
+
+pipeline_def.__signature__ = extended(  # type: ignore[attr-defined]
+    pipeline_def, inspect.signature(Definition)
+)

@@ -1,0 +1,242 @@
+"""A compiled graph with its sources opened: what makes one batch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gradiva.capture.graph.graph import Graph, Node, Opaque
+from gradiva.capture.runtime.dropped_samples import Made, Rows, in_step
+from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
+from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
+from gradiva.eager.execution.error_policy import keep_rows
+from gradiva.eager.execution.quarantine import Quarantine, apart, collecting_in
+from gradiva.eager.readers.source import Source, SourceOperator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
+from gradiva.eager.types.device import CPU
+from gradiva.eager.values.batch import Batch
+
+from .checkpoint import Marks
+from .epochs import Epochs
+
+if TYPE_CHECKING:
+    from gradiva.eager.workers.pool import ProcessPool
+
+__all__ = ["Plan", "Read"]
+
+
+class Read(NamedTuple):
+    """What was read for a batch."""
+
+    values: Values
+    size: int
+    positions: dict[Any, Positions]
+    noted: Quarantine
+    rows: Rows | None
+    """Of the samples that are left, among all that were to be read; None if that is all."""
+
+
+class Plan:
+    """A program with its sources opened: `run` makes the next batch of each output.
+
+    `read` is for one thread; `compute` may be called by several, each with what was read for it.
+    stage: for graphs with nodes on a GPU; else None.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        batch_size: int,
+        seed: int,
+        pool: WorkerPool,
+        processes: ProcessPool | None = None,
+        stage: DeviceStage | None = None,
+    ) -> None:
+        self.graph = graph
+        self.stage = stage
+        self.program = Program(graph)
+        self.batch_size = batch_size
+        self.seed = seed
+        self.pool = pool
+        self.iteration = 0
+        self.epochs: Epochs | None = None
+        """What says how large the next batch is, where batches end with the epochs of a reader."""
+        self.quarantine = Quarantine()
+        self.sources: dict[Node, Source] = {}
+        self.marks = Marks(self)
+        for node in graph.nodes:
+            if isinstance(node.operator, SourceOperator):
+                self.sources[node] = self._open(node, node.operator)
+        self.processes = processes
+        self._kept: dict[Node, tuple[Batch, ...]] = {}
+        """What was read for a batch that will be asked for again, because one source failed."""
+        self._noted: Quarantine | None = None
+        """What was noted meanwhile for that batch."""
+        self._wanted = batch_size
+        self._turn = 0
+        if processes is not None:
+            for node, source in self.sources.items():
+                try:
+                    source.employ(processes, batch_size)
+                except GradivaError as error:
+                    raise self.program.locate(error, node) from error.__cause__
+            processes.start()
+
+    def _open(self, node: Node, operator: SourceOperator[Any]) -> Source:
+        given = {
+            name: value.value if isinstance(value, Opaque) else value
+            for name, value in node.attributes
+        }
+        seed = int(given.pop("seed", -1))
+        try:
+            return operator.open(operator.attributes(given), self.seed if seed < 0 else seed)
+        except GradivaError as error:
+            raise self.program.locate(error, node) from error.__cause__
+
+    def run(self) -> Outputs:
+        """The outputs of the next iteration. Raises GradivaError, or StopIteration at the end."""
+        return self.compute(self.read(self.pool))
+
+    def read(self, pool: WorkerPool) -> Read:
+        """What the next iteration is made of. Raises as `run` does."""
+        values: Values = {}
+        noted, self._noted = self._noted or apart(), None
+        try:
+            with collecting_in(noted):
+                size, rows = self._read(values, pool)
+            positions = self._positions(values, size)
+            self.iteration += 1
+        except GradivaError as error:
+            if getattr(error, "again", False):
+                self._noted = noted
+            else:
+                self.iteration += 1  # this batch is lost, the next one is another
+            raise
+        finally:
+            # A batch that is asked for again leaves the sources where they were.
+            self.marks.note(moved=not self._kept)
+        return Read(values, size, positions, noted, rows)
+
+    def compute(self, read: Read) -> Outputs:
+        """The outputs for what was read. Raises GradivaError."""
+        recording = tracing.active
+        started = 0 if recording is None else recording.now()
+        with self.pool.pinned(), collecting_in(read.noted):
+            try:
+                outputs, rows = self._outputs(read)
+            except GradivaError as error:
+                # Nobody who keeps the error is to keep what this batch has made so far.
+                read.values.clear()
+                raise without_frames(error) from error.__cause__
+        if recording is not None:
+            facts = {"batch": recording.number(), "samples": read.size}
+            recording.done(self.pool, "batch", "make a batch", started, **facts)
+        if rows is None:
+            rows = read.rows
+        elif read.rows is not None:
+            rows = read.rows[rows]
+        return Made.of(outputs, read.noted, rows)
+
+    def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
+        gpu = CPU if self.stage is None else self.stage.device
+        with queued(self.stage) as mark:
+            outputs, rows = self.program.run_step(*read[:3], self.seed, self.pool, gpu=gpu)
+            mark(outputs)
+        return outputs, rows
+
+    def _read(self, values: Values, pool: WorkerPool) -> tuple[int, Rows | None]:
+        """Read every source, also after one has failed, so that they stay in step."""
+        failure: BaseException | None = None
+        size: int | None = None
+        lost: dict[Node, Sequence[int]] = {}
+        recording, began = tracing.active, 0
+        kept, self._kept = self._kept, {}
+        if not kept:
+            self._wanted = self.batch_size
+            if self.epochs is not None:
+                self._wanted = self.epochs.next_size(self.iteration)
+        for node, source in self.sources.items():
+            if recording is not None:
+                began = recording.start(node.operator.name)
+            source.turn = self._turn
+            try:
+                batches = kept.get(node) or self._read_one(source, pool)
+            except GradivaError as error:
+                failure = failure or without_frames(self.program.locate(error, node))
+                continue
+            except StopIteration as stop:
+                failure = failure or without_frames(stop)
+                continue
+            if recording is not None:
+                recording.call(self.pool, "source", node.operator.name, began, batches)
+            if self.program.statistics is not None:
+                self.program.statistics.record(node, batches)
+            self._kept[node] = batches
+            for output, batch in enumerate(batches):
+                values[node, output] = batch
+            lost[node] = source.lost
+            read = len(batches[0]) + len(source.lost)
+            if size is not None and read != size and failure is None:
+                failure = self.program.locate(
+                    OperatorValueError(
+                        "all sources of a pipeline deliver batches of one size",
+                        expected=f"{size} samples",
+                        got=f"{read}",
+                    ),
+                    node,
+                )
+            size = read if size is None else size
+        self._turn += 1
+        if failure is not None:
+            # The source that failed will be asked for the same again: the others have theirs.
+            self._kept = self._kept if getattr(failure, "again", False) else {}
+            try:
+                raise failure
+            finally:
+                del failure  # an error and a frame of its traceback must not hold each other
+        self._kept = {}
+        return (self.batch_size, None) if size is None else in_step(values, lost, size)
+
+    def _read_one(self, source: Source, pool: WorkerPool) -> tuple[Batch, ...]:
+        """What one source has for this batch."""
+        if not source.whole:
+            return source.read(self._wanted, pool)
+        batches = source.read(self.batch_size, pool)
+        if len(batches[0]) <= self._wanted:
+            return batches
+        return tuple(keep_rows(batch, range(self._wanted)) for batch in batches)
+
+    def _positions(self, values: Values, size: int) -> dict[Any, Positions]:
+        """The positions of this batch in each source; under None those of the last source."""
+        first = self.iteration * self.batch_size
+        found: dict[Any, Positions] = {None: np.arange(first, first + size, dtype=np.int64)}
+        for node in self.sources:
+            own = values[node, 0].positions
+            if own is not None:
+                found[node] = found[None] = own
+        return found
+
+    def reset(self) -> None:
+        self._kept, self._noted = {}, None
+        for source in self.sources.values():
+            source.reset()
+
+    def demand(self, number: int) -> None:
+        """The user waits for batch `number`: sources that are fed must not wait for it longer."""
+        for source in self.sources.values():
+            source.demand(number)
+
+    def close(self) -> None:
+        for source in self.sources.values():
+            source.close()
+        if self.processes is not None:
+            self.processes.close()
+
+    def let_go(self) -> None:
+        """No thread makes batches any more."""
+        if self.stage is not None:
+            self.stage.close()

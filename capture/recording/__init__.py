@@ -1,0 +1,1 @@
+"""Recording calls: symbols, and the interpreter that adds nodes to a graph."""

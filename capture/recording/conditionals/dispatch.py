@@ -1,0 +1,300 @@
+"""What rewritten functions call in place of `if`, `and`, `or`, `not` and calls.
+
+On ordinary values all of this does what Python does. On a symbol both sides are recorded, each in
+its branch.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator as python
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.recording.data_node import DataNode
+from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, user_location
+from gradiva.eager.types.dtypes import bool_
+from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.value import Value
+from gradiva.ops.generic.conditional_boolean import boolean
+from gradiva.ops.generic.conditional_not import not_ as _not
+from gradiva.ops.generic.conditional_rules import require_boolean, require_scalar
+
+from . import function_source
+from .assignment_targets import Place
+from .branches import Branch
+from .merging import NOTHING, UNDEFINED, DivergentError, Unusable, merge_values
+
+__all__ = [
+    "NOTHING",
+    "If",
+    "and_",
+    "call",
+    "chain",
+    "choose",
+    "leave",
+    "not_",
+    "or_",
+    "place",
+    "returned",
+    "use",
+]
+
+place = Place
+
+
+def _is_symbolic(test: Any) -> bool:
+    return isinstance(test, DataNode) and test.edge.node.operator is not constant
+
+
+def _truth(test: Any) -> bool:
+    """The truth of a value that is no symbol, or of a constant of the graph."""
+    if isinstance(test, DataNode):
+        with blaming("if"):
+            require_scalar(test.type, "a condition")
+        return bool(np.asarray(test.edge.node.attribute("value")))
+    if isinstance(test, Value) and getattr(current_interpreter(), "symbolic", False):
+        with blaming("if"):
+            refuse_drawn(test)
+    return bool(test)
+
+
+def _sides(test: DataNode, what: str) -> tuple[Branch, Branch]:
+    branches = test.recorder.branches
+    with blaming(what):
+        require_scalar(test.type, "a condition")
+        return branches.sides(branches.bring(test.edge), user_location())
+
+
+class If:
+    """One `if` statement while it runs.
+
+    places: the variables that its branches assign to, with the lines where they do.
+    first, second: whether to run the body and the other branch; both, on a symbol.
+    """
+
+    def __init__(self, test: Any, places: tuple[Place, ...]) -> None:
+        self.symbolic = _is_symbolic(test)
+        if not self.symbolic:
+            self.first = _truth(test)
+            self.second = not self.first
+            return
+        self.first = self.second = True
+        self._recorder = test.recorder
+        self._branches = _sides(test, "if")
+        self._places = places
+        self._before = [place.get() for place in places]
+        self._after: list[list[Any]] = []
+
+    def branch(self, side: int) -> AbstractContextManager[None]:
+        """What is called in the block is recorded in that branch."""
+        return _Side(self, side) if self.symbolic else nullcontext()
+
+    def _names(self, values: list[Any]) -> tuple[Any, ...]:
+        """Put values back: into attributes and items here, into variables by the caller."""
+        for place, value in zip(self._places, values, strict=True):
+            place.put(value)
+        pairs = zip(self._places, values, strict=True)
+        return tuple(value for place, value in pairs if place.is_name)
+
+    def before(self) -> tuple[Any, ...]:
+        """The variables as they were before the `if`, for its second branch."""
+        location = self._branches[0].location
+        return self._names(
+            [
+                Unusable(f"`{place.name}` has no value here", location, undefined=True)
+                if value is UNDEFINED and place.is_name
+                else value
+                for place, value in zip(self._places, self._before, strict=True)
+            ]
+        )
+
+    def merge(self) -> tuple[Any, ...]:
+        """The variables after the `if`."""
+        merged = map(self._merge, self._places, *self._after)
+        return self._names(list(merged))
+
+    def _merge(self, place: Place, true: Any, false: Any) -> Any:
+        location = self._branches[0].location
+        name = place.name
+        if isinstance(true, Unusable) or isinstance(false, Unusable):
+            return true if isinstance(true, Unusable) else false
+        if true is UNDEFINED or false is UNDEFINED:
+            if true is false and not place.is_name:
+                return UNDEFINED
+            if true is false:
+                return Unusable(
+                    f"`{name}` has no value after this condition", location, undefined=True
+                )
+            side, line = (
+                ("is not", place.lines[0]) if false is UNDEFINED else ("is", place.lines[1])
+            )
+            return Unusable(
+                f"`{name}` has a value in one branch only ({_line(line)}); give it one where the "
+                f"condition {side} true, or before",
+                location,
+            )
+        if true is not false and (true is NOTHING or false is NOTHING):
+            return Unusable(
+                "one branch returns a value and the other one does not: return one in both",
+                location,
+            )
+        try:
+            return merge_values(true, false, self._branches, self._recorder)
+        except DivergentError as error:
+            return Unusable(
+                f"`{name}{error.part}` ({_line(place.lines[0])}, and {_line(place.lines[1])} in "
+                f"the other branch): {error.problem}",
+                location,
+                expected=error.expected,
+                got=error.got,
+            )
+
+
+def _line(line: int | None) -> str:
+    return "as before the `if`" if line is None else f"line {line}"
+
+
+class _Side:
+    """The block of one branch; when it ends well, the variables are noted."""
+
+    def __init__(self, owner: If, side: int) -> None:
+        self._owner = owner
+        branches = owner._recorder.branches
+        self._inside = branches.inside(owner._branches[side])
+
+    def __enter__(self) -> None:
+        self._inside.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._inside.__exit__(kind, error, trace)
+        if kind is None:
+            self._owner._after.append([place.get() for place in self._owner._places])
+
+
+def use(value: Any) -> Any:
+    """The value of a variable that an `if` may have left without one."""
+    if isinstance(value, Unusable):
+        value.refuse()
+    return value
+
+
+def returned(value: Any) -> Any:
+    """What a function returns whose branches do."""
+    value = use(value)
+    return None if value is NOTHING else value
+
+
+def leave(statement: str, *around: If) -> None:
+    """Refuse `return`, `break` and `continue` where only some samples would take them."""
+    if any(one.symbolic for one in around):
+        raise OperatorTypeError(
+            f"`{statement}` cannot leave this block for some of the samples only",
+            operator="if",
+            location=user_location(),
+        )
+
+
+def _boolean(value: Any, what: str) -> Any:
+    """An operand of `and` or `or`: a bool, or a symbol of bools."""
+    if isinstance(value, DataNode):
+        with blaming(what):
+            require_boolean(value.type, f"an operand of `{what}`")
+        known = value.type.dtype is bool_ and value.type.ndim == 0
+        return value if known else boolean(value)
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise OperatorTypeError(
+        f"an operand of `{what}` is a bool per sample",
+        operator=what,
+        expected="bool",
+        got=describe(value),
+        location=user_location(),
+    )
+
+
+def _pick(test: DataNode, true: Callable[[], Any], false: Callable[[], Any], what: str) -> Any:
+    """Both sides, each in its branch, as one value."""
+    recorder, sides = test.recorder, _sides(test, what)
+    found = []
+    for branch, make in zip(sides, (true, false), strict=True):
+        with recorder.branches.inside(branch):
+            found.append(make())
+    try:
+        return merge_values(found[0], found[1], sides, recorder)
+    except DivergentError as error:
+        raise OperatorTypeError(
+            f"the two values: {error.problem}" if not error.part else
+            f"the two values at {error.part}: {error.problem}",
+            operator=what, expected=error.expected, got=error.got, location=user_location(),
+        ) from None  # fmt: skip
+
+
+def and_(left: Any, right: Callable[[], Any]) -> Any:
+    """`left and right`; on symbols, `right` only for the samples that need it."""
+    if not _is_symbolic(left):
+        return right() if _truth(left) else left
+    return _pick(_boolean(left, "and"), lambda: _boolean(right(), "and"), lambda: False, "and")
+
+
+def or_(left: Any, right: Callable[[], Any]) -> Any:
+    """`left or right`; on symbols, `right` only for the samples that need it."""
+    if not _is_symbolic(left):
+        return left if _truth(left) else right()
+    return _pick(_boolean(left, "or"), lambda: True, lambda: _boolean(right(), "or"), "or")
+
+
+def not_(value: Any) -> Any:
+    """`not value`."""
+    return _not(value) if isinstance(value, DataNode) else not _truth(value)
+
+
+def choose(test: Any, true: Callable[[], Any], false: Callable[[], Any]) -> Any:
+    """`true if test else false`."""
+    if not _is_symbolic(test):
+        return true() if _truth(test) else false()
+    return _pick(test, true, false, "if")
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": python.eq, "NotEq": python.ne, "Lt": python.lt, "LtE": python.le, "Gt": python.gt,
+    "GtE": python.ge, "Is": python.is_, "IsNot": python.is_not,
+    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def chain(left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:
+    """`a < b < c`: each operand is evaluated once, and only where it is needed."""
+    (name, make), *more = steps
+    right = make()
+    result = _COMPARISONS[name](left, right)
+    return and_(result, lambda: chain(right, *more)) if more else result
+
+
+_CALL = "__call__"
+
+
+def call(function: Any) -> Any:
+    """What to call in place of a function: a function of the user's, rewritten too."""
+    if isinstance(function, FunctionType):
+        return function_source.converted(function)
+    if isinstance(function, MethodType):
+        inner = function.__func__
+        if isinstance(inner, FunctionType) and not isinstance(function.__self__, DataNode):
+            return MethodType(function_source.converted(inner), function.__self__)
+        return function
+    if isinstance(function, functools.partial):
+        return functools.partial(call(function.func), *function.args, **function.keywords)
+    if function is map or function is filter:
+        return lambda first, *rest: function(call(first), *rest)
+    if not isinstance(function, type):
+        method = getattr(type(function), _CALL, None)
+        if isinstance(method, FunctionType) and function_source.is_users(method):
+            return MethodType(function_source.converted(method), function)
+    return function

@@ -1,0 +1,288 @@
+"""The recording interpreter: a call appends a node to a graph and returns symbols."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
+from gradiva.capture.graph.type_inference import device_of_call, infer
+from gradiva.capture.recording.conditionals.branches import Branches
+from gradiva.capture.runtime.preallocate import HINT, hint_for
+from gradiva.eager.execution.eager_interpreter import as_seed, check_common
+from gradiva.eager.operators.arguments import Argument, is_edge
+from gradiva.eager.operators.operator import Maker, OperatorBase, current_interpreter
+from gradiva.eager.random.generator import RNG
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.support.errors import (
+    GradivaError,
+    Location,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+    user_location,
+)
+from gradiva.eager.types.device import Device
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.drawn import refuse_drawn
+from gradiva.eager.values.tensor import tensor_on
+from gradiva.eager.values.value import SampleType, Value
+
+from .data_node import BatchSize, DataNode
+
+__all__ = ["Recorder", "per_sample"]
+
+P = ParamSpec("P")
+
+
+_BEFORE = 1 << 30
+
+
+class Recorder:
+    """Records calls into one graph. Random calls are numbered as in a step of an eager loop."""
+
+    symbolic = True
+
+    def __init__(self, title: str = "graph", gpu: Device | None = None) -> None:
+        """gpu: the one that "gpu" means, if that is known."""
+        self.gpu = gpu
+        self._builder = GraphBuilder(title)
+        self.branches = Branches(self._builder)
+        self._random_calls: dict[RNG | None, int] = {}
+        self._effects = 0
+        self._parameters = 0
+        self._source: Node | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the graph."""
+        return self._builder.title
+
+    @title.setter
+    def title(self, title: str) -> None:
+        self._builder.title = title
+
+    def parameter(self, type: SampleType) -> DataNode:
+        """A symbol for a batch that is given when the graph runs."""
+        number = {"number": self._parameters}
+        self._parameters += 1
+        return DataNode(Edge(self._builder.add(parameter, (), number, (type,)), 0), self)
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        operator.check(inputs, keywords)
+        common = {
+            name: value
+            for name, value in keywords.items()
+            if name not in operator.arguments and value is not None
+        }
+        check_common(operator, common, present=False)
+        if not isinstance(operator, SourceOperator):
+            for name, value in keywords.items():
+                refuse_drawn(value, argument=name)
+        edges = [self._input(value, index) for index, value in enumerate(inputs)]
+        attributes: dict[str, Any] = {}
+        for name, value in keywords.items():
+            argument = operator.arguments.get(name)
+            if argument is None or value is None:
+                continue
+            if is_edge(argument, value):
+                edges.append(self._argument(argument, value))
+            else:
+                attributes[name] = _attribute(argument, value)
+        device = device_of_call(operator, edges, common, self.gpu)
+        types = infer(operator, tuple(edges), attributes, device)
+        if operator.random:
+            edges.append(Edge(self._key(common), 0, "key"))
+            attributes["shared"] = self._shared(operator, inputs, edges, common)
+        elif not isinstance(operator, SourceOperator):
+            edges += self.branches.anchor(edges)
+        return self._record(operator, tuple(edges), attributes, types, common)
+
+    def _record(
+        self,
+        operator: OperatorBase,
+        edges: tuple[Edge, ...],
+        attributes: dict[str, Any],
+        types: tuple[SampleType, ...],
+        common: dict[str, Any],
+    ) -> Any:
+        seed = as_seed(common.get("seed"))
+        if isinstance(operator, SourceOperator) and seed is not None:
+            attributes["seed"] = seed
+        if HINT in common and any(hints := hint_for(common[HINT], len(types))):
+            attributes[HINT] = hints
+        if operator.effects:
+            attributes["effect"] = self._effects
+            self._effects += 1
+        node = self._builder.add(
+            operator,
+            edges,
+            attributes,
+            types,
+            user_location(),
+            common.get("name"),
+            bool(common.get("preserve", False)),
+        )
+        self.branches.own(node)
+        if isinstance(operator, SourceOperator):
+            # As in a loop: the source that was read last gives the positions, and calls are
+            # numbered anew.
+            self._source = node
+            self._random_calls = {}
+        symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
+        asked = isinstance(operator, SourceOperator) and attributes.get("num_outputs") is not None
+        single = len(symbols) == 1 and not asked
+        return symbols[0] if single else tuple(symbols)
+
+    def _input(self, value: Any, index: int) -> Edge:
+        if isinstance(value, DataNode):
+            if value.recorder is not self:
+                raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
+            return self.branches.bring(value.edge)
+        try:
+            return Edge(self._constant(value), 0)
+        except GradivaError as error:
+            error.problem = f"input {index}: {error.problem}".rstrip(": ")
+            raise
+
+    def _argument(self, argument: Argument, value: Any) -> Edge:
+        if isinstance(value, Value | np.ndarray):
+            edge = self._input(value, 0)
+            return Edge(edge.node, edge.output, argument.name)
+        raise OperatorTypeError(
+            "a list with one value per sample has no place in a graph, whose batches may differ "
+            "in size: use an external source",
+            argument=argument.name,
+            expected=argument.kind.expected,
+            got=describe(value),
+        )
+
+    def _constant(self, value: Any) -> Node:
+        """A tensor or array that is the same for all samples of every batch."""
+        refuse_drawn(value)
+        if isinstance(value, Batch):
+            raise OperatorTypeError(
+                "a batch has no place in a graph, whose batches may differ in size: use an "
+                "external source, or a Tensor for a constant that all samples share"
+            )
+        tensor = tensor_on(value)
+        array = np.array(tensor)
+        array.flags.writeable = False
+        return self._builder.add(
+            constant, (), {"layout": tensor.layout, "value": array}, (tensor.type,)
+        )
+
+    def _key(self, common: dict[str, Any]) -> Node:
+        seed, rng = as_seed(common.get("seed")), common.get("rng")
+        if rng is not None and not isinstance(rng, RNG):
+            raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
+        attributes: dict[str, Any] = {"number": 0}
+        if seed is not None:
+            attributes["seed"] = seed
+        else:
+            attributes["number"] = self._random_calls.get(rng, 0)
+            self._random_calls[rng] = attributes["number"] + 1
+            if self._source is None:
+                # Before any source: numbers of their own, so that no later call draws the same.
+                attributes["number"] += _BEFORE
+            if rng is not None:
+                attributes["seed"] = rng.seed
+        source = () if self._source is None else (Edge(self._source, 0, "source"),)
+        edges = (*source, *self.branches.anchor())
+        return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
+
+    def _shared(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Any, ...],
+        edges: list[Edge],
+        common: dict[str, Any],
+    ) -> bool:
+        """Whether the call makes one value for all samples, as it would in dynamic mode without a
+        batch size."""
+        asked = common.get("batch_size")
+        if asked is None:
+            return not inputs and len(edges) == 1
+        if not isinstance(asked, BatchSize | WholeBatch):
+            raise OperatorValueError(
+                "the batch size of a graph is that of its sources",
+                argument="batch_size",
+                expected="the batch_size of another batch (such as images.batch_size)",
+                got=describe(asked),
+            )
+        return False
+
+    def keep(self, node: Node) -> None:
+        """Keep a node that no output needs."""
+        self._builder.keep(node)
+
+    def add(
+        self, operator: OperatorBase, edges: tuple[Edge, ...], where: Location | None, origin: str
+    ) -> DataNode:
+        """A node that no call of the user's stands for, in the branch in force."""
+        types = infer(operator, edges, {})
+        node = self._builder.add(operator, edges, {}, types, where)
+        self.branches.own(self._builder.describe(node, (), origin))
+        return DataNode(Edge(node, 0), self)
+
+    def locations_of(self, node: Node) -> tuple[Location, ...]:
+        return tuple(self._builder._locations.get(node, ()))
+
+    def name_of(self, node: Node) -> str:
+        return self._builder._names.get(node) or node.operator.name
+
+    def finish(self, outputs: tuple[DataNode, ...]) -> Graph:
+        return self._builder.finish(tuple(output.edge for output in outputs))
+
+    def symbol(self, value: Any, index: int) -> DataNode:
+        """An output of the traced function as a symbol; constants become nodes."""
+        if isinstance(value, DataNode):
+            if value.recorder is not self:
+                raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
+            return DataNode(self.branches.bring(value.edge), self)
+        try:
+            refuse_drawn(value)
+        except GradivaError as error:
+            error.problem = f"output {index}: {error.problem}"
+            raise
+        try:
+            return DataNode(Edge(self._constant(value), 0), self)
+        except GradivaError as error:
+            raise error.complete(expected="an output of an operator", got=describe(value)) from None
+
+
+class WholeBatch:
+    """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
+
+    def __repr__(self) -> str:
+        return "the batch size of the pipeline"
+
+
+_WHOLE_BATCH = WholeBatch()
+
+
+def per_sample(maker: Maker[P]) -> Callable[P, Any]:
+    """The pipeline spelling of a random operator, which needs no `batch_size`."""
+
+    @functools.wraps(maker)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        if isinstance(current_interpreter(), Recorder):
+            kwargs.setdefault("batch_size", _WHOLE_BATCH)
+        return maker(*args, **kwargs)
+
+    return call
+
+
+def _attribute(argument: Argument, value: Any) -> Any:
+    converted = argument.static(value)
+    try:
+        hash(converted)
+    except TypeError:
+        return Opaque(converted)
+    return Opaque(converted) if callable(converted) else converted

@@ -1,0 +1,1 @@
+"""Running a compiled graph: nodes in order, fused groups, streams, memory."""

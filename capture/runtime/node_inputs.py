@@ -1,0 +1,52 @@
+"""What a node reads in a run: its inputs, and the arguments that were given to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.graph.graph import Edge, Node, Opaque
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
+
+__all__ = ["Outputs", "Values", "constant_batch", "repeated", "resolve", "value_of"]
+
+Outputs = tuple[Batch, ...]
+Values = dict[tuple[Node, int], Batch]
+
+
+def resolve(node: Node, values: Values, size: int) -> tuple[Outputs, dict[str, Any]]:
+    """The inputs of a node, and the arguments that were given to it."""
+    given: dict[str, Any] = {
+        name: value.value if isinstance(value, Opaque) else value
+        for name, value in node.attributes
+        if name in node.operator.arguments
+    }
+    inputs: list[Batch] = []
+    for edge in node.inputs:
+        if edge.argument is None:
+            inputs.append(value_of(edge, values, size))
+        elif edge.argument in node.operator.arguments:
+            given[edge.argument] = value_of(edge, values, size)
+    return tuple(inputs), given
+
+
+def value_of(edge: Edge, values: Values, size: int) -> Batch:
+    """The batch of an edge; a constant has as many samples as its reader."""
+    batch = values[edge.node, edge.output]
+    if len(batch) != size and edge.node.operator is constant:
+        return constant_batch(edge.node, size)
+    return batch
+
+
+def constant_batch(node: Node, size: int) -> Batch:
+    """A constant, for so many samples."""
+    array = node.attribute("value")
+    geometry = Geometry.repeated(size, array.shape)
+    return Batch(array.reshape(-1), geometry, node.type[0])
+
+
+def repeated(batch: Batch, size: int) -> Batch:
+    """The first sample, for all of so many."""
+    geometry = Geometry.repeated(size, batch.geometry.shape(0))
+    return Batch(batch.data, geometry, batch.type)

@@ -1,0 +1,265 @@
+"""A graph that can be run: given the values of its leaves, it computes its outputs, in one thread
+that shares the work on each node with a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
+from gradiva.capture.graph.graph import Graph, Node
+from gradiva.capture.graph.scopes import Selection, scopes_of
+from gradiva.eager.execution.execute import execute
+from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.readers.source import SourceOperator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support import tracing
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.values.batch import Batch
+from gradiva.ops.arrays.copy import copy
+from gradiva.ops.generic.conditional_merge import merge
+from gradiva.ops.generic.conditional_split import split
+
+from .dropped_samples import drop_inside
+from .fused_group import UnfitError, run_group
+from .memory_statistics import MemoryStatistics
+from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
+from .split_merge import join, part
+
+__all__ = ["Outputs", "Positions", "Program", "Values"]
+
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+Keys = Sequence[tuple[Any, Any]]
+GPU: Final = Device("gpu")
+
+
+class _Turn(NamedTuple):
+    """What one run of a program works on: see `Program.run`."""
+
+    values: Values
+    size: int
+    positions: dict[Any, Positions]
+    seed: int
+    pool: WorkerPool
+    keys: Keys
+    selection: Selection
+    gpu: Device
+
+    def device_of(self, node: Node) -> Device:
+        return CPU if node.device == "cpu" else self.gpu
+
+
+class Program:
+    """A graph, in the order in which it runs, and when each value can be let go."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.parameters = [node for node in graph.nodes if node.operator is parameter]
+        self._steps = [
+            node
+            for node in graph.nodes
+            if not isinstance(node.operator, SourceOperator)
+            and node.operator not in (random_key, parameter)
+        ]
+        self.acts = any(node.operator.effects for node in self._steps)
+        """Whether its runs must follow each other, because they have effects."""
+        self._scopes = scopes_of(graph.nodes)
+        self._last_use = self._find_last_uses()
+        self.statistics: MemoryStatistics | None = None
+        """Where the sizes of results are noted; None for nowhere."""
+
+    def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
+        """What can be let go after a node has run, so that its memory serves the next one."""
+        last: dict[tuple[Node, int], Node] = {}
+        for node in self._steps:
+            for edge in node.inputs:
+                last[edge.node, edge.output] = node
+        for edge in self.graph.outputs:
+            last.pop((edge.node, edge.output), None)
+        uses: dict[Node, list[tuple[Node, int]]] = {}
+        for value, node in last.items():
+            uses.setdefault(node, []).append(value)
+        return uses
+
+    def run(
+        self,
+        values: Values,
+        size: int,
+        positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: Keys = (),
+        gpu: Device = GPU,
+    ) -> Outputs:
+        """The outputs of `run_step`."""
+        return self.run_step(values, size, positions, seed, pool, keys, gpu)[0]
+
+    def run_step(
+        self,
+        values: Values,
+        size: int,
+        positions: dict[Any, Positions],
+        seed: int,
+        pool: WorkerPool,
+        keys: Keys = (),
+        gpu: Device = GPU,
+    ) -> tuple[Outputs, Positions | None]:
+        """The outputs for these values of sources and parameters, which are used up.
+
+        positions: of the samples in each source, and under None those that count where no source
+        is named. seed: of random keys that have none. keys: of random calls, and the positions
+        of their samples, where the graph only says which of these it is. gpu: the one that nodes
+        on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
+        values, and the outputs are smaller; then also the numbers of the samples that are left.
+        """
+        recording, began = tracing.active, 0
+        turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
+        self._bring(turn)
+        for node in self._steps:
+            if pool.cancelled:
+                raise StopIteration
+            if recording is not None:
+                began = recording.start(_title(node))
+            try:
+                outputs = self._call(node, turn)
+            except GradivaError as error:
+                if error.sample is not None:
+                    error.sample = turn.selection.number(self._scopes.get(node), error.sample)
+                raise self.locate(error, node) from error.__cause__
+            if recording is not None:
+                recording.call(pool, "operator", _title(node), began, outputs)
+            if self.statistics is not None:
+                self.statistics.record(node, outputs)
+            if turn.selection.lost:
+                turn.selection.drop(self._scopes.get(node), values)
+            for output, batch in enumerate(outputs):
+                values[node, output] = batch
+            for value in self._last_use.get(node, ()):
+                values.pop(value, None)
+        outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
+        return outputs, turn.selection.left
+
+    def _bring(self, turn: _Turn) -> None:
+        """What sources have made goes where it is wanted."""
+        for (node, output), batch in turn.values.items():
+            wanted = node.type[output].device
+            if isinstance(node.operator, SourceOperator) and batch.device.device_type != wanted:
+                device = turn.device_of(node)
+                try:
+                    made = execute(copy, (batch,), {}, len(batch), turn.pool, device=device)
+                except GradivaError as error:
+                    raise self.locate(error, node) from error.__cause__
+                turn.values[node, output] = made[0]
+
+    def _call(self, node: Node, turn: _Turn) -> Outputs:
+        scope = self._scopes.get(node)
+        size = turn.selection.count(scope)
+        if node.operator is constant:
+            return (constant_batch(node, size),)
+        if node.operator is fused:
+            return self._group(node, turn, size)
+        if node.operator is split:
+            return part(node, scope, turn.selection, turn.values)
+        if node.operator is merge:
+            device = turn.device_of(node)
+            return (join(node, scope, turn.selection, turn.values, turn.pool, device),)
+        pool, device = turn.pool, turn.device_of(node)
+        inputs, given = resolve(node, turn.values, size)
+        key, positions = None, turn.positions[None]
+        for edge in node.inputs:
+            if edge.argument == "key":
+                key, positions = self._drawn(edge.node, turn)
+        if node.operator.random:
+            own = next((batch.positions for batch in inputs if batch.positions is not None), None)
+            if node.attribute("shared") and size:
+                if own is None or scope is not None:
+                    # The value of the whole batch, whoever of it is here.
+                    own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
+                inputs = tuple(repeated(batch, 1) for batch in inputs)
+                given = {
+                    name: repeated(value, 1) if isinstance(value, Batch) else value
+                    for name, value in given.items()
+                }
+                outputs = execute(
+                    node.operator, inputs, given, 1, pool, key, own[:1], device=device
+                )
+                return tuple(repeated(batch, size) for batch in outputs)
+            positions = positions if own is None else own
+        lost = turn.selection.lost
+        return execute(node.operator, inputs, given, size, pool, key, positions, lost, device)
+
+    def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
+        """Run a fused group; one by one where the data do not suit the fused kernels."""
+        inside: Values = {}
+        drawn: dict[Node, tuple[Any, Any]] = {}
+        for member in node.members:
+            for edge in member.inputs:
+                if edge.node.operator is not parameter:
+                    continue
+                outer = node.inputs[edge.node.attribute("number")]
+                if outer.node.operator is random_key:
+                    drawn[edge.node] = self._drawn(outer.node, turn)
+                else:
+                    inside[edge.node, edge.output] = value_of(outer, turn.values, size)
+        pool, device = turn.pool, turn.device_of(node)
+        try:
+            return (run_group(node.members, inside, drawn, size, pool, self.locate, device),)
+        except UnfitError:
+            pass
+        for member in node.members:
+            key, own = next(
+                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"),
+                (None, None),
+            )
+            try:
+                inputs, given = resolve(member, inside, size)
+                first = inputs[0].positions
+                own = own if first is None else first
+                lost: list[int] = []
+                (batch,) = execute(
+                    member.operator, inputs, given, size, pool, key, own, lost, device
+                )
+            except GradivaError as error:
+                raise self.locate(error, member) from error.__cause__
+            if lost:  # of the decoder: no other member leaves out samples
+                turn.selection.lost.extend(lost)
+                size = drop_inside(lost, size, inside, drawn)
+            inside[member, 0] = batch
+            if self.statistics is not None:
+                self.statistics.record(member, (batch,))
+        return (batch,)
+
+    def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
+        """The key that a `random_key` node stands for, and the positions of its samples; `whole`:
+        of all samples of the step, also of those that left it, not of its branch alone."""
+        slot, own = node.attribute("slot"), node.attribute("seed")
+        if slot is not None:
+            key, positions = turn.keys[slot]
+        else:
+            positions = turn.positions[None]
+            for source in node.inputs:
+                positions = turn.positions.get(source.node, positions)
+            key = RandomKey(turn.seed if own is None else own, node.attribute("number"))
+        if not whole:
+            positions = turn.selection.of(positions, self._scopes.get(node))
+        return key, positions
+
+    def locate(self, error: GradivaError, node: Node) -> GradivaError:
+        """The error with the node's name and the user's line, unless it has them already."""
+        if error.location is not None:
+            return error
+        lines = self.graph.locations.get(node, ())
+        name = self.graph.names.get(node)
+        operator = self.graph.origins.get(node, node.operator.name)
+        error.operator = f"{operator} ({name})" if name else operator
+        return error.complete(location=lines[0] if lines else None)
+
+
+def _title(node: Node) -> str:
+    """What a timeline calls a node: a group by the members at its ends."""
+    if not node.members:
+        return node.operator.name
+    return f"{node.members[0].operator.name} ... {node.members[-1].operator.name}"

@@ -1,0 +1,1 @@
+"""Graphs as pictures and as text for other tools."""
