@@ -88,9 +88,9 @@ from gradiva.eager.values.tensor import Tensor as Tensor
 from gradiva.eager.values.tensor import as_tensor as as_tensor
 from gradiva.eager.values.tensor import tensor as tensor
 from gradiva.operators import *  # noqa: F403
-from gradiva.ops.decoders.imread import imread as imread
-from gradiva.ops.generic.callback import prefetchable as prefetchable
-from gradiva.ops.generic.external_source_object import ExternalSource as ExternalSource
+from gradiva.ops.decoders.image.imread import imread as imread
+from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
+from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
 
 bool = bool_
 """The element type, as it is called in dynamic mode."""

@@ -1,9 +1,9 @@
 """Decoders."""
 
-from gradiva.ops.decoders.image import image
-from gradiva.ops.decoders.image_crop import image_crop
-from gradiva.ops.decoders.image_random_crop import image_random_crop
-from gradiva.ops.decoders.image_slice import image_slice
+from gradiva.ops.decoders.image.image import image
+from gradiva.ops.decoders.image.image_crop import image_crop
+from gradiva.ops.decoders.image.image_random_crop import image_random_crop
+from gradiva.ops.decoders.image.image_slice import image_slice
 from gradiva.ops.decoders.numpy import numpy
 
 __all__ = ["image", "image_crop", "image_random_crop", "image_slice", "numpy"]

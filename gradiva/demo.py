@@ -17,11 +17,11 @@ from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.ops.decoders.image import image as decode
-from gradiva.ops.image.brightness_contrast import brightness_contrast
-from gradiva.ops.image.crop import crop
-from gradiva.ops.image.flip import flip
-from gradiva.ops.image.resize import resize
+from gradiva.ops.decoders.image.image import image as decode
+from gradiva.ops.image.color.brightness_contrast import brightness_contrast
+from gradiva.ops.image.crop.crop import crop
+from gradiva.ops.image.crop.flip import flip
+from gradiva.ops.image.resize.resize import resize
 
 if TYPE_CHECKING:
     import PIL.Image as pil

@@ -17,7 +17,7 @@ from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory, pipeline_def
 from gradiva.capture.viz.svg import before_after
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
-from gradiva.ops.generic.external_source import external_source
+from gradiva.ops.external_source.external_source import external_source
 
 __all__ = ["add_arguments", "run"]
 

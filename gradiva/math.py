@@ -1,4 +1,4 @@
 """Mathematical functions of batches, tensors, symbols, arrays and numbers, in both modes."""
 
-from gradiva.ops.generic.functions import *  # noqa: F403
-from gradiva.ops.generic.functions import __all__ as __all__
+from gradiva.ops.math.functions import *  # noqa: F403
+from gradiva.ops.math.functions import __all__ as __all__

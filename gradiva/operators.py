@@ -2,79 +2,85 @@
 
 from gradiva.capture.recording.recorder import per_sample as _per_sample
 from gradiva.ops.arrays.batch_permutation import batch_permutation as _batch_permutation
+from gradiva.ops.arrays.cast import cast as cast
 from gradiva.ops.arrays.cast_like import cast_like as cast_like
 from gradiva.ops.arrays.cat import cat as cat
 from gradiva.ops.arrays.copy import copy as copy
 from gradiva.ops.arrays.element_extract import element_extract as element_extract
-from gradiva.ops.arrays.expand_dims import expand_dims as expand_dims
-from gradiva.ops.arrays.full import full as full
-from gradiva.ops.arrays.full_like import full_like as full_like
+from gradiva.ops.arrays.fill.full import full as full
+from gradiva.ops.arrays.fill.full_like import full_like as full_like
+from gradiva.ops.arrays.fill.ones import ones as ones
+from gradiva.ops.arrays.fill.ones_like import ones_like as ones_like
+from gradiva.ops.arrays.fill.zeros import zeros as zeros
+from gradiva.ops.arrays.fill.zeros_like import zeros_like as zeros_like
 from gradiva.ops.arrays.one_hot import one_hot as one_hot
-from gradiva.ops.arrays.ones import ones as ones
-from gradiva.ops.arrays.ones_like import ones_like as ones_like
 from gradiva.ops.arrays.per_frame import per_frame as per_frame
 from gradiva.ops.arrays.permute_batch import permute_batch as permute_batch
-from gradiva.ops.arrays.reinterpret import reinterpret as reinterpret
-from gradiva.ops.arrays.reshape import reshape as reshape
 from gradiva.ops.arrays.sequence_rearrange import sequence_rearrange as sequence_rearrange
-from gradiva.ops.arrays.squeeze import squeeze as squeeze
+from gradiva.ops.arrays.shape.expand_dims import expand_dims as expand_dims
+from gradiva.ops.arrays.shape.reinterpret import reinterpret as reinterpret
+from gradiva.ops.arrays.shape.reshape import reshape as reshape
+from gradiva.ops.arrays.shape.squeeze import squeeze as squeeze
 from gradiva.ops.arrays.stack import stack as stack
-from gradiva.ops.arrays.zeros import zeros as zeros
-from gradiva.ops.arrays.zeros_like import zeros_like as zeros_like
 from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
 from gradiva.ops.boxes.bbox_paste import bbox_paste as bbox_paste
 from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
 from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
-from gradiva.ops.decoders.peek_image_shape import peek_image_shape as peek_image_shape
-from gradiva.ops.generic.cast import cast as cast
-from gradiva.ops.generic.coord_flip import coord_flip as coord_flip
-from gradiva.ops.generic.coord_transform import coord_transform as coord_transform
-from gradiva.ops.generic.dump_image import dump_image as dump_image
-from gradiva.ops.generic.get_property import get_property as get_property
-from gradiva.ops.generic.lookup_table import lookup_table as lookup_table
-from gradiva.ops.generic.pad import pad as pad
-from gradiva.ops.generic.python_function import python_function as python_function
-from gradiva.ops.generic.shapes import shapes as shapes
-from gradiva.ops.generic.slice import slice as slice
-from gradiva.ops.generic.transpose import transpose as transpose
-from gradiva.ops.image.brightness import brightness as brightness
-from gradiva.ops.image.brightness_contrast import brightness_contrast as brightness_contrast
-from gradiva.ops.image.clahe import clahe as clahe
-from gradiva.ops.image.color_space_conversion import (
+from gradiva.ops.decoders.image.peek_image_shape import peek_image_shape as peek_image_shape
+from gradiva.ops.image.color.brightness import brightness as brightness
+from gradiva.ops.image.color.brightness_contrast import brightness_contrast as brightness_contrast
+from gradiva.ops.image.color.clahe import clahe as clahe
+from gradiva.ops.image.color.color_space_conversion import (
     color_space_conversion as color_space_conversion,
 )
-from gradiva.ops.image.color_twist import color_twist as color_twist
-from gradiva.ops.image.contrast import contrast as contrast
-from gradiva.ops.image.crop import crop as crop
-from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize as crop_mirror_normalize
-from gradiva.ops.image.debayer import debayer as debayer
-from gradiva.ops.image.equalize import equalize as equalize
-from gradiva.ops.image.erase import erase as erase
-from gradiva.ops.image.filter import filter as filter
-from gradiva.ops.image.flip import flip as flip
-from gradiva.ops.image.gaussian_blur import gaussian_blur as gaussian_blur
-from gradiva.ops.image.grid_mask import grid_mask as grid_mask
-from gradiva.ops.image.hsv import hsv as hsv
-from gradiva.ops.image.hue import hue as hue
-from gradiva.ops.image.jitter import jitter as jitter
-from gradiva.ops.image.jpeg_compression_distortion import (
+from gradiva.ops.image.color.color_twist import color_twist as color_twist
+from gradiva.ops.image.color.contrast import contrast as contrast
+from gradiva.ops.image.color.equalize import equalize as equalize
+from gradiva.ops.image.color.hsv import hsv as hsv
+from gradiva.ops.image.color.hue import hue as hue
+from gradiva.ops.image.color.saturation import saturation as saturation
+from gradiva.ops.image.crop.crop import crop as crop
+from gradiva.ops.image.crop.flip import flip as flip
+from gradiva.ops.image.crop.roi_random_crop import roi_random_crop as roi_random_crop
+from gradiva.ops.image.debayer.debayer import debayer as debayer
+from gradiva.ops.image.filter.filter import filter as filter
+from gradiva.ops.image.filter.gaussian_blur import gaussian_blur as gaussian_blur
+from gradiva.ops.image.filter.laplacian import laplacian as laplacian
+from gradiva.ops.image.jpeg.jpeg_compression_distortion import (
     jpeg_compression_distortion as jpeg_compression_distortion,
 )
-from gradiva.ops.image.laplacian import laplacian as laplacian
-from gradiva.ops.image.multi_paste import multi_paste as multi_paste
-from gradiva.ops.image.normalize import normalize as normalize
-from gradiva.ops.image.paste import paste as paste
-from gradiva.ops.image.random_resized_crop import random_resized_crop as random_resized_crop
-from gradiva.ops.image.resize import resize as resize
-from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
-from gradiva.ops.image.roi_random_crop import roi_random_crop as roi_random_crop
-from gradiva.ops.image.rotate import rotate as rotate
-from gradiva.ops.image.saturation import saturation as saturation
-from gradiva.ops.image.sphere import sphere as sphere
-from gradiva.ops.image.tensor_resize import tensor_resize as tensor_resize
-from gradiva.ops.image.warp_affine import warp_affine as warp_affine
-from gradiva.ops.image.water import water as water
+from gradiva.ops.image.masking.erase import erase as erase
+from gradiva.ops.image.masking.grid_mask import grid_mask as grid_mask
+from gradiva.ops.image.normalize.crop_mirror_normalize import (
+    crop_mirror_normalize as crop_mirror_normalize,
+)
+from gradiva.ops.image.normalize.normalize import normalize as normalize
+from gradiva.ops.image.paste.multi_paste import multi_paste as multi_paste
+from gradiva.ops.image.paste.paste import paste as paste
+from gradiva.ops.image.resize.random_resized_crop import random_resized_crop as random_resized_crop
+from gradiva.ops.image.resize.resize import resize as resize
+from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror as resize_crop_mirror
+from gradiva.ops.image.resize.tensor_resize import tensor_resize as tensor_resize
+from gradiva.ops.image.warp.jitter import jitter as jitter
+from gradiva.ops.image.warp.rotate import rotate as rotate
+from gradiva.ops.image.warp.sphere import sphere as sphere
+from gradiva.ops.image.warp.warp_affine import warp_affine as warp_affine
+from gradiva.ops.image.warp.water import water as water
+from gradiva.ops.indexing import subscript as _subscript
+from gradiva.ops.indexing.coord_flip import coord_flip as coord_flip
+from gradiva.ops.indexing.coord_transform import coord_transform as coord_transform
+from gradiva.ops.indexing.get_property import get_property as get_property
+from gradiva.ops.indexing.lookup_table import lookup_table as lookup_table
+from gradiva.ops.indexing.pad import pad as pad
+from gradiva.ops.indexing.shapes import shapes as shapes
+from gradiva.ops.indexing.slice import slice as slice
+from gradiva.ops.indexing.transpose import transpose as transpose
+from gradiva.ops.io.dump_image import dump_image as dump_image
+from gradiva.ops.math import arithmetic as _arithmetic
+from gradiva.ops.python_function.python_function import python_function as python_function
 from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
 
 batch_permutation = _per_sample(_batch_permutation)
+_REGISTERED = (_arithmetic, _subscript)
+"""Imported so that values have Python's operators and brackets."""

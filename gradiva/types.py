@@ -22,7 +22,7 @@ from gradiva.eager.types.dtypes import uint8 as UINT8
 from gradiva.eager.types.dtypes import uint16 as UINT16
 from gradiva.eager.types.dtypes import uint32 as UINT32
 from gradiva.eager.types.dtypes import uint64 as UINT64
-from gradiva.ops.generic.feed import BatchInfo, SampleInfo
+from gradiva.ops.external_source.callback_source import BatchInfo, SampleInfo
 
 DALIImageType = ImageType
 DALIInterpType = InterpType

@@ -409,8 +409,8 @@ def interpret() -> None:
             return kernel.function(*held)
 
     Kernel.__call__ = call  # type: ignore[method-assign, assignment]
-    for name in ("resample", "resample_rows", "resample_run"):
-        module = sys.modules[f"gradiva.ops.image.{name}"]
+    for name in ("cpu", "rows", "run"):
+        module = sys.modules[f"gradiva.ops.image.resample.{name}"]
         if hasattr(module, "borrowed"):
             vars(module)["borrowed"] = lambda array: array
 

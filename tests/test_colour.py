@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, pipeline_def, types
-from gradiva.ops.image.blur_rows import reflect
-from gradiva.ops.image.series import decay, sine_cosine
+from gradiva.ops.image.filter.blur_rows import reflect
+from gradiva.ops.math.series import decay, sine_cosine
 
 SPACES = (types.RGB, types.BGR, types.GRAY, types.YCbCr)
 

@@ -6,12 +6,14 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import gradiva.ops.generic.numba_function
+import gradiva.ops.python_function.numba_function
 from gradiva.eager.operators.operator import operators
 from tests.oracle.drawn_elsewhere import ELSEWHERE, WITHOUT
 
 HERE = Path(__file__).parent
-assert gradiva.ops.generic.numba_function  # with what `import gradiva` declares, all operators
+assert (
+    gradiva.ops.python_function.numba_function
+)  # with what `import gradiva` declares, all operators
 OURS = {name for name, one in operators.items() if one.__module__.startswith("gradiva.")}
 
 

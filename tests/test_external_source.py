@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 from gradiva import ExternalSource, fn, types
-from gradiva.ops.generic.feed import Feed
+from gradiva.ops.external_source.callback_source import Feed
 
 
 def values(source: Any, batches: int = 3, size: int = 2, **options: Any) -> list[list[float]]:

@@ -172,7 +172,7 @@ def test_numba_is_taught_through_extensions_only() -> None:
 CAST = """
 import ctypes, json, numpy as np, gradiva
 from gradiva.eager.jit.jit import compiled_kernels
-from gradiva.ops.generic.cast import cast_row
+from gradiva.ops.arrays.cast import cast_row
 source = np.array([2.4, 2.6, 300.0, np.nan], np.float32)
 target, parameters = np.zeros(4, np.uint8), np.zeros(1, np.float32)
 address = cast_row.address(source.dtype, target.dtype)
@@ -197,7 +197,7 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
         "eager/jit/convert_bodies.py",
         "eager/jit/row_kernel.py",
         "eager/jit/jit.py",
-        "ops/generic/cast.py",
+        "ops/arrays/cast.py",
     ):
         text = (copy / file).read_text("utf-8")
         (copy / file).write_text("# A line more.\n\n" + text + "\n\nNOTHING = 1\n", "utf-8")

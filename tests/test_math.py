@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.ops.generic.mathematics import functions
+from gradiva.ops.math.mathematics import functions
 
 UNARY: dict[str, Callable[[float], float]] = {
     "fabs": math.fabs, "floor": math.floor, "ceil": math.ceil, "sqrt": math.sqrt,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import Batch, batch, decoders, fn, pipeline_def
-from gradiva.ops.decoders.image import encode, picture
+from gradiva.ops.decoders.image.image import encode, picture
 from tests.tiers import examples
 
 SIZES = ((33, 47), (120, 90), (61, 20), (100, 150))

@@ -535,5 +535,5 @@ outputs
 # | operator with `.cpu` | all threads | no | what others will call, sizes that change |
 # | operator with `pixelwise` | all threads, compiled | yes | arithmetic on single values |
 #
-# To go on: `ops/image/flip.py` is a complete operator of gradiva in one file, and
+# To go on: `ops/image/crop/flip.py` is a complete operator of gradiva in one file, and
 # `CONTRIBUTING.md` tells how to add one to the library itself.

@@ -8,7 +8,7 @@ from gradiva.capture.graph.scopes import ScopeError, is_anchored, scopes_of
 from gradiva.capture.graph.type_inference import infer
 from gradiva.capture.runtime.fused_expression import is_expression
 from gradiva.capture.runtime.preallocate import HINT
-from gradiva.ops.generic.conditional_split import split
+from gradiva.ops.conditional.split import split
 
 __all__ = ["GraphError", "check"]
 

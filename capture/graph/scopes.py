@@ -13,8 +13,8 @@ import numpy as np
 
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.generic.conditional_merge import merge
-from gradiva.ops.generic.conditional_split import Mask, split, truth
+from gradiva.ops.conditional.merge import merge
+from gradiva.ops.conditional.split import Mask, split, truth
 
 from .builtin_ops import constant
 from .graph import Edge, Node

@@ -9,7 +9,7 @@ from typing import Any
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.generic.fed import Fed
+from gradiva.ops.external_source.fed_source import Fed
 
 from .source_plan import Plan
 

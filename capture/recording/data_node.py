@@ -11,8 +11,8 @@ from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.values.value import SampleType, Value
 from gradiva.ops.arrays.copy import copy
-from gradiva.ops.generic.get_property import get_property
-from gradiva.ops.generic.shapes import shapes
+from gradiva.ops.indexing.get_property import get_property
+from gradiva.ops.indexing.shapes import shapes
 
 if TYPE_CHECKING:
     from .recorder import Recorder

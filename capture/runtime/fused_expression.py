@@ -14,7 +14,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.generic.expression import Term, applied, expression_launch, operand
+from gradiva.ops.math.expression import Term, applied, expression_launch, operand
 
 from .fused_cpu import UnfitError
 

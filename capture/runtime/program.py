@@ -20,8 +20,8 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
-from gradiva.ops.generic.conditional_merge import merge
-from gradiva.ops.generic.conditional_split import split
+from gradiva.ops.conditional.merge import merge
+from gradiva.ops.conditional.split import split
 
 from .dropped_samples import drop_inside
 from .fused_group import UnfitError, run_group

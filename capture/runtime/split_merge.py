@@ -11,8 +11,8 @@ from gradiva.eager.execution.execute import Call
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.generic.conditional_merge import merge, merge_batches
-from gradiva.ops.generic.conditional_split import select
+from gradiva.ops.conditional.merge import merge, merge_batches
+from gradiva.ops.conditional.split import select
 
 from .node_inputs import value_of
 

@@ -18,10 +18,10 @@ from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.operator import current_interpreter
 from gradiva.eager.support.errors import OperatorValueError, user_location
-from gradiva.ops.generic.conditional_boolean import boolean
-from gradiva.ops.generic.conditional_merge import merge
-from gradiva.ops.generic.conditional_not import not_
-from gradiva.ops.generic.conditional_split import split
+from gradiva.ops.conditional.boolean import boolean
+from gradiva.ops.conditional.merge import merge
+from gradiva.ops.conditional.not_ import not_
+from gradiva.ops.conditional.split import split
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Edge, Node

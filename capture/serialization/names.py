@@ -12,7 +12,7 @@ from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import DType
-from gradiva.ops.generic.arithmetic import Arithmetic
+from gradiva.ops.math.arithmetic import Arithmetic
 
 __all__ = [
     "ENUMERATIONS",

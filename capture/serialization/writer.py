@@ -19,8 +19,8 @@ from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, int32
-from gradiva.ops.generic.arithmetic import Arithmetic
-from gradiva.ops.generic.subscript import subscript
+from gradiva.ops.indexing.subscript import subscript
+from gradiva.ops.math.arithmetic import Arithmetic
 
 from .branches import BranchesWritten
 from .edges import EdgeName, device_word, wanted_on

@@ -1,5 +1,5 @@
 // Windows of samples, mirrored or not, with fill values around. Floats that become integers lose
-// their fraction here, as in ops/image/window_copy.py.
+// their fraction here, as in ops/image/crop/window_copy.py.
 template <class T, class V> DEVICE T moved(V value) {
     if constexpr (Same<T, V>::value) return value;
     else if constexpr (Same<V, f16>::value) return moved<T>(single_of_half(value));

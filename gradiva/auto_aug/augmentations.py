@@ -16,14 +16,14 @@ import numpy as np
 from gradiva.eager.values.value import Value
 from gradiva.math import min as least
 from gradiva.ops.arrays.cast_like import cast_like
-from gradiva.ops.image.brightness import brightness as scale_brightness
-from gradiva.ops.image.color_space_conversion import color_space_conversion
-from gradiva.ops.image.contrast import contrast as scale_contrast
-from gradiva.ops.image.equalize import equalize as equalize_histogram
-from gradiva.ops.image.filter import filter as correlate
-from gradiva.ops.image.rotate import rotate as turn
-from gradiva.ops.image.saturation import saturation
-from gradiva.ops.image.warp_affine import warp_affine
+from gradiva.ops.image.color.brightness import brightness as scale_brightness
+from gradiva.ops.image.color.color_space_conversion import color_space_conversion
+from gradiva.ops.image.color.contrast import contrast as scale_contrast
+from gradiva.ops.image.color.equalize import equalize as equalize_histogram
+from gradiva.ops.image.color.saturation import saturation
+from gradiva.ops.image.filter.filter import filter as correlate
+from gradiva.ops.image.warp.rotate import rotate as turn
+from gradiva.ops.image.warp.warp_affine import warp_affine
 from gradiva.ops.reductions.max import max as highest
 from gradiva.ops.reductions.mean import mean
 from gradiva.ops.reductions.min import min as lowest

@@ -20,7 +20,7 @@ from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, Ope
 from gradiva.eager.values.batch import Batch, as_batch
 from gradiva.eager.values.value import SampleType
 from gradiva.extension.modes import CaseCalls, argument_dtype, outputs_of, per_sample
-from gradiva.ops.image.brightness_contrast import brightness_contrast
+from gradiva.ops.image.color.brightness_contrast import brightness_contrast
 
 __all__ = ["check_operator"]
 

@@ -17,7 +17,7 @@ from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import get_num_threads, set_num_threads
 from gradiva.eager.values.batch import Batch, as_batch
-from gradiva.ops.generic.external_source import external_source
+from gradiva.ops.external_source.external_source import external_source
 
 __all__ = ["CaseCalls", "argument_dtype", "outputs_of", "per_sample"]
 

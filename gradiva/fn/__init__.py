@@ -13,8 +13,8 @@ from gradiva.fn import reductions as reductions
 from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
-from gradiva.ops.generic.external_source import external_source as external_source
-from gradiva.ops.generic.shapes import shapes as _shapes
+from gradiva.ops.external_source.external_source import external_source as external_source
+from gradiva.ops.indexing.shapes import shapes as _shapes
 
 # Names of old scripts.
 coin_flip = _old_names.old("coin_flip", random.coin_flip)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 from gradiva.eager.support.errors import user_location
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
-from gradiva.ops.generic.slice import slice as slice_
-from gradiva.ops.image.resize_crop_mirror import resize_crop_mirror
+from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
+from gradiva.ops.indexing.slice import slice as slice_
 
 __all__ = [
     "LATER",

@@ -1,10 +1,10 @@
 """Decoders in pipeline mode."""
 
 from gradiva.fn._old_names import absent
-from gradiva.ops.decoders.image import image
-from gradiva.ops.decoders.image_crop import image_crop
-from gradiva.ops.decoders.image_random_crop import image_random_crop
-from gradiva.ops.decoders.image_slice import image_slice
+from gradiva.ops.decoders.image.image import image
+from gradiva.ops.decoders.image.image_crop import image_crop
+from gradiva.ops.decoders.image.image_random_crop import image_random_crop
+from gradiva.ops.decoders.image.image_slice import image_slice
 from gradiva.ops.decoders.numpy import numpy
 
 __getattr__ = absent("decoders")

@@ -15,7 +15,8 @@ from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float16, float32, int8, uint8
 from gradiva.eager.values.value import SampleType
-from gradiva.ops.generic.cast import run_cast
+
+from .cast import run_cast
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

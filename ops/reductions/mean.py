@@ -16,9 +16,9 @@ from gradiva.eager.types.dtypes import float32, int16, uint8
 from gradiva.eager.values.value import SampleType
 
 from .axes import reduced_type
-from .kernel import MEAN
+from .cpu import MEAN
+from .gpu import call_launches
 from .lanes import SUM
-from .launches import call_launches
 from .reduce import call_reduction, mean_dtype, shapes_of
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from gradiva.eager.types.dtypes import float32, int16
 from gradiva.eager.values.value import SampleType
 
 from .axes import reduced_type
-from .kernel import PLAIN
+from .cpu import PLAIN
+from .gpu import call_launches
 from .lanes import MINIMUM
-from .launches import call_launches
 from .reduce import call_reduction, shapes_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from gradiva.eager.types.dtypes import DType, float16, float32, float64, int64, 
 from gradiva.eager.values.batch import Batch
 
 from .axes import groups, reduced_shapes, resolve_axes
-from .kernel import PLAIN, reduce_samples
+from .cpu import PLAIN, reduce_samples
 from .lanes import DEVIATIONS, MAXIMUM, MINIMUM, SQUARES, SUM
 
 __all__ = [

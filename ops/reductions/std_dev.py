@@ -16,9 +16,9 @@ from gradiva.eager.types.dtypes import float32, float64, int16
 from gradiva.eager.values.value import SampleType
 
 from .axes import reduced_type
-from .kernel import ROOT
+from .cpu import ROOT
+from .gpu import call_launches
 from .lanes import DEVIATIONS
-from .launches import call_launches
 from .reduce import call_reduction, mean_dtype, shapes_of
 
 if TYPE_CHECKING:

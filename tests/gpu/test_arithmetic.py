@@ -13,9 +13,9 @@ from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.values.value import arithmetic
-from gradiva.ops.generic.arithmetic import BINARY, UNARY
-from gradiva.ops.generic.expression import EXACT, applied, expression_launch, operand
-from gradiva.ops.generic.mathematics import functions
+from gradiva.ops.math.arithmetic import BINARY, UNARY
+from gradiva.ops.math.expression import EXACT, applied, expression_launch, operand
+from gradiva.ops.math.mathematics import functions
 
 from ..tiers import few
 from .harness import Planned, all_launches, fresh_like, planned, require_equal

@@ -18,7 +18,7 @@ from gradiva.eager.gpu.pieces import fill_launch, piece_launches
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.generic.conditional_merge import merge_batches, merge_launches
+from gradiva.ops.conditional.merge import merge_batches, merge_launches
 
 from .harness import Planned, all_launches, fresh_like, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches

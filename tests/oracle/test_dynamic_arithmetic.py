@@ -18,8 +18,8 @@ import pytest
 
 import gradiva
 from gradiva import GradivaError
-from gradiva.ops.generic.mathematics import BINARY as BINARY_FUNCTIONS
-from gradiva.ops.generic.mathematics import UNARY as UNARY_FUNCTIONS
+from gradiva.ops.math.mathematics import BINARY as BINARY_FUNCTIONS
+from gradiva.ops.math.mathematics import UNARY as UNARY_FUNCTIONS
 
 from .pictures import Array
 from .reference import DTYPES, NAMES, REFUSALS

@@ -18,9 +18,9 @@ from gradiva.capture.serialization.names import _BY_NAME, _plain, schema_of
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.capture.serialization.writer import _ON_ERROR, _OWN
 from gradiva.eager.operators.operator import operators
-from gradiva.ops.generic.arithmetic import Arithmetic
-from gradiva.ops.generic.subscript import subscript
-from gradiva.ops.image.normalize_pixels import normalize_pixels
+from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
+from gradiva.ops.indexing.subscript import subscript
+from gradiva.ops.math.arithmetic import Arithmetic
 
 from .pictures import FOLDER, part
 from .reference import Samples, _samples, assert_close, dali, fn, math, types

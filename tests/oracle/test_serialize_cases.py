@@ -21,8 +21,8 @@ from gradiva.eager.operators.argument_types import KINDS
 from gradiva.eager.operators.arguments import is_edge
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
-from gradiva.ops.generic.arithmetic import Arithmetic
-from gradiva.ops.generic.subscript import subscript
+from gradiva.ops.indexing.subscript import subscript
+from gradiva.ops.math.arithmetic import Arithmetic
 
 from .reference import Samples, _samples, assert_close, dali, fn, types
 from .reference import _function as their_function

@@ -10,12 +10,12 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.operators.fusion_roles import Reindex, Rows
 from gradiva.eager.operators.pixelwise import Pixelwise
-from gradiva.ops.generic.transpose import transpose
-from gradiva.ops.image.crop import crop
-from gradiva.ops.image.crop_mirror_normalize import crop_mirror_normalize
-from gradiva.ops.image.crop_window import LAYOUTS
-from gradiva.ops.image.flip import flip
-from gradiva.ops.image.normalize_pixels import normalize_pixels
+from gradiva.ops.image.crop.crop import crop
+from gradiva.ops.image.crop.crop_window import LAYOUTS
+from gradiva.ops.image.crop.flip import flip
+from gradiva.ops.image.normalize.crop_mirror_normalize import crop_mirror_normalize
+from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
+from gradiva.ops.indexing.transpose import transpose
 
 __all__ = ["lower"]
 

@@ -8,7 +8,7 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.capture.graph.type_inference import infer
 from gradiva.eager.operators.fusion_roles import Reindex
 from gradiva.eager.operators.pixelwise import Pixelwise
-from gradiva.ops.image.flip import flip
+from gradiva.ops.image.crop.flip import flip
 
 __all__ = ["move"]
 

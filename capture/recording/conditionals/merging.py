@@ -18,8 +18,8 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.ops.generic.arithmetic import to_operand
-from gradiva.ops.generic.conditional_merge import merge
+from gradiva.ops.conditional.merge import merge
+from gradiva.ops.math.arithmetic import to_operand
 
 from .branches import Branch
 

@@ -3,12 +3,12 @@
 from gradiva import operators
 from gradiva.fn._old_names import absent, old
 from gradiva.fn.experimental import decoders
-from gradiva.ops.image.dilate import dilate
-from gradiva.ops.image.erode import erode
-from gradiva.ops.image.median_blur import median_blur
-from gradiva.ops.image.remap import remap
-from gradiva.ops.image.resize import resize
-from gradiva.ops.image.warp_perspective import warp_perspective
+from gradiva.ops.image.filter.dilate import dilate
+from gradiva.ops.image.filter.erode import erode
+from gradiva.ops.image.filter.median_blur import median_blur
+from gradiva.ops.image.resize.resize import resize
+from gradiva.ops.image.warp.remap import remap
+from gradiva.ops.image.warp.warp_perspective import warp_perspective
 
 debayer = old("experimental.debayer", operators.debayer)
 equalize = old("experimental.equalize", operators.equalize)

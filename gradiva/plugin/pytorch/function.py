@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.op_classes import class_of
-from gradiva.ops.generic.python_function import python_function
+from gradiva.ops.python_function.python_function import python_function
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,0 +1,1 @@
+"""Samples full of given values."""

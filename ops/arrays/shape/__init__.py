@@ -1,0 +1,1 @@
+"""Other shapes and layouts for the same elements."""

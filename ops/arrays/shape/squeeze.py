@@ -1,0 +1,136 @@
+"""`squeeze`: drop axes of extent 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import IntsArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.arrays.axes import named_axis, resolve_axis
+
+from .new_shapes import reshaped_view
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["squeeze"]
+
+
+@operator("squeeze", bfloat16=True)
+def squeeze(
+    input: SampleType,
+    /,
+    *,
+    axes: IntsArg | None = None,
+    axis_names: Layout | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Drop axes of extent 1. Nothing is copied: the result lies in the memory of the input.
+
+    input: any dtype, rank and layout. axes: the axes to drop; negative ones count from the end. May
+    differ per sample. axis_names: their letters, in place of `axes`.
+
+    The layout loses the letters of the axes; it is dropped if these differ among the samples.
+    Raises OperatorValueError for an axis that is not there, named twice or of another extent than
+    1, with the sample; OperatorTypeError unless one of `axes` and `axis_names` is given.
+    """
+    if (axes is None) == (axis_names is None):
+        raise OperatorTypeError("one of `axes` and `axis_names` is needed, not both")
+    if isinstance(axes, SampleType | Value) or input.ndim is None:
+        return input.with_(ndim=None, layout=None)
+    if axes is None:
+        if input.layout is None:
+            return input.with_(ndim=input.ndim - len(axis_names or ""))
+        dropped = _named(input.layout, axis_names or "")
+    else:
+        dropped = _resolved(axes, input.ndim)  # type: ignore[arg-type]  # as the engine converts
+    return input.with_(ndim=input.ndim - len(dropped), layout=_without(input.layout, dropped))
+
+
+def _named(layout: str, names: str) -> list[int]:
+    return [named_axis(layout, name, "axis_names") for name in names]
+
+
+def _resolved(axes: tuple[int, ...], ndim: int) -> list[int]:
+    dropped = [resolve_axis(axis, ndim, "axes") for axis in axes]
+    if len(set(dropped)) < len(dropped):
+        raise OperatorValueError(argument="axes", expected="each axis once", got=str(tuple(axes)))
+    return dropped
+
+
+def _without(layout: str | None, axes: list[int]) -> str | None:
+    if not layout:
+        return layout
+    return "".join(letter for axis, letter in enumerate(layout) if axis not in axes)
+
+
+@squeeze.shapes
+def _shapes(call: Call) -> Int64Array:
+    """The shapes without the axes; the layout, where it is not known before."""
+    source = call.inputs[0]
+    rows = call["axes"]
+    if rows is None:
+        rows = np.tile(_named(source.layout, call["axis_names"]), (call.size, 1)).astype(np.int64)
+    shapes, ndim = source.geometry.shapes, source.ndim
+    keep = np.ones(shapes.shape, bool)
+    different = np.unique(rows, axis=0) if len(rows) else rows[:0]
+    for row in different.tolist():
+        dropped = _resolved(tuple(row), ndim)
+        keep[np.ix_((rows == row).all(axis=1), dropped)] = False
+    bad = ~keep & (shapes != 1)
+    if bad.any():
+        sample, axis = np.argwhere(bad)[0].tolist()
+        raise OperatorValueError(
+            argument="axis_names" if call["axes"] is None else "axes",
+            expected="axes of extent 1",
+            got=f"axis {axis} of a sample of shape {source.geometry.shape(sample)}",
+            sample=sample,
+        )
+    left = max(ndim - rows.shape[1], 0)  # below 0 in empty batches only
+    letters = set(map(tuple, keep.tolist()))
+    layout = ""
+    if source.layout and len(letters) == 1:
+        mask = letters.pop()
+        layout = "".join(c for c, kept in zip(source.layout, mask, strict=True) if kept)
+    if call.types[0].layout is None:
+        call.types = (call.types[0].with_(ndim=left, layout=layout),)
+    return shapes[keep].reshape(call.size, left)
+
+
+squeeze.view(reshaped_view)
+
+
+@squeeze.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 1), (1, 7, 1), (6, 2, 1))
+    frames = samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=float32, layout="FHWC")
+    ones = samples((1, 1), (1, 1), dtype=int32, layout="HW")
+    return [
+        Case("channel", (images,), {"axes": [2]}, [images.at(i)[..., 0] for i in range(3)]),
+        Case("from the end", (images,), {"axes": -1}, [images.at(i)[..., 0] for i in range(3)],
+             oracle=False),
+        Case("two", (frames,), {"axes": [2, 0]}, [frames.at(i)[0, :, 0] for i in range(2)]),
+        Case("by name", (frames,), {"axis_names": "WF"},
+             [frames.at(i)[0, :, 0] for i in range(2)]),
+        Case("none", (frames,), {"axes": []}, [frames.at(i) for i in range(2)]),
+        Case("to scalars", (ones,), {"axes": [0, 1]}, [ones.at(i)[0, 0] for i in range(2)]),
+        Case("per sample", (ones,), {"axes": np.array([[0], [1]], np.int32)},
+             [ones.at(i)[0] for i in range(2)], oracle=False),
+        Case("empty", (samples(),), {"axes": [0]}, []),
+        Case("extent", (images,), {"axes": [0]}, raises=OperatorValueError, match="sample 0"),
+        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
+        Case("no such name", (images,), {"axis_names": "D"},
+             raises=OperatorValueError, match="`axis_names`"),
+        Case("twice", (frames,), {"axes": [0, -4]}, raises=OperatorValueError, match="once"),
+        Case("neither", (images,), raises=OperatorTypeError, match="`axes`"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The operators behind `if`, `and`, `or` and `not` on values per sample."""

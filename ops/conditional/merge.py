@@ -1,0 +1,134 @@
+"""`_conditional.merge`: the samples of two branches as one batch again.
+
+A program runs it, not `execute`: its inputs are batches of other sizes than its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.cuda.cupy_runtime import gpu_of
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.support.errors import OperatorTypeError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
+from gradiva.eager.values.value import SampleType
+
+from .rules import require_scalar
+from .split import Mask
+
+__all__ = ["merge", "merge_batches", "merge_launches"]
+
+
+def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> SampleType:
+    """Put together what `_conditional.split` has parted.
+
+    true, false: of one dtype, rank and layout. predicate: says where each sample comes from.
+    Returns the samples in their old order. Raises OperatorTypeError where the branches differ.
+    """
+    require_scalar(predicate, "a condition")
+    return SampleType(
+        _agree("dtype", true, false),
+        _agree("ndim", true, false),
+        _agree("layout", true, false),
+        true.device,
+    )
+
+
+merge = OperatorBase(_merge, "_conditional.merge", (3, 3), bfloat16=True)
+
+_WORDS = {"dtype": "dtypes", "ndim": "ranks", "layout": "layouts"}
+
+
+def _agree(name: str, true: SampleType, false: SampleType) -> Any:
+    one, other = getattr(true, name), getattr(false, name)
+    if one is None or other is None:
+        return other if one is None else one
+    if one != other:
+        raise OperatorTypeError(
+            f"the branches of a condition have different {_WORDS[name]}",
+            expected=f"one type in both branches, such as {true}",
+            got=str(false),
+        )
+    return one
+
+
+def merge_batches(
+    true: Batch,
+    false: Batch,
+    mask: Mask,
+    known: SampleType,
+    run: Callable[[Callable[[int], None], Batch], None],
+) -> Batch:
+    """The samples of both, those of `true` where `mask` is. Raises OperatorTypeError.
+
+    known: what is known of the type beforehand; run: calls a function for each sample of the
+    batch that it is given. Nothing is copied where all samples are of one branch, or of one slab.
+    """
+    for part in (true, false):
+        if len(part):
+            known = _merge(known, part.type, SampleType())
+    where = _provenance(true, false, mask)
+    for part in (true, false):
+        if len(part) == len(mask):
+            return Batch(part.data, part.geometry, part.type, where)
+    shapes = np.empty((len(mask), true.ndim), np.int64)
+    shapes[mask], shapes[~mask] = true.geometry.shapes, false.geometry.shapes
+    if true.data is false.data:
+        offsets = np.empty(len(mask), np.int64)
+        offsets[mask], offsets[~mask] = true.geometry.offsets, false.geometry.offsets
+        uniform = bool((shapes == shapes[0]).all())
+        size = max(true.geometry.size, false.geometry.size)
+        place = Geometry(shapes, offsets, size, uniform, False, False)
+        return Batch(true.data, place, true.type, where)
+    result = Batch.empty(Geometry.of(shapes), true.type, where, true.device)
+    if not on_cpu(result.data):
+        gpu_of(true.device).run(merge_launches(true, false, mask, result))
+        return result
+    if result.geometry.dense and true.geometry.dense and false.geometry.dense:
+        rows = result.data[: result.geometry.size].reshape(len(mask), -1)
+        for part, here in ((true, mask), (false, ~mask)):
+            rows[here] = part.data[: part.geometry.size].reshape(len(part), -1)
+        return result
+    # The place of each sample among those of its branch.
+    places = np.where(mask, mask.cumsum(), (~mask).cumsum()) - 1
+    sides, order = mask.tolist(), places.tolist()
+
+    def copy(sample: int) -> None:
+        part = true if sides[sample] else false
+        result.array(sample)[...] = part.array(order[sample])
+
+    run(copy, result)
+    return result
+
+
+def merge_launches(true: Batch, false: Batch, mask: Mask, result: Batch) -> list[Launch]:
+    """The launches that copy the samples of both into `result`, where `merge_batches` would. The
+    mask is in host memory."""
+    starts = np.empty(len(mask), np.int64)
+    starts[mask], starts[~mask] = true.geometry.offsets, false.geometry.offsets
+    size = result.dtype.itemsize
+    places = result.geometry.offsets * size, result.geometry.volumes * size
+    return piece_launches([true.data, false.data], result.data, (~mask, starts * size, *places))
+
+
+def _provenance(true: Batch, false: Batch, mask: Mask) -> Provenance | None:
+    """Files and positions of the samples, where both branches know those of theirs."""
+    parts = [part.provenance for part in (true, false)]
+    if any(part is None and len(b) for part, b in zip(parts, (true, false), strict=True)):
+        return None
+    positions = np.empty(len(mask), np.int64)
+    names: list[str] = [""] * len(mask)
+    for part, here in zip(parts, (mask, ~mask), strict=True):
+        if part is not None:
+            positions[here] = part.positions
+            for own, sample in enumerate(np.flatnonzero(here).tolist()):
+                names[sample] = part.name(own) or ""
+    return Provenance(positions, names if any(names) else None)

@@ -1,0 +1,65 @@
+"""`_conditional.split`: the samples for which a condition is true, and the others.
+
+A program runs it, not `execute`: its outputs are batches of other sizes than its inputs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
+from gradiva.eager.values.value import SampleType
+
+from .rules import require_scalar
+
+__all__ = ["select", "split", "truth"]
+
+Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+_GATHERED = 4096
+"""Dense samples of at most this many bytes are copied, so that what is selected is dense too."""
+
+
+def _split(input: SampleType, predicate: SampleType, /) -> tuple[SampleType, SampleType]:
+    """Part a batch in two by a scalar per sample.
+
+    input: anything. predicate: scalars (0-D) of any dtype; what is not zero is true, NaN as well.
+    Returns the samples where it is true, and those where it is not, each in their old order.
+    Raises OperatorTypeError for predicates with axes.
+    """
+    require_scalar(predicate, "a condition")
+    return input, input
+
+
+split = OperatorBase(_split, "_conditional.split", (2, 2), bfloat16=True)
+
+
+def truth(predicate: Batch) -> Mask:
+    """Whether the predicate is true, per sample. Raises OperatorTypeError."""
+    require_scalar(SampleType(ndim=predicate.ndim), "a condition")
+    return np.asarray(predicate.as_array() != 0)
+
+
+def select(batch: Batch, chosen: Indices) -> Batch:
+    """Some of the samples: where they are, or, if they are small, one after the other."""
+    geometry, where, drawn = batch.geometry, batch.provenance, batch.drawn_at
+    if len(chosen) == len(geometry):
+        return batch
+    listed = chosen.tolist()
+    part = where.select(listed) if where else None
+    if len(geometry) and geometry.dense and geometry.uniform:
+        shape = geometry.shape(0)
+        volume = geometry.size // len(geometry)
+        if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
+            rows = batch.data[: geometry.size].reshape(len(geometry), volume)[chosen]
+            equal = Geometry.equal(len(chosen), shape)
+            return Batch(rows.reshape(-1), equal, batch.type, part, drawn)
+    if not listed:
+        # Nothing is looked at, and nothing kept.
+        place = Geometry.of(geometry.shapes[:0])
+        return Batch(batch.data[:0], place, batch.type, part, drawn)
+    return Batch(batch.data, geometry.select(listed), batch.type, part, drawn)

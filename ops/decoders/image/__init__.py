@@ -1,0 +1,1 @@
+"""Image decoders: whole images, windows, shapes; on the CPU and on a GPU."""

@@ -1,0 +1,233 @@
+"""`decoders.image`: from the bytes of image files to pixels."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.error_policy import forgiven
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.fusion_roles import Images
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_ndim
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
+from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.probe import probe
+
+from .gpu import decode_on_gpu
+
+if TYPE_CHECKING:
+    import PIL.Image as pil
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+else:
+    pil = lazy_module("PIL.Image", "pillow")
+
+__all__ = ["decode_options", "decoded_shapes", "decoded_type", "headers", "image"]
+
+_DTYPES = (uint8, int8, uint16, int16, uint32, int32, float32)
+
+
+@operator("decoders.image")
+def image(
+    input: SampleType,
+    /,
+    *,
+    output_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike = uint8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+    affine: bool = True,
+    cache_batch_copy: bool = True,
+    cache_debug: bool = False,
+    cache_size: int = 0,
+    cache_threshold: int = 0,
+    cache_type: str = "",
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    memory_stats: bool = False,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    split_stages: bool = False,
+    use_chunk_allocator: bool = False,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
+
+    input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
+    output_type: RGB, BGR, GRAY (one channel), YCbCr, or ANY_DATA: the channels the file has.
+    dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled to
+        the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
+    adjust_orientation: turn the image upright by its EXIF orientation.
+    use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
+    jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
+
+    affine, cache_*, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold, memory_stats,
+    preallocate_*, split_stages, use_chunk_allocator: steer decoding on a GPU; on the CPU there is
+    nothing for them to do.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape that the header
+        tells, or of 1 x 1 pixels.
+
+    With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
+    in host memory all the same. See `docs/gpu-decoding.md`.
+
+    Returns HWC samples. Raises OperatorRuntimeError, with the sample and its file, for data that is
+    no image, is damaged or cut short, or has more than 2**28 pixels. On the CPU, JPEG decoding is
+    that of libjpeg-turbo at its defaults.
+    """
+    return decoded_type(input, dtype)
+
+
+_UNREADABLE = ImageInfo("unreadable", 1, 1, 3)
+
+
+def decoded_type(input: SampleType, dtype: Any) -> SampleType:
+    """The type rule of the operators that decode images."""
+    require_dtype(input, (uint8,), "encoded data")
+    require_ndim(input, (1,), "encoded data")
+    if dtype not in _DTYPES:
+        raise OperatorTypeError(
+            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
+        )
+    chosen: DType = dtype
+    return SampleType(chosen, 3, "HWC", input.device)
+
+
+def headers(call: Call) -> list[ImageInfo]:
+    """What the headers of the files of the first input say. A file without one fails; in a call
+    that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
+    found = []
+    for sample, data in enumerate(call.inputs[0].arrays()):
+        try:
+            found.append(probe(data))
+            continue
+        except ValueError as error:
+            problem = str(error)
+        if not forgiven(call.failures, SampleDataError(problem, sample=sample)):
+            raise SampleDataError(problem, sample=sample)
+        found.append(_UNREADABLE)
+    return found
+
+
+def decoded_shapes(call: Call) -> Int64Array:
+    """(N, 3): the shapes HWC of the whole images. Notes what their headers say."""
+    infos = headers(call)
+    call.notes["infos"] = infos
+    colour, turn = ImageType(call["output_type"]).name, call["adjust_orientation"]
+    shapes = [output_shape(info, colour, turn) for info in infos]
+    return np.array(shapes, np.int64).reshape(call.size, 3)
+
+
+def decode_options(call: Call) -> dict[str, Any]:
+    """What a call asks of `decode_into` and `decode_region_into`."""
+    return {
+        "output_type": ImageType(call["output_type"]).name,
+        "adjust_orientation": call["adjust_orientation"],
+        "use_fast_idct": call["use_fast_idct"],
+        "jpeg_fancy_upsampling": call["jpeg_fancy_upsampling"],
+    }
+
+
+image.shapes(decoded_shapes)
+
+
+def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+    encoded = call.inputs[0].arrays()
+    infos: list[ImageInfo] = call.notes["infos"]
+    options = decode_options(call)
+    colour, turn = options["output_type"], options["adjust_orientation"]
+    dtype = call.types[0].dtype
+    assert dtype is not None
+    # Most files go straight to the codec, whose name for the colour is all that it asks.
+    direct = [
+        codec_colour(info, colour) if is_direct(info, dtype.numpy, colour, turn) else None
+        for info in infos
+    ]
+    fast: bool = options["use_fast_idct"]
+
+    def decode(sample: int, out: Any) -> None:
+        colour = direct[sample]
+        try:
+            if colour is None:
+                decode_into(encoded[sample], infos[sample], out, **options)
+            else:
+                decode_jpeg(encoded[sample], infos[sample], colour, out, fast)
+        except ValueError as error:
+            raise SampleDataError(str(error), sample=sample) from None
+
+    return decode, call.geometries[0].volumes.tolist()
+
+
+image.stage = Images(_decoder)
+image.cpu(image.stage.run)
+image.mixed_gpu(decode_on_gpu)
+
+
+def picture(height: int, width: int) -> np.ndarray[Any, Any]:
+    """A smooth colour picture, for examples."""
+    y, x = np.mgrid[0:height, 0:width] / max(height, width)
+    return np.stack([255 * x, 255 * y, 128 + 100 * np.sin(9 * x * y)], -1).astype(np.uint8)
+
+
+def encode(array: np.ndarray[Any, Any], format: str, **options: Any) -> np.ndarray[Any, Any]:
+    """The picture as the bytes of a file, by Pillow."""
+    stream = io.BytesIO()
+    pil.fromarray(array).save(stream, format, **options)
+    return np.frombuffer(stream.getvalue(), np.uint8)
+
+
+@image.cases
+def _cases() -> list[Case]:
+    pictures = [picture(33, 47), picture(16, 16), picture(61, 20)]
+    lossless = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
+    grays = batch([encode(p[..., 0], "PNG") for p in pictures])
+    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing: Batch = batch(np.empty((0, 1), np.uint8))
+    return [
+        Case("lossless", (lossless,), expect=pictures),
+        Case("jpeg", (jpegs,), expect=_by_pillow(jpegs)),
+        Case("bgr", (lossless,), {"output_type": ImageType.BGR}, [p[..., ::-1] for p in pictures]),
+        Case("gray to rgb", (grays,), expect=[np.repeat(p[..., :1], 3, 2) for p in pictures]),
+        Case("any", (grays,), {"output_type": ImageType.ANY_DATA}, [p[..., :1] for p in pictures]),
+        Case("ycbcr", (jpegs,), {"output_type": ImageType.YCbCr}),
+        Case("float", (lossless,), {"dtype": float32},
+             [p.astype(np.float32) * np.float32(1 / 255) for p in pictures]),
+        Case("uint16", (lossless,), {"dtype": uint16}, [p * np.uint16(257) for p in pictures]),
+        Case("empty", (nothing,), expect=[]),
+        Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
+        Case("no image", (batch([np.arange(99, dtype=np.uint8)]),), raises=OperatorRuntimeError,
+             match="unknown image format"),
+        Case("no bytes", (batch([np.empty(0, np.uint8)]),), raises=OperatorRuntimeError,
+             match="empty file"),
+        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+    ]  # fmt: skip
+
+
+def _by_pillow(encoded: Batch) -> list[np.ndarray[Any, Any]]:
+    return [
+        np.asarray(pil.open(io.BytesIO(sample.tobytes())))
+        for sample in map(encoded.at, range(len(encoded)))
+    ]

@@ -1,0 +1,129 @@
+"""`decoders.image_crop`: a window of each image file as pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.crop.crop_window import crop_window
+
+from .gpu import decode_on_gpu
+from .image import decoded_shapes, decoded_type, encode, picture
+from .region import place_windows, region
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["image_crop"]
+
+
+@operator("decoders.image_crop")
+def image_crop(
+    input: SampleType,
+    /,
+    *,
+    crop: FloatsArg | None = None,
+    crop_h: FloatArg | None = None,
+    crop_w: FloatArg | None = None,
+    crop_d: FloatArg | None = None,
+    crop_pos_x: FloatArg = 0.5,
+    crop_pos_y: FloatArg = 0.5,
+    crop_pos_z: FloatArg = 0.5,
+    rounding: str = "round",
+    output_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike = uint8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+    affine: bool = True,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
+
+    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+    crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding: the window, as in `crop`. crop_d and
+        crop_pos_z are about volumes, which no image is.
+    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
+        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window;
+        without a header, of the window that pixels give, or of 1 x 1.
+
+    Returns HWC samples. Raises OperatorValueError, naming the sample and its file, for a window
+    that leaves the image, and OperatorRuntimeError for data that cannot be decoded. What lies
+    below the window is not decoded in most JPEG files; that it is there is checked.
+    """
+    return decoded_type(input, dtype)
+
+
+@image_crop.shapes
+def _shapes(call: Call) -> Int64Array:
+    shapes = decoded_shapes(call)
+    anchors, windows = crop_window(
+        shapes,
+        "HWC",
+        crop=call["crop"],
+        crop_h=call["crop_h"],
+        crop_w=call["crop_w"],
+        crop_d=call["crop_d"],
+        crop_pos_x=call["crop_pos_x"],
+        crop_pos_y=call["crop_pos_y"],
+        rounding=call["rounding"],
+    )
+    return place_windows(call, shapes, np.hstack([anchors[:, :2], windows[:, :2]]))
+
+
+image_crop.stage = region
+image_crop.cpu(region.run)
+image_crop.mixed_gpu(decode_on_gpu)
+
+
+@image_crop.cases
+def _cases() -> list[Case]:
+    pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
+    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
+    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing = batch(np.empty((0, 1), np.uint8))
+    middle = [pictures[0][12:22, 18:30], pictures[1][3:13, 4:16], pictures[2][26:36, 4:16]]
+    low = [pictures[0][33 - 5 :, :4], pictures[1][16 - 6 :, :5], pictures[2][61 - 7 :, :6]]
+    corner = {"crop_h": [5, 6, 7], "crop_w": [4, 5, 6], "crop_pos_x": 0, "crop_pos_y": 1}
+    return [
+        Case("middle", (files,), {"crop": (10, 12)}, middle),
+        Case("corner, per sample", (files,), corner, low),
+        Case("jpeg", (jpegs,), {"crop": (9, 11), "crop_pos_y": 0.1}),
+        Case("nothing given", (files,), expect=pictures),
+        Case("float, gray", (jpegs,), {"crop": (8, 8), "dtype": float32, "output_type": 2}),
+        Case("empty", (nothing,), {"crop": (4, 4)}, []),
+        Case("too large", (jpegs,), {"crop": (20, 10)}, raises=OperatorValueError,
+             match="sample 1"),
+        Case("cut short", (cut,), {"crop": (4, 4)}, raises=OperatorRuntimeError,
+             match="sample 1"),
+        Case("bad position", (jpegs,), {"crop": (4, 4), "crop_pos_x": 2},
+             raises=OperatorValueError, match="`crop_pos_x`"),
+        Case("one size", (jpegs,), {"crop_w": 4}, raises=OperatorValueError, match="crop_h"),
+        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+    ]  # fmt: skip

@@ -1,0 +1,115 @@
+"""`decoders.image_random_crop`: a random window of each image file as pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, Floats, ImageType, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.random.crop_window import check_window_arguments, random_windows
+
+from .gpu import decode_on_gpu
+from .image import decoded_shapes, decoded_type, encode, picture
+from .region import place_windows, region
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Sampled
+
+__all__ = ["image_random_crop"]
+
+
+@operator("decoders.image_random_crop", random=True)
+def image_random_crop(
+    input: SampleType,
+    /,
+    *,
+    random_area: Floats = (0.08, 1.0),
+    random_aspect_ratio: Floats = (3 / 4, 4 / 3),
+    num_attempts: int = 10,
+    output_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike = uint8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+    affine: bool = True,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
+    **common: Unpack[Sampled],
+) -> SampleType:
+    """Decode a random window of each image.
+
+    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+    random_area: (low, high), as fractions of the image's area: 0.08 to 1 by default.
+    random_aspect_ratio: (low, high) of width / height, 3/4 to 4/3 by default; log-uniform.
+    num_attempts: how many windows are tried. If none fits into the image, the largest one of the
+        allowed ratio nearest to the image's is taken, within random_area, at a random place.
+    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
+        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    rng, seed: see `gradiva.random`. The window is a function of the key of the call, the position
+        of the sample, the image's size and the arguments above; `random_resized_crop` and
+        `random_crop_generator` take the same one.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window,
+        or of 1 x 1 pixels without a header.
+
+    Returns HWC samples. Raises OperatorValueError for bad ranges, OperatorRuntimeError, with the
+    sample and its file, for data that cannot be decoded. Source: see `ops/random/crop_window.py`.
+    """
+    check_window_arguments(random_area, random_aspect_ratio, num_attempts)
+    return decoded_type(input, dtype)
+
+
+@image_random_crop.shapes
+def _shapes(call: Call) -> Int64Array:
+    shapes = decoded_shapes(call)
+    return place_windows(call, shapes, random_windows(call, shapes[:, 0], shapes[:, 1]))
+
+
+image_random_crop.stage = region
+image_random_crop.cpu(region.run)
+image_random_crop.mixed_gpu(decode_on_gpu)
+
+
+@image_random_crop.cases
+def _cases() -> list[Case]:
+    pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
+    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
+    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing = batch(np.empty((0, 1), np.uint8))
+    whole = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
+    return [
+        Case("default", (jpegs,), {"seed": 1}, oracle=False),
+        Case("whole images", (files,), {**whole, "seed": 1}, pictures),
+        Case("small", (jpegs,), {"random_area": (0.1, 0.2), "seed": 2, "dtype": float32},
+             oracle=False),
+        Case("empty", (nothing,), expect=[]),
+        Case("no range", (jpegs,), {"random_area": 0.5}, raises=OperatorValueError,
+             match="`random_area`"),
+        Case("bad ratio", (jpegs,), {"random_aspect_ratio": (-1, 1)}, raises=OperatorValueError,
+             match="`random_aspect_ratio`"),
+        Case("attempts", (jpegs,), {"num_attempts": -1}, raises=OperatorValueError,
+             match="`num_attempts`"),
+        Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
+        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+    ]  # fmt: skip

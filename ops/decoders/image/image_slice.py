@@ -1,0 +1,149 @@
+"""`decoders.image_slice`: a region of each image file as pixels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, ImageType, IntsArg, OnError
+from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import uint8
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.indexing.slice_region import check_region, slice_region
+
+from .gpu import decode_on_gpu
+from .image import decoded_shapes, decoded_type, encode, picture
+from .region import place_windows, region
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["image_slice"]
+
+
+@operator("decoders.image_slice", inputs=(1, 3))
+def image_slice(
+    input: SampleType,
+    anchor: SampleType | Value | None = None,
+    extent: SampleType | Value | None = None,
+    /,
+    *,
+    start: IntsArg | None = None,
+    end: IntsArg | None = None,
+    shape: IntsArg | None = None,
+    rel_start: FloatsArg | None = None,
+    rel_end: FloatsArg | None = None,
+    rel_shape: FloatsArg | None = None,
+    axes: IntsArg | None = None,
+    axis_names: str | None = None,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    output_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike = uint8,
+    adjust_orientation: bool = True,
+    use_fast_idct: bool = False,
+    jpeg_fancy_upsampling: bool = False,
+    affine: bool = True,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    on_error: OnError = "raise",
+    fill_value: float = 0.0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
+
+    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+
+    The region is given by two more inputs or by arguments, with a number for each of the axes:
+    anchor, extent: the region's low end and its shape, 1-D. Integers are pixels. Floats are
+        fractions of the image, or pixels where normalized_anchor, normalized_shape are False.
+    start or rel_start: the low end, in pixels or as fractions; 0 if neither is given.
+    end or rel_end: the high end, not included; shape or rel_shape: the extent in its place. The
+        end of the image if none is given. One number stands for all axes.
+    axes: which axes the numbers are about, 0 (height) and 1 (width), or -2 and -1; (1, 0) by
+        default: x before y. axis_names: their letters in its place, "WH" by default. Other axes
+        stay whole.
+    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
+        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+        an image in its place whose values are all fill_value (0), of the shape of the window;
+        without a header, of the window that pixels give, or of 1 x 1.
+
+    Both ends of the region are rounded to pixels, half up. All of this may differ per sample, but
+    for axis_names, normalized_anchor and normalized_shape. Returns HWC samples. Raises
+    OperatorValueError, naming the sample and its file, for a region that is empty or leaves the
+    image; OperatorRuntimeError for data that cannot be decoded.
+    """
+    given = {"start": start, "end": end, "shape": shape}
+    relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}
+    check_region(anchor, extent, {**given, **relative}, axes, axis_names)
+    return decoded_type(input, dtype)
+
+
+@image_slice.shapes
+def _shapes(call: Call) -> Int64Array:
+    shapes = decoded_shapes(call)
+    region = slice_region(call, shapes[:, :2], "HW")
+    return place_windows(call, shapes, np.hstack(region))
+
+
+image_slice.stage = region
+image_slice.cpu(region.run)
+image_slice.mixed_gpu(decode_on_gpu)
+
+
+@image_slice.cases
+def _cases() -> list[Case]:
+    pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
+    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
+    anchors = batch([np.array(a, np.int32) for a in ((1, 2), (3, 4), (5, 6))])
+    extents = batch([np.array(a, np.int32) for a in ((7, 8), (9, 10), (11, 12))])
+    parts = [
+        batch([np.array([x, y], np.float32) for x, y in rows])
+        for rows in (((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((0.25, 0.5), (0.5, 0.25), (0.3, 0.4)))
+    ]
+    nothing = batch(np.empty((0, 1), np.uint8))
+    pixels = [pictures[0][2:10, 1:8], pictures[1][4:14, 3:12], pictures[2][6:18, 5:16]]
+    rows = [p[2:9] for p in pictures]
+    return [
+        Case("pixels", (files, anchors, extents), expect=pixels),
+        Case("fractions", (jpegs, *parts)),
+        Case("start and end", (jpegs,), {"start": (3, 2), "end": (12, 9)}),
+        Case("relative", (jpegs,), {"rel_start": (0.2, 0.1), "rel_shape": (0.5, 0.4)}),
+        Case("rows", (files,), {"start": 2, "shape": 7, "axis_names": "H"}, rows),
+        Case("axes per sample", (files,), {"end": 5, "axes": [[0], [1], [0]]},
+             [pictures[0][:5], pictures[1][:, :5], pictures[2][:5]], oracle=False),
+        Case("empty", (nothing,), {"end": (3, 4)}, []),
+        Case("outside", (jpegs,), {"start": (0, 10), "shape": (5, 10)},
+             raises=OperatorValueError, match="sample 1"),
+        Case("nothing in it", (jpegs,), {"start": (5, 5), "end": (5, 9)},
+             raises=OperatorValueError, match="empty"),
+        Case("both", (jpegs, anchors, extents), {"start": 3}, raises=OperatorValueError,
+             match="not both"),
+        Case("none", (jpegs,), raises=OperatorValueError, match="none was given"),
+        Case("anchor alone", (jpegs, anchors), raises=OperatorTypeError, match="shape"),
+        Case("two ends", (jpegs,), {"end": 4, "shape": 4}, raises=OperatorValueError,
+             match="exclude"),
+        Case("bad axis", (jpegs,), {"end": 4, "axes": (0, 2)}, raises=OperatorValueError,
+             match="`axes`"),
+        Case("bad name", (jpegs,), {"end": 4, "axis_names": "WC"}, raises=OperatorValueError,
+             match="`axis_names`"),
+        Case("three numbers", (jpegs,), {"end": (4, 4, 4)}, raises=OperatorValueError,
+             match="`end`"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""External sources: the user's callables and iterables as the start of a graph."""

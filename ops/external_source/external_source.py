@@ -1,0 +1,268 @@
+"""`external_source`: batches from a callable or an iterable; see parallel_feed.py for processes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.operators.arguments import Strings
+from gradiva.eager.readers.source import Source, source_operator
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorValueError,
+)
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+
+from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
+from .collate_feed import Receiver, declared_types, one_size, restored, stored
+from .fed_source import Fed
+from .feed_state import feed_state, restore_feed
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.types.device import DeviceLike
+
+    class _Common(TypedDict, total=False):
+        """`Common` without `bytes_per_sample_hint`, which means something here."""
+
+        batch_size: Any
+        device: DeviceLike
+        name: str
+        preserve: bool
+        seed: int
+
+
+__all__ = ["external_source"]
+
+# Processes are for few programs: the import of gradiva does not wait for them.
+parallel_feed = lazy_module("gradiva.ops.external_source.parallel_feed")
+
+
+@source_operator("external_source")
+def external_source(
+    source: Any = None,
+    num_outputs: int | None = None,
+    *,
+    cycle: Any = None,
+    layout: Strings | None = None,
+    dtype: Any = None,
+    ndim: Any = None,
+    batch: bool = True,
+    batch_info: bool = False,
+    repeat_last: bool = False,
+    blocking: bool = False,
+    no_copy: bool = False,
+    parallel: bool = False,
+    prefetch_queue_depth: int = 1,
+    bytes_per_sample_hint: int | None = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool = False,
+    **common: Unpack[_Common],
+) -> Any:
+    """Take batches from a callable or an iterable.
+
+    source: an iterable or a generator function, whose items are batches; or a callable that
+        returns the next batch and raises StopIteration at the end. A callable with an argument is
+        told which batch: its number in the epoch, or a BatchInfo with `batch_info=True`.
+        A batch is an array with a leading axis, a list of arrays, or a Batch.
+        None: the batches are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
+    batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
+    num_outputs: if given, items are tuples of that many batches (or samples), and a tuple is
+        returned.
+    cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
+        starts again; "raise" ends the epoch, and starts again after `reset`.
+    layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is an
+        error; without `dtype` and `ndim` the first batch fixes them.
+    repeat_last: deliver the last batch again where the data has ended.
+    blocking: let `run` wait for data that is to be fed, instead of raising OperatorRuntimeError; a
+        callable or iterable always is waited for.
+    no_copy: use the arrays where they are; the caller must not change them while they are in use.
+    parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
+        pipeline); the same bits. A callable takes one argument and must depend on nothing else:
+        samples of a batch (`batch=False`), or batches, are made by several workers at once. An
+        iterable lives in one worker; if that dies, what was delivered is skipped in another.
+    prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
+    bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
+    cuda_stream, use_copy_kernel: of GPU sources; without effect.
+
+    Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
+    callable with an argument at its number, and whatever has `state_dict()` and
+    `load_state_dict(data)` by these; other iterables are started again and run up to their place,
+    earlier rounds included; a callable without an argument cannot be continued.
+
+    Raises OperatorRuntimeError, with the callable's own traceback, if it raises; OperatorTypeError
+    for data that is no batch. With `parallel`, an OperatorRuntimeError also tells that a worker
+    process ended, with its signal and the sample that it was at; the next `run` asks for the same
+    batch again, up to five times.
+    """
+    if num_outputs is not None and num_outputs < 1:
+        raise OperatorValueError(
+            argument="num_outputs", expected="at least 1", got=str(num_outputs)
+        )
+    for name, number in (
+        ("prefetch_queue_depth", prefetch_queue_depth),
+        ("bytes_per_sample_hint", bytes_per_sample_hint),
+    ):
+        if number is not None and number < 1:
+            raise OperatorValueError(argument=name, expected="at least 1", got=str(number))
+    if parallel and source is not None:
+        check_parallel(source, batch)
+    return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
+
+
+@external_source.opens
+def open_source(arguments: dict[str, Any], seed: int) -> Source:
+    """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
+    if arguments["source"] is None:
+        return Fed(arguments)
+    if not arguments["parallel"]:
+        return ExternalFeed(arguments)
+    made: Source = parallel_feed.ParallelFeed(arguments)
+    return made
+
+
+class ExternalFeed(Source):
+    """The user's source, and how much of it was read."""
+
+    def __init__(self, arguments: dict[str, Any]) -> None:
+        self._arguments = arguments
+        self.whole = bool(arguments["batch"])
+        self._feed = Feed(arguments["source"], arguments["cycle"])
+        self._count = arguments["num_outputs"] or 1
+        self._receiver = Receiver(arguments)
+        self._calls = [0]
+        """How often an iterable was asked for an item, between its restarts."""
+        self._epoch = 0
+        self._iteration = 0
+        self._in_epoch = 0
+        self._position = 0
+        self._last: tuple[Batch, ...] | None = None
+
+    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+        try:
+            items = self._samples(batch_size) if not self._arguments["batch"] else self._whole()
+            batches = self._made(items, batch_size)
+        except StopIteration:
+            if self._arguments["repeat_last"] and self._last is not None:
+                return self._last
+            raise
+        except GradivaError:
+            if not self._arguments["batch"]:
+                # The batch is lost, its samples are not asked for again.
+                self._position += batch_size
+                self._in_epoch += batch_size
+            raise
+        finally:
+            self._iteration += 1
+        size = len(batches[0])
+        positions = np.arange(self._position, self._position + size, dtype=np.int64)
+        self._position += size
+        self._in_epoch += size
+        for batch in batches:
+            names = batch.provenance.names if batch.provenance else None
+            batch.provenance = Provenance(positions, names)
+        self._last = batches if self._arguments["repeat_last"] else None
+        return batches
+
+    def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[Batch, ...]:
+        """The batches for what the source returned, of one size that is not too large."""
+        batches = tuple(self._batch(item, index) for index, item in enumerate(items))
+        one_size(batches, batch_size)
+        return batches
+
+    def _batch(self, item: Any, index: int) -> Batch:
+        return self._receiver.batch(item, index)
+
+    def _next(self, request: Any) -> Any:
+        self._calls[-1] += 1
+        return self._feed.next(request)
+
+    def _whole(self) -> tuple[Any, ...]:
+        request: Any = self._iteration
+        if self._arguments["batch_info"]:
+            request = BatchInfo(self._iteration, self._epoch)
+        return self._outputs(self._next(request), None)
+
+    def _samples(self, batch_size: int) -> tuple[Any, ...]:
+        rows: list[tuple[Any, ...]] = []
+        for index in range(batch_size):
+            info = SampleInfo(self._in_epoch + index, index, self._iteration, self._epoch)
+            try:
+                rows.append(self._outputs(self._next(info), index))
+            except StopIteration:
+                # Callables end an epoch with a whole batch; an iterable ends where it ends.
+                if not rows or self._feed.takes_request:
+                    raise
+                break
+            except GradivaError as error:
+                raise error.complete(sample=index) from error.__cause__
+        return tuple([row[output] for row in rows] for output in range(self._count))
+
+    def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
+        try:
+            return parts_of(item, self._arguments["num_outputs"])
+        except GradivaError as error:
+            raise error.complete(sample=sample) from None
+
+    def reset(self) -> None:
+        self._feed.restart()
+        if self._feed.cycle == "raise":
+            self._calls.append(0)
+        self._epoch += 1
+        self._iteration = 0
+        self._in_epoch = 0
+
+    def get_state(self) -> dict[str, Any]:
+        state = {
+            "epoch": self._epoch,
+            "iteration": self._iteration,
+            "in_epoch": self._in_epoch,
+            "position": self._position,
+            "feed": self._feed_state(),
+            "calls": [] if self._feed.takes_request else list(self._calls),
+            "fixed": self._receiver.get_state(),
+        }
+        if self._arguments["repeat_last"] and self._last is not None:
+            # It may be asked for again, and the source cannot be asked for it.
+            state["last"] = stored(self._last)
+        return state
+
+    def _feed_state(self) -> Any:
+        return feed_state(self._feed)
+
+    def _restore_feed(self, feed: Any, calls: list[int]) -> None:
+        """Go on where `_feed_state` was told, or, if that was in a process, after these calls."""
+        if feed is not None:
+            restore_feed(self._feed, feed)
+            return
+        for number, count in enumerate(calls):
+            if number:
+                self._feed.restart()
+            for _ in range(count):
+                # What it raises was delivered when it was raised first.
+                with suppress(Exception):
+                    self._feed.next(None)
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Raises CheckpointError; see `restore_feed`."""
+        try:
+            place = [int(state[key]) for key in ("epoch", "iteration", "in_epoch", "position")]
+            fixed = self._receiver.read_state(state["fixed"])
+            last = restored(state.get("last", ()), place[-1])
+            feed, calls = state["feed"], [int(number) for number in state["calls"]]
+            if min([*place, *calls]) < 0 or len(last) not in (0, self._count):
+                raise ValueError(f"it has {len(last)} outputs, and stands at {place}")
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise CheckpointError(f"this is not the state of an external source: {error}") from None
+        self._restore_feed(feed, calls)
+        self._calls = calls or [0]
+        self._epoch, self._iteration, self._in_epoch, self._position = place
+        self._receiver.fixed = fixed
+        self._last = last or None

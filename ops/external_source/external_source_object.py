@@ -1,0 +1,257 @@
+"""`ExternalSource`: the external source of dynamic mode, an object that is called."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.contexts.eval_modes import pool_of
+from gradiva.eager.random.philox import close_step, enter_step, leave_step
+from gradiva.eager.readers.read_ahead import ReadAhead
+from gradiva.eager.readers.reader import Loop, loop_makers, size_of_batches
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    blaming,
+    frameless,
+    fresh,
+    without_frames,
+)
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import device as to_device
+from gradiva.eager.types.device import require_device
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch, batch_on
+from gradiva.eager.values.tensor import Tensor, tensor_on
+from gradiva.eager.values.value import SampleType
+
+from .callback_source import Feed
+from .collate_feed import declared_types
+from .external_source import external_source
+from .feed_state import feed_state, restore_feed
+
+__all__ = ["ExternalSource"]
+
+
+class ExternalSource:
+    """An external source in dynamic mode: each call takes the next item.
+
+    source: a callable without arguments or an iterable, whose items are tensors (arrays) or
+        batches (lists of arrays, or Batch).
+    num_outputs, cycle, layout, dtype, device: see `external_source`.
+
+    Raises StopIteration at the end of the data; with cycle="raise" the next call starts again;
+    OperatorTypeError and OperatorValueError for a `batch_size` that is no integer from 1 on.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        num_outputs: int = 1,
+        cycle: Any = None,
+        device: Any = "cpu",
+        layout: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        with blaming("ExternalSource"):
+            self._device = require_device(to_device(device))
+            self._feed = Feed(source, cycle)
+            self._count = num_outputs
+            self._types = declared_types(num_outputs, layout, dtype, None)
+        self._position = 0
+        self._ended = False
+        self._waiting: deque[tuple[Any, _Mark]] = deque()
+        """Items (or what taking them raised) that come before those of the feed."""
+        self._ahead = ReadAhead()
+        self._learnt: dict[str, Any] = {}
+
+    @frameless
+    def __call__(self, batch_size: int | None = None) -> Any:
+        """The next item: a Tensor, or a Batch if the source returned one or `batch_size` is given
+        (then a tensor is the same for all samples). A tuple if there are several outputs."""
+        if batch_size is not None:
+            batch_size = size_of_batches(batch_size, "ExternalSource")
+        self._ahead.pause()
+        try:
+            values, positions = self._values(self._take(), batch_size)
+        except StopIteration:
+            leave_step(self._ahead)
+            raise
+        enter_step(self._ahead, positions, self._ahead)
+        return values[0] if self._count == 1 else tuple(values)
+
+    def close(self) -> None:
+        """End the step of the last call: random calls are counted as outside of any loop again. The
+        source keeps its place."""
+        close_step(self._ahead)
+
+    def captured(self, batch_size: int, ctx: object = None, *, strict: bool = False) -> Loop:
+        """Loop over the items as batches, while the calls made in the loop's body are captured:
+        from the second turn on they are computed ahead, fused.
+
+        The source is called ahead of the loop too. What was taken ahead when the loop is left comes
+        first the next time. ctx: an EvalContext whose threads compute. strict: raise
+        OperatorRuntimeError for a call not computed ahead; OperatorTypeError and OperatorValueError
+        for a `batch_size` that is no integer from 1 on.
+        """
+        batch_size = size_of_batches(batch_size, "ExternalSource.captured")
+        self._ahead.pause()
+        made: Loop = loop_makers[0](_Ahead(self, batch_size, ctx), external_source, False, strict)
+        return made
+
+    def _take(self, copy: bool = False) -> list[Batch | Tensor]:
+        """The next item, as it is; what was taken ahead comes first. copy: the source may write
+        into its memory again before the item is used."""
+        if self._waiting:
+            waiting, _ = self._waiting.popleft()
+            if isinstance(waiting, BaseException):
+                try:
+                    raise waiting
+                finally:
+                    del waiting  # an error and a frame of its traceback must not hold each other
+            return list(waiting)
+        if self._ended:
+            self._ended = False
+            self._feed.restart()
+        try:
+            with blaming("ExternalSource"):
+                item = self._feed.next(self._position)
+        except StopIteration:
+            self._ended = True
+            raise
+        items = (item,) if self._count == 1 else tuple(item)
+        with blaming("ExternalSource"):
+            if len(items) != self._count:
+                raise OperatorTypeError(
+                    "the source returned the wrong thing",
+                    expected=f"a tuple of {self._count} (num_outputs)",
+                    got=f"{len(items)} values",
+                )
+            return [_part(part, type, copy) for part, type in zip(items, self._types, strict=True)]
+
+    def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
+        """The place in the source, as plain data. Items that a captured loop has taken ahead do not
+        count. Raises OperatorRuntimeError or OperatorTypeError if the source's own `state_dict`
+        raises or returns what is no plain data."""
+        with blaming("ExternalSource"):
+            mark = self._ahead.place()
+            if mark is None:
+                mark = self._mark()
+            if isinstance(mark.feed, GradivaError):
+                raise fresh(mark.feed)
+            return {"position": mark.position, "ended": mark.ended, "feed": mark.feed}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go to a place that `get_state` returned; see `external_source` for what can be continued.
+
+        Raises OperatorValueError for another state; OperatorTypeError for a source that cannot be
+        continued there.
+        """
+        self._ahead.pause()
+        with blaming("ExternalSource"):
+            try:
+                position, ended, feed = int(state["position"]), state["ended"], state["feed"]
+            except (KeyError, TypeError, ValueError) as error:
+                raise CheckpointError(f"this is not the state of a source: {error!r}") from None
+            restore_feed(self._feed, feed)
+            self._position, self._ended = position, bool(ended)
+            self._waiting.clear()
+
+    def _mark(self) -> _Mark:
+        """The place in the source; before what waits, if something does."""
+        if self._waiting:
+            return self._waiting[0][1]._replace(position=self._position)
+        try:
+            feed: Any = feed_state(self._feed)
+        except GradivaError as error:
+            # It must not stop a loop that nobody wants to continue.
+            feed = without_frames(error)
+        return _Mark(self._position, self._ended, feed)
+
+    def _values(
+        self, item: list[Batch | Tensor], batch_size: int | None
+    ) -> tuple[list[Batch | Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
+        """The values of an item and the positions of their samples."""
+        with blaming("ExternalSource"):
+            values = [_value(part, batch_size).to_device(self._device) for part in item]
+        size = next((len(value) for value in values if isinstance(value, Batch)), 1)
+        positions = np.arange(self._position, self._position + size, dtype=np.int64)
+        self._position += size
+        for value in values:
+            value.provenance = Provenance(positions)
+        return values, positions
+
+
+class _Mark(NamedTuple):
+    """A place in a source. feed: its state, or the error that asking for it raised."""
+
+    position: int
+    ended: bool
+    feed: Any
+
+
+class _Ahead:
+    """The items as a captured loop reads them."""
+
+    name = "external_source"
+
+    def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
+        self.pool = pool_of(ctx)
+        self.memory = source._learnt
+        self.ahead = source._ahead
+        self._source = source
+        self._batch_size = batch_size
+        self._taken: deque[tuple[Any, _Mark]] = deque(maxlen=8)
+        """What was read last, more than is ever read ahead."""
+
+    def read(self) -> tuple[Batch, ...]:
+        mark = self._source._mark()
+        try:
+            item = self._source._take(copy=True)
+        except BaseException:
+            # The loop has the error: kept here, it would keep the loop, by its traceback.
+            self._taken.append((None, mark))
+            raise
+        self._taken.append((item, mark))
+        values, _ = self._source._values(item, self._batch_size)
+        return tuple(value for value in values if isinstance(value, Batch))
+
+    def mark(self) -> _Mark:
+        return self._source._mark()
+
+    def rewind(self, mark: _Mark, undelivered: list[Any]) -> None:
+        self._source._position = mark.position
+        for given in reversed(undelivered):
+            item, before = self._taken.pop()
+            self._source._waiting.appendleft((given if item is None else item, before))
+
+    def claim(self) -> None:
+        pass
+
+
+def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:
+    """One output of an item, as a batch or a tensor, on its own memory if `copy`."""
+    if isinstance(item, Batch | list | tuple):
+        made: Batch = batch_on(item, type.dtype, layout=type.layout)
+        return made.to_device(made.device, force_copy=copy and isinstance(item, Batch))
+    tensor = tensor_on(item, type.dtype, layout=type.layout)
+    return tensor.to_device(tensor.device, force_copy=copy)
+
+
+def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:
+    if isinstance(part, Batch):
+        if batch_size is not None and len(part) > batch_size:
+            raise OperatorValueError(
+                "the source returned a batch that is too large",
+                expected=f"at most {batch_size} samples",
+                got=str(len(part)),
+            )
+        return Batch(part.data, part.geometry, part.type)
+    if batch_size is None:
+        return Tensor(part._array, part.layout)
+    array = part._array
+    return Batch(array.reshape(-1), Geometry.repeated(batch_size, array.shape), part.type)

@@ -1,0 +1,171 @@
+"""How what feeds an external source is saved, and continued from there.
+
+A callable that is told which sample or batch needs nothing. What has `state_dict()` and
+`load_state_dict(data)` (the iterator, the iterable, the callable, or the object whose method the
+callable is) is asked for its own state. Any other iterable is started anew and advanced as far as
+it had come; of a callable without arguments nothing can be known, so it is continued from its
+first call only.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.checkpoints.files import CheckpointError
+from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.values.batch import Batch
+
+from .callback_source import Feed, name_of
+
+__all__ = ["feed_state", "restore_feed"]
+
+_SAME_EACH_TIME = (list, tuple, range, np.ndarray, Batch)
+"""Iterables that give the same items each time, so that earlier rounds need not be run again."""
+
+_UNUSED = [[0, 0, 1]]
+
+
+def feed_state(feed: Feed) -> dict[str, Any]:
+    """The place of a feed, as plain data of its own. Raises OperatorRuntimeError, OperatorTypeError
+    if its `state_dict` raises or returns what is no plain data."""
+    if feed.takes_request:
+        return {}
+    state: dict[str, Any] = {"history": [list(entry) for entry in feed.history]}
+    holder = _holder(feed)
+    if holder is not None:
+        try:
+            own = holder.state_dict()
+        except Exception as error:
+            raise OperatorRuntimeError(
+                f"state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
+            ) from error
+        # Encoded now: it may hold lists and arrays that go on changing.
+        state["own"] = to_plain(own, f"state_dict() of {_kind(holder)}")
+    return state
+
+
+def _kind(holder: Any) -> str:
+    return type(holder).__qualname__
+
+
+def _holder(feed: Feed) -> Any:
+    """Who can tell and take its own state, or None."""
+    for holder in (feed.iterator, feed.source, getattr(feed.source, "__self__", None)):
+        if all(callable(getattr(holder, name, None)) for name in ("state_dict", "load_state_dict")):
+            return holder
+    return None
+
+
+def restore_feed(feed: Feed, state: dict[str, Any]) -> None:
+    """Go to a place that `feed_state` returned.
+
+    Raises CheckpointError for the state of another kind of source, and where the source has other
+    items than it had; OperatorTypeError for a source that cannot be continued there.
+    """
+    if feed.takes_request:
+        if state:
+            raise CheckpointError(
+                f"the state belongs to another source: {name_of(feed.source)} is a callable that "
+                "is told what to return"
+            )
+        return
+    try:
+        history = [[int(number) for number in entry] for entry in state["history"]]
+        good = bool(history) and all(calls >= items >= 0 < times for calls, items, times in history)
+    except (KeyError, TypeError, ValueError):
+        good = False
+    if not good:
+        raise CheckpointError("this is not the state of a callable without arguments or iterable")
+    holder, own = _holder(feed), state.get("own")
+    if (holder is None) != (own is None):
+        has, had = ("neither", "had both") if holder is None else ("both", "had neither")
+        raise CheckpointError(
+            f"the source {name_of(feed.source)} has {has} of state_dict and load_state_dict; when "
+            f"the checkpoint was saved, it {had}"
+        )
+    if own is not None:
+        _load(feed, holder, from_plain(own))
+    elif feed.iterator is not None:
+        _replay(feed, history)
+    elif history != feed.history:
+        raise OperatorTypeError(
+            f"{name_of(feed.source)} is a callable without an argument, of which nobody knows "
+            f"where it stands; when the checkpoint was saved, it had been called {history[-1][0]} "
+            "times. Give it an argument (the number of the batch), or the methods state_dict() and "
+            "load_state_dict(data), or pass a generator function",
+            argument="source",
+        )
+    feed.history = history
+
+
+def _load(feed: Feed, holder: Any, own: Any) -> None:
+    single = feed.iterator is feed.source
+    try:
+        if holder is feed.iterator and not single and feed.history != _UNUSED:
+            holder = feed.iterator = feed.fresh()
+        holder.load_state_dict(own)
+        if feed.iterator is not None and holder is not feed.iterator:
+            # An iterable is told where to start, and starts then.
+            feed.iterator = feed.fresh()
+    except GradivaError:
+        raise
+    except Exception as error:
+        raise OperatorRuntimeError(
+            f"load_state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def _replay(feed: Feed, history: list[list[int]]) -> None:
+    """Advance a fresh iterator as far as the one before had come.
+
+    Earlier iterators are run through too, where their items may depend on how many there were.
+    """
+    if isinstance(feed.source, _SAME_EACH_TIME):
+        history = history[-1:]
+    elif feed.iterator is feed.source:
+        _require_unused(feed)
+    unused = feed.history == _UNUSED
+    for calls, items, times in history:
+        for _ in range(times):
+            if not unused:
+                feed.iterator = feed.fresh()
+            unused = False
+            found = _advance(feed, calls)
+            if found != items:
+                raise CheckpointError(
+                    f"the source {name_of(feed.source)} has changed: in {calls} steps it gives "
+                    f"{found} items, and gave {items} before the checkpoint was saved"
+                )
+
+
+def _require_unused(feed: Feed) -> None:
+    iterator = feed.iterator
+    started = (
+        inspect.isgenerator(iterator) and inspect.getgeneratorstate(iterator) != inspect.GEN_CREATED
+    )
+    if started or feed.history != _UNUSED:
+        raise OperatorTypeError(
+            f"the source {name_of(iterator)} is an iterator that cannot be started again, and "
+            "items were taken from it already; pass a fresh one, an iterable, or a generator "
+            "function",
+            argument="source",
+        )
+
+
+def _advance(feed: Feed, calls: int) -> int:
+    """Ask the iterator for so many items, and return how many came. What it raised then, it raises
+    again, and that was delivered."""
+    found = 0
+    for _ in range(calls):
+        try:
+            next(feed.iterator)  # type: ignore[arg-type]  # callables are not replayed
+        except StopIteration:
+            break
+        except Exception:  # noqa: BLE001
+            continue
+        found += 1
+    return found

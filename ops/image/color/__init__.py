@@ -1,0 +1,1 @@
+"""Brightness, contrast, hue, color spaces, histograms."""

@@ -1,0 +1,154 @@
+"""Changes of hue, saturation and value as one 3x3 matrix and an offset on red, green and blue.
+
+The matrix turns colours in the YIQ space of the first American colour television (coefficients
+rounded to three digits), where luma is one axis and hue an angle about it:
+
+    to_rgb @ rotation(hue) @ diag(1, saturation, saturation) @ to_yiq
+
+All products are float32, added from left to right; the order of operations fixes the bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.row_kernel import row_kernel
+from gradiva.eager.operators.arguments import DTypeLike
+from gradiva.eager.operators.pixelwise import axes_of
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.math.series import sine_cosine
+
+__all__ = [
+    "colour_type",
+    "diagonal",
+    "hue_saturation",
+    "matrix_row",
+    "parameters",
+    "require_channels",
+    "times",
+]
+
+F32: TypeAlias = npt.NDArray[np.float32]
+
+LAYOUTS: Final = (
+    "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
+)  # fmt: skip
+ASSUMED: Final = {3: "HWC", 4: "FHWC"}
+_DTYPES: Final = (uint8, int8, uint16, int16, int32, float16, float32)
+_TO_YIQ: Final = np.array(
+    [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32
+)
+# The inverse, computed in float32 with the reference's roundings.
+_TO_RGB: Final = np.array(
+    [
+        [0.999664366, 0.956541181, 0.620861709],
+        [0.999624848, -0.272274464, -0.647451282],
+        [1.00281227, -1.10684800, 1.70540559],
+    ],
+    np.float32,
+)
+
+
+def colour_type(
+    input: SampleType, dtype: DTypeLike | None, image_type: int | None = None
+) -> SampleType:
+    """The type rule of operators on RGB images; `dtype` None: the input's."""
+    require_dtype(input, _DTYPES)
+    layout = require_layout(input, LAYOUTS, ASSUMED)
+    if image_type:
+        raise OperatorValueError(
+            "only RGB images are taken; `color_space_conversion` makes them of others",
+            argument="image_type",
+            expected="types.RGB",
+            got=image_type,
+        )
+    if dtype is None:
+        return with_layout(input, layout)
+    if dtype not in _DTYPES:
+        names = ", ".join(known.name for known in _DTYPES)
+        raise OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+    return with_layout(input, layout).with_(dtype=dtype)
+
+
+def require_channels(call: Call, wanted: int = 3) -> Geometry:
+    """The input's geometry, if each sample has `wanted` channels. Raises OperatorValueError."""
+    source = call.inputs[0]
+    layout = source.layout or call.types[0].layout or ""
+    channels = axes_of(layout, source.geometry.shapes)[1]
+    wrong = np.flatnonzero(channels != wanted)
+    if wrong.size:
+        raise OperatorValueError(
+            "the input has the wrong number of channels",
+            expected=str(wanted),
+            got=f"{channels[wrong[0]]}, in a sample of shape {source.geometry.shape(wrong[0])}",
+            sample=int(wrong[0]),
+        )
+    return source.geometry
+
+
+def times(left: F32, right: F32) -> F32:
+    """Products of matrices, (N, 3, 3) or (3, 3), each sum from left to right in float32."""
+    with np.errstate(all="ignore"):
+        first, second, third = (left[..., k, None] * right[..., None, k, :] for k in range(3))
+        result: F32 = (first + second) + third
+    return result
+
+
+def diagonal(first: Any, second: Any, third: Any, count: int) -> F32:
+    """(N, 3, 3): matrices with these numbers, one or (N,), on their diagonals."""
+    result = np.zeros((count, 3, 3), np.float32)
+    for k, values in enumerate((first, second, third)):
+        result[:, k, k] = values
+    return result
+
+
+def hue_saturation(
+    hue: Any, saturation: Any, count: int, value: Any = None, gain: Any = None
+) -> F32:
+    """(N, 3, 3): the matrices. hue: degrees; gain: a factor that goes first, value: one that goes
+    last but one; float32 (N,) or one number each. They differ in nothing but the rounding."""
+    sine, cosine = sine_cosine(np.broadcast_to(np.asarray(hue, np.float32), (count,)))
+    turn = diagonal(1, cosine, cosine, count)
+    turn[:, 1, 2], turn[:, 2, 1] = sine, -sine
+    matrix = _TO_RGB if gain is None else times(diagonal(gain, gain, gain, count), _TO_RGB)
+    matrix = times(times(matrix, turn), diagonal(1, saturation, saturation, count))
+    if value is not None:
+        matrix = times(matrix, diagonal(value, value, value, count))
+    return times(matrix, _TO_YIQ)
+
+
+def parameters(matrix: F32, offset: Any = 0.0) -> F32:
+    """(N, 1, 12) for `matrix_row`; offset: float32 (N,), or one number."""
+    rows = np.empty((len(matrix), 3, 4), np.float32)
+    rows[:, :, :3] = matrix
+    rows[:, :, 3] = np.broadcast_to(np.asarray(offset, np.float32), (len(matrix),))[:, None]
+    return rows.reshape(len(matrix), 1, 12)
+
+
+@jit
+def weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
+    """`target` = the weighted sum of three strips, and a constant: four numbers of `row`."""
+    a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
+    for k in range(target.size):
+        v = np.float32(one[k]) * a + np.float32(two[k]) * b + np.float32(three[k]) * c + d
+        target[k] = convert_sat(v, target)
+
+
+@row_kernel("mixing")
+def matrix_row(source: Any, target: Any, row: Any) -> None:
+    """One strip: the matrix and the offset. One output at a time, so that LLVM needs few tests of
+    overlap and makes vectors."""
+    red, green, blue = source[0], source[1], source[2]
+    weigh(red, green, blue, target[0], row, 0)
+    weigh(red, green, blue, target[1], row, 4)
+    weigh(red, green, blue, target[2], row, 8)

@@ -1,0 +1,221 @@
+"""`color_space_conversion`: between RGB, BGR, YCbCr and gray images."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.row_kernel import row_kernel
+from gradiva.eager.operators.arguments import ImageType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, uint8
+from gradiva.eager.values.value import SampleType
+
+from .color_matrix import ASSUMED, LAYOUTS, require_channels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["color_space_conversion"]
+
+_TAKEN: Final = (ImageType.RGB, ImageType.BGR, ImageType.GRAY, ImageType.YCbCr)
+# How channels stand: blue first, or only to be swapped.
+_BLUE_FIRST: Final = np.float32(1)
+_SWAP: Final = np.float32(2)
+Rows = tuple[tuple[float, float, float, float], ...]
+
+
+def _equations() -> dict[tuple[ImageType, ImageType], tuple[Rows, tuple[float, float, float]]]:
+    """Conversions from and to RGB and gray: three weights and a constant per output channel, and
+    what is first subtracted from each input channel.
+
+    ITU-R BT.601: luma is 0.299 R + 0.587 G + 0.114 B. YCbCr: Y has the range 16..235, Cb and Cr
+    16..240 about 128. Gray of RGB: the weights in units of 2**-15, whose sums are exact in float32.
+    """
+    red, blue = 0.299, 0.114
+    green = 1 - red - blue
+    luma, chroma = 219 / 255, 224 / 255
+    to_blue, to_red = 2 * (1 - blue) / chroma, 2 * (1 - red) / chroma
+    cb, cr = chroma * 0.5 / (1 - blue), chroma * 0.5 / (1 - red)
+    rgb, gray, ycc = ImageType.RGB, ImageType.GRAY, ImageType.YCbCr
+    none, zero = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    about = (16.0, 128.0, 128.0)
+    same = (1.0, *none)
+    return {
+        (rgb, gray): (((9798 / 2**15, 19235 / 2**15, 3735 / 2**15, 0.0),), zero),
+        (rgb, ycc): (
+            (
+                (luma * red, luma * green, luma * blue, 16.0),
+                (-cb * red, -cb * green, cb * (1 - blue), 128.0),
+                (cr * (1 - red), -cr * green, -cr * blue, 128.0),
+            ),
+            zero,
+        ),
+        (ycc, rgb): (
+            (
+                (1 / luma, 0.0, to_red, 0.0),
+                (1 / luma, -to_blue * blue / green, -to_red * red / green, 0.0),
+                (1 / luma, to_blue, 0.0, 0.0),
+            ),
+            about,
+        ),
+        (ycc, gray): (((1 / luma, 0.0, 0.0, 0.0),), about),
+        (gray, rgb): ((same, same, same), zero),
+        (gray, ycc): (((luma, 0.0, 0.0, 16.0), (*none, 128.0), (*none, 128.0)), zero),
+    }
+
+
+def _row(source: ImageType, target: ImageType) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """What `convert_row` reads: how channels stand, what to subtract from red, green and blue, and
+    four numbers per output channel."""
+    rgb, bgr = ImageType.RGB, ImageType.BGR
+    if {source, target} == {rgb, bgr}:
+        return np.array([_SWAP], np.float32)
+    plain = (rgb if source == bgr else source, rgb if target == bgr else target)
+    equations, subtracted = _EQUATIONS[plain]
+    table = np.array(equations)
+    if target == bgr:
+        table = table[::-1]
+    order = _BLUE_FIRST if source == bgr else 0
+    return np.hstack([order, subtracted, table.ravel()]).astype(np.float32)
+
+
+_EQUATIONS: Final = _equations()
+
+
+@operator("color_space_conversion")
+def color_space_conversion(
+    input: SampleType,
+    /,
+    *,
+    image_type: ImageType,
+    output_type: ImageType,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
+
+    input: uint8; layouts HWC, CHW, and these with D or F. Without a layout, HWC or FHWC by rank. A
+        GRAY image has one channel, the others have three.
+    image_type: of the input. output_type: of the output, another one.
+
+    Y of YCbCr has the range 16..235, Cb and Cr 16..240. Values are rounded half away from zero and
+    saturate.
+
+    Returns samples of the same shapes but for the number of channels. Raises OperatorTypeError for
+    other dtypes and layouts, OperatorValueError for equal or other types and numbers of channels.
+    """
+    require_dtype(input, (uint8,))
+    layout = require_layout(input, LAYOUTS, ASSUMED)
+    for argument, given in (("image_type", image_type), ("output_type", output_type)):
+        if given not in _TAKEN:
+            raise OperatorValueError(
+                argument=argument, expected="RGB, BGR, YCbCr or GRAY", got=ImageType(given).name
+            )
+    if image_type == output_type:
+        raise OperatorValueError(
+            "the input has the output's type already",
+            argument="output_type",
+            expected=f"another type than {ImageType(image_type).name}",
+            got=ImageType(output_type).name,
+        )
+    return with_layout(input, layout)
+
+
+def _made(call: Call) -> int:
+    return 1 if call["output_type"] == ImageType.GRAY else 3
+
+
+@color_space_conversion.shapes
+def _shapes(call: Call) -> Geometry:
+    source = require_channels(call, 1 if call["image_type"] == ImageType.GRAY else 3)
+    shapes = source.shapes.copy()
+    shapes[:, (call.types[0].layout or "").find("C")] = _made(call)
+    return Geometry.of(shapes)
+
+
+@jit
+def _weigh(
+    one: Any, two: Any, three: Any, target: Any, row: Any, first: int
+) -> None:  # fmt: skip
+    a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
+    p, q, r = row[1], row[2], row[3]
+    for k in range(target.size):
+        x, y, z = np.float32(one[k]) - p, np.float32(two[k]) - q, np.float32(three[k]) - r
+        target[k] = convert_sat(x * a + y * b + z * c + d, target)
+
+
+@row_kernel("mixing")
+def convert_row(source: Any, target: Any, row: Any) -> None:
+    """One strip, one output channel at a time; a gray source counts as three channels, of which
+    the second and third have no weight. Sums begin with red, also where blue comes first."""
+    if row[0] == _SWAP:
+        for channel in range(3):
+            target[channel][:] = source[2 - channel]
+        return
+    one, two, three = source[0], source[0], source[0]
+    if source.shape[0] == 3:
+        two, three = source[1], source[2]
+        if row[0] == _BLUE_FIRST:
+            one, three = three, one
+    for channel in range(target.shape[0]):
+        _weigh(one, two, three, target[channel], row, 4 + 4 * channel)
+
+
+@pixelwise(color_space_conversion, convert_row, made=_made)
+def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    row = _row(ImageType(call["image_type"]), ImageType(call["output_type"]))
+    return np.tile(row, (call.size, 1, 1))
+
+
+@color_space_conversion.cases
+def _cases() -> list[Case]:
+    rgb, bgr, gray, ycc = _TAKEN
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    grays = samples((4, 5, 1), (1, 7, 1))
+    white = samples((2, 2, 3), low=255, high=255)
+    swapped = [images.at(i)[..., ::-1] for i in range(3)]
+    tripled = [np.repeat(grays.at(i), 3, 2) for i in range(2)]
+    gray_planes = samples((1, 4, 5), (1, 2, 2), layout="CHW")
+    tripled_planes = [np.repeat(gray_planes.at(i), 3, 0) for i in range(2)]
+
+    def types(source: ImageType, target: ImageType) -> dict[str, Any]:
+        return {"image_type": source, "output_type": target}
+
+    pairs = [
+        Case(f"{one.name} to {other.name}", (grays if one == gray else images,), types(one, other))
+        for one in _TAKEN
+        for other in _TAKEN
+        if one != other
+    ]
+    return [
+        Case("swap", (images,), types(rgb, bgr), swapped),
+        Case("from gray", (grays,), types(gray, bgr), tripled),
+        Case("from gray planes", (gray_planes,), types(gray, rgb), tripled_planes, oracle=False),
+        Case("white", (white,), types(rgb, ycc), [np.full((2, 2, 3), [235, 128, 128], np.uint8)]),
+        Case("planes", (planes,), types(rgb, gray), oracle=False),
+        *pairs,
+        Case("empty", (samples(),), types(rgb, gray), []),
+        Case("dtype", (samples((2, 2, 3), dtype=float32),), types(rgb, gray),
+             raises=OperatorTypeError, match="uint8"),
+        Case("layout", (samples((2, 2), layout="HW"),), types(gray, rgb),
+             raises=OperatorTypeError, match="layout"),
+        Case("channels", (grays,), types(rgb, gray), raises=OperatorValueError, match="channels"),
+        Case("channels of gray", (images,), types(gray, rgb), raises=OperatorValueError,
+             match="channels"),
+        Case("equal", (images,), types(rgb, rgb), raises=OperatorValueError,
+             match="`output_type`"),
+        Case("any", (images,), types(ImageType.ANY_DATA, rgb), raises=OperatorValueError,
+             match="`image_type`"),
+    ]  # fmt: skip

@@ -1,0 +1,107 @@
+"""`color_twist`: change hue, saturation, contrast and brightness of an image at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
+
+from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["color_twist"]
+
+
+@operator("color_twist", frames=("brightness", "contrast", "hue", "saturation"))
+def color_twist(
+    input: SampleType,
+    /,
+    *,
+    brightness: FloatArg = 1.0,
+    contrast: FloatArg = 1.0,
+    hue: FloatArg = 0.0,
+    saturation: FloatArg = 1.0,
+    image_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Change hue, saturation, contrast and brightness of each sample at once.
+
+    The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then
+
+    out = brightness * (center + contrast * (in - center))
+
+    where `center` is 128 for integer inputs and 0.5 for floats. This is one 3x3 matrix and an
+    offset on red, green and blue, applied in float32 and rounded to the output dtype, half away
+    from zero, saturating (see ops/image/color/color_matrix.py).
+
+    input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC, CHW,
+        and these with D or F. Without a layout, HWC or FHWC by rank.
+    brightness, contrast, saturation: factors. hue: degrees. All may differ per sample.
+    image_type: RGB, the default. For BGR and others an OperatorValueError: convert them first.
+    dtype: of the output; the input's by default.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for other numbers of channels, and
+    for another `image_type`.
+    """
+    return colour_type(input, dtype, image_type)
+
+
+@color_twist.shapes
+def _shapes(call: Call) -> Geometry:
+    return require_channels(call)
+
+
+@pixelwise(color_twist, matrix_row)
+def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    dtype = call.inputs[0].dtype
+    center = np.float32(0.5 if dtype.is_float else 128.0)
+    brightness, contrast = call["brightness"], call["contrast"]
+    with np.errstate(all="ignore"):
+        gain = brightness * contrast
+        offset = brightness * (center - contrast * center)
+    matrix = hue_saturation(call["hue"], call["saturation"], call.size, gain=gain)
+    return parameters(matrix, offset)
+
+
+@color_twist.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    floats = samples((3, 4, 3), dtype=float32)
+    gray_batch = samples((2, 2, 3), low=90, high=90)
+    return [
+        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("gray", (gray_batch,), {"hue": 77.0, "saturation": 1.3, "brightness": 0.5,
+                                     "contrast": 0.0}, [np.full((2, 2, 3), 64, np.uint8)]),
+        Case("per sample", (images,), {"hue": [30.0, -90.0, 180.0], "saturation": [0.0, 2.5, 0.3],
+                                       "contrast": [1.0, 0.7, 1.4], "brightness": [0.9, 1, 1.1]}),
+        Case("planes", (planes,), {"hue": 45.0}, oracle=False),
+        Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
+        Case("floats", (floats,), {"hue": 45.0, "contrast": 2.0}),
+        Case("BGR", (images,), {"image_type": ImageType.BGR}, raises=OperatorValueError,
+             match="`image_type`"),
+        Case("empty", (samples(),), {"hue": 45.0}, []),
+        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
+             match="float64"),
+        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
+        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError,
+             match="`hue`"),
+    ]  # fmt: skip

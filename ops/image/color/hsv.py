@@ -1,0 +1,94 @@
+"""`hsv`: change hue, saturation and brightness of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64, uint8
+from gradiva.eager.values.value import SampleType
+
+from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["hsv"]
+
+
+@operator("hsv", frames=("hue", "saturation", "value"))
+def hsv(
+    input: SampleType,
+    /,
+    *,
+    hue: FloatArg = 0.0,
+    saturation: FloatArg = 1.0,
+    value: FloatArg = 1.0,
+    dtype: DTypeLike = uint8,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Change hue, saturation and value (brightness) of each sample.
+
+    The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then all is
+    multiplied by `value`. This is one 3x3 matrix on red, green and blue, applied in float32 and
+    rounded to the output dtype, half away from zero, saturating (see
+    ops/image/color/color_matrix.py).
+
+    input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC, CHW,
+        and these with D or F. Without a layout, HWC or FHWC by rank.
+    hue: degrees. saturation: 0 makes images gray. value: a factor. All may differ per sample.
+    dtype: of the output; uint8 by default, whatever the input.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for other numbers of channels.
+    """
+    return colour_type(input, dtype)
+
+
+@hsv.shapes
+def _shapes(call: Call) -> Geometry:
+    return require_channels(call)
+
+
+@pixelwise(hsv, matrix_row)
+def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return parameters(
+        hue_saturation(call["hue"], call["saturation"], call.size, value=call["value"])
+    )
+
+
+@hsv.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    floats = samples((3, 4, 3), dtype=float32)
+    gray = np.full((2, 2, 3), 90, np.uint8)
+    gray_batch = samples((2, 2, 3), low=90, high=90)
+    return [
+        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("gray is scaled", (gray_batch,), {"hue": 77.0, "saturation": 1.3, "value": 0.5},
+             [gray // 2]),
+        Case("per sample", (images,), {"hue": [30.0, -90.0, 180.0], "saturation": [0.0, 2.5, 0.3],
+                                       "value": [1.0, 0.7, 1.4]}),
+        Case("planes", (planes,), {"hue": 45.0}, oracle=False),
+        Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
+        Case("floats", (floats,), {"hue": 45.0, "value": 300.0}),
+        Case("empty", (samples(),), {"hue": 45.0}, []),
+        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
+             match="float64"),
+        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
+        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError,
+             match="`hue`"),
+    ]  # fmt: skip

@@ -1,0 +1,92 @@
+"""`saturation`: strengthen or weaken the colours of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.pixelwise import pixelwise
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
+
+from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["saturation"]
+
+
+@operator("saturation", frames=("saturation",))
+def saturation(
+    input: SampleType,
+    /,
+    *,
+    saturation: FloatArg = 1.0,
+    image_type: ImageType = ImageType.RGB,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Change the saturation of each sample.
+
+    The colours, as seen in the YIQ space, move to or from the axis of luma. This is one 3x3 matrix
+    on red, green and blue, applied in float32 and rounded to the output dtype, half away from zero,
+    saturating (see ops/image/color/color_matrix.py).
+
+    input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC, CHW,
+        and these with D or F. Without a layout, HWC or FHWC by rank.
+    saturation: 0 makes images gray, 1 leaves them as they are; may differ per sample.
+    image_type: RGB, the default. For BGR and others an OperatorValueError: convert them first.
+    dtype: of the output; the input's by default.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
+    OperatorValueError for other numbers of channels, and
+    for another `image_type`.
+    """
+    return colour_type(input, dtype, image_type)
+
+
+@saturation.shapes
+def _shapes(call: Call) -> Geometry:
+    return require_channels(call)
+
+
+@pixelwise(saturation, matrix_row)
+def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return parameters(hue_saturation(np.float32(0), call["saturation"], call.size))
+
+
+@saturation.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    floats = samples((3, 4, 3), dtype=float32)
+    gray = np.full((2, 2, 3), 90, np.uint8)
+    gray_batch = samples((2, 2, 3), low=90, high=90)
+    return [
+        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
+        Case("gray stays", (gray_batch,), {"saturation": 1.7}, [gray]),
+        Case("per sample", (images,), {"saturation": [0.0, 2.5, 0.3]}),
+        Case("planes", (planes,), {"saturation": 0.5}, oracle=False),
+        Case("to float", (images,), {"saturation": 0.5, "dtype": float32}),
+        Case("floats", (floats,), {"saturation": 0.5}),
+        Case("BGR", (images,), {"image_type": ImageType.BGR}, raises=OperatorValueError,
+             match="`image_type`"),
+        Case("empty", (samples(),), {"saturation": 0.5}, []),
+        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
+             match="float64"),
+        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
+             match="layout"),
+        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
+        Case("wrong length", (images,), {"saturation": [1.0]}, raises=OperatorValueError,
+             match="`saturation`"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Color images from the values of a Bayer sensor."""

@@ -1,0 +1,1 @@
+"""Filters: weighted sums, medians and extremes of the pixels around each pixel."""

@@ -1,0 +1,1 @@
+"""What JPEG compression leaves of an image."""

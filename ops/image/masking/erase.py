@@ -1,0 +1,298 @@
+"""`erase`: regions of samples overwritten with a value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatsArg, Ints, RaggedFloatsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.crop.crop_window import fill_array
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["erase"]
+
+Array = np.ndarray[Any, Any]
+
+_ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
+_AXES = 5
+
+
+@operator("erase")
+def erase(
+    input: SampleType,
+    /,
+    *,
+    anchor: RaggedFloatsArg | None = None,
+    shape: RaggedFloatsArg | None = None,
+    axes: Ints | None = None,
+    axis_names: str | None = None,
+    fill_value: FloatsArg = 0.0,
+    normalized: bool | None = None,
+    normalized_anchor: bool | None = None,
+    normalized_shape: bool | None = None,
+    centered_anchor: bool = False,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Overwrite regions of each sample.
+
+    input: any dtype, layout and rank of at most 5.
+    anchor, shape: the low ends and the shapes of the regions: numbers for the axes of the first
+        region, then those of the second, and so on; as many regions as are wanted, also another
+        number for each sample. Without an anchor there is one region, in the corner. Without
+        either nothing is erased.
+    axes: which axes these numbers are about, negative ones counted from the end. axis_names: their
+        letters, which win over `axes`; "HW" if neither is given. Other axes are erased whole.
+        Without a layout letters are those of HW, HWC or DHWC, by rank.
+    fill_value: one value, or one per channel, which needs a layout with C; may differ per sample.
+        Cast to the input's dtype as in C: its fraction is dropped, and it wraps.
+    normalized_anchor, normalized_shape: the numbers are fractions of the extents; normalized: both.
+    centered_anchor: the anchor is the middle of a region.
+
+    A region begins at trunc(anchor) and ends before trunc(anchor + shape); what lies outside of the
+    sample has no effect. Raises OperatorValueError for axes that are not there and for numbers that
+    do not fit to each other.
+    """
+    if normalized is not None and (normalized_anchor, normalized_shape) != (None, None):
+        raise OperatorValueError(
+            "`normalized` stands for `normalized_anchor` and `normalized_shape`: give it alone"
+        )
+    return input
+
+
+@erase.shapes
+def _shapes(call: Call) -> Geometry:
+    source = call.inputs[0].geometry
+    if call["anchor"] is not None and call["shape"] is None:
+        raise OperatorValueError("`anchor` needs `shape`")
+    call.notes["regions"] = _regions(call, source.shapes)
+    return source
+
+
+def _axes(call: Call, ndim: int) -> list[int]:
+    layout = call.inputs[0].type.layout or _ASSUMED.get(ndim, "")
+    names, axes = call["axis_names"], call["axes"]
+    if names is not None or axes is None:
+        names = "HW" if names is None else names
+        if len(set(names)) < len(names) or not set(names) <= set(layout):
+            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
+            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+        return [layout.index(letter) for letter in names]
+    wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
+    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
+        raise OperatorValueError(
+            argument="axes",
+            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
+            got=str(list(axes)),
+        )
+    return wrapped
+
+
+def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Where the regions of each sample begin in a table, (N + 1,); and the table: the low ends and
+    the high ends on all axes, (regions, 2, ndim)."""
+    ndim = shapes.shape[1]
+    axes = _axes(call, ndim)
+    count = len(axes)
+    relative = [call["normalized"] or call[f"normalized_{name}"] for name in ("anchor", "shape")]
+    tables, starts = [], np.zeros(call.size + 1, np.int64)
+    given = call["shape"] or [np.empty(0, np.float32)] * call.size
+    for sample, sizes in enumerate(given):
+        low = np.zeros_like(sizes) if call["anchor"] is None else call["anchor"][sample]
+        if len(low) != len(sizes) or len(sizes) % max(count, 1) or (len(sizes) and not count):
+            raise OperatorValueError(
+                "`anchor` and `shape` have a number for each axis of each region",
+                expected=f"as many numbers in both, a multiple of {count}",
+                got=f"{len(low)} and {len(sizes)}",
+                sample=sample,
+            )
+        regions = len(sizes) // max(count, 1)
+        extents = shapes[sample, axes].astype(np.float32)
+        begin, size = low.reshape(regions, count), sizes.reshape(regions, count)
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            begin = begin * extents if relative[0] else begin
+            size = size * extents if relative[1] else size
+            if call["centered_anchor"]:
+                begin = begin - size * np.float32(0.5)
+            ends = np.stack([begin, begin + size], axis=1)
+        if not np.isfinite(ends).all():
+            raise OperatorValueError(
+                "a region has ends that are no numbers", got=str(ends.tolist()), sample=sample
+            )
+        table = np.zeros((regions, 2, ndim), np.int64)
+        table[:, 1] = shapes[sample]
+        table[:, :, axes] = np.clip(np.trunc(ends), 0, shapes[sample, axes])
+        tables.append(table)
+        starts[sample + 1] = starts[sample] + regions
+    return starts, np.concatenate([*tables, np.zeros((0, 2, ndim), np.int64)])
+
+
+@jit
+def erase_kernel(
+    src: Array, src_offsets: Int64Array, dst: Array, dst_offsets: Int64Array, shapes: Int64Array,
+    starts: Int64Array, regions: Int64Array, fill: Array, channel: int, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Copy samples, then fill `regions` of them, (R, 2, 5); `fill` is (N, 1) or (N, channels)."""
+    for i in range(begin, end):
+        d, shape = dst_offsets[i], shapes[i]
+        volume = shape[0] * shape[1] * shape[2] * shape[3] * shape[4]
+        source, target = src[src_offsets[i] : src_offsets[i] + volume], dst[d : d + volume]
+        for k in range(volume):  # faster than assigning the slice, which may have to look back
+            target[k] = source[k]
+        for r in range(starts[i], starts[i + 1]):
+            low, high = regions[r, 0], regions[r, 1]
+            length = high[4] - low[4]
+            if length <= 0:
+                continue
+            # Whole pixels are filled row by row, else what lies within each pixel.
+            whole = length == shape[4]
+            last = low[3] + 1 if whole else high[3]
+            if whole:
+                length = max(high[3] - low[3], 0) * shape[4]
+                last = min(last, high[3])
+            for a in range(low[0], high[0]):
+                for b in range(low[1], high[1]):
+                    for c in range(low[2], high[2]):
+                        for e in range(low[3], last):
+                            at = (((a * shape[1] + b) * shape[2] + c) * shape[3] + e) * shape[4]
+                            row = dst[d + at + low[4] : d + at + low[4] + length]
+                            if fill.shape[1] == 1:
+                                row[:] = fill[i, 0]
+                            elif channel == 4:
+                                pace = high[4] - low[4]
+                                for k in range(min(pace, length)):
+                                    value = fill[i, low[4] + k]
+                                    for j in range(k, length, pace):
+                                        row[j] = value
+                            elif channel == 3 and whole:
+                                for k in range(length):
+                                    row[k] = fill[i, e + k // shape[4]]
+                            else:
+                                place = (a, b, c, e)
+                                row[:] = fill[i, place[channel]]
+
+
+def _plan(call: Call) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
+    """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
+    source, target = call.inputs[0], call.outputs[0]
+    ndim = target.geometry.ndim
+    if ndim > _AXES:
+        raise OperatorValueError("the input", expected="at most 5 axes", got=str(ndim))
+    values = call["fill_value"]
+    channel = (source.type.layout or "").find("C")
+    if not values.shape[1]:
+        values = np.zeros((call.size, 1), np.float32)
+    if values.shape[1] > 1:
+        counts = target.geometry.shapes[:, channel]
+        if channel < 0 or (counts != values.shape[1]).any():
+            many = "; there is no channel axis in the layout"
+            if channel >= 0:
+                many = f", or one for each of {counts[counts != values.shape[1]][0]} channels"
+            raise OperatorValueError(
+                argument="fill_value", expected=f"1 value{many}", got=str(values.shape[1])
+            )
+    dtype, single = target.dtype.numpy, np.dtype(np.float32)
+    fill = fill_array(values, single if target.dtype is float16 else dtype)
+    fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
+    starts, table = call.notes["regions"]
+    shapes = np.ones((call.size, _AXES), np.int64)
+    shapes[:, _AXES - ndim :] = target.geometry.shapes
+    regions = np.zeros((len(table), 2, _AXES), np.int64)
+    regions[:, 1] = 1
+    regions[:, :, _AXES - ndim :] = table
+    return shapes, starts, regions, fill, _AXES - ndim + channel
+
+
+@erase.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    # Bytes move whatever they mean: one compiled kernel per element size.
+    unsigned = f"u{target.dtype.itemsize}"
+    call.for_samples(
+        erase_kernel, source.data.view(unsigned), source.geometry.offsets,
+        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
+    )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
+
+
+@erase.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, starts, regions, fill, channel = _plan(call)
+    volumes = target.geometry.volumes[:, None]
+    blocks = blocks_of(volumes[:, 0])
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)
+    short = [shapes, volumes, starts[:-1, None], starts[1:, None]]
+    narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
+    data, result = source.data.view(fill.dtype), Out(target.data.view(fill.dtype))
+    table, corners = np.concatenate([places, narrow], axis=1), regions.astype(np.int32)
+    numbers = np.int64(fill.shape[1]), np.int64(channel)
+    unit = _KERNEL.unit({"Target": type_name(fill.dtype)})
+    return Launch(unit, len(blocks), (data, result, table, blocks, corners, fill, *numbers))
+
+
+@erase.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
+    planes = samples((2, 7, 6), (2, 4, 5), dtype=float32, layout="CHW")
+    sounds = samples((5,), (2,), dtype=float32, layout="")
+
+    def erased(inputs: Any, *parts: Any, fill: Any = 0) -> list[Array]:
+        result = [inputs.at(i).copy() for i in range(len(inputs))]
+        for image, regions in zip(result, parts, strict=True):
+            for region in regions:
+                image[region] = fill
+        return result
+
+    one = np.s_[1:3, 2:4]
+    lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
+    numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
+    return [
+        Case("one region", (images,), {"anchor": (1, 2), "shape": (2, 2)},
+             erased(images, *[[one]] * 3)),
+        Case("two regions, colour", (images,),
+             {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1), "fill_value": (9, 8.7, 7)},
+             erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
+        Case("fractions", (images,),
+             {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
+             erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])),
+        Case("middle", (planes,), {"anchor": (2, 3), "shape": (2, 2), "centered_anchor": True,
+             "axis_names": "HW", "fill_value": -1.5},
+             erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)),
+        Case("channel", (planes,), {"anchor": 1, "shape": 1, "axes": 0},
+             erased(planes, *[[np.s_[1]]] * 2)),
+        Case("no layout", (sounds,), {"anchor": 1, "shape": [[2], [5]], "axes": -1},
+             erased(sounds, [np.s_[1:3]], [np.s_[1:]]), oracle=False),
+        Case("other numbers of regions", (images,), {"anchor": numbers[0], "shape": numbers[1]},
+             erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []), oracle=False),
+        Case("nothing", (images,), expect=erased(images, [], [], [])),
+        Case("empty", (samples(),), {"anchor": (1, 2), "shape": (2, 2)}, []),
+        Case("no shape", (images,), {"anchor": (1, 2)}, raises=OperatorValueError, match="`shape`"),
+        Case("three numbers", (images,), {"anchor": (1, 2, 3), "shape": (1, 2, 3)},
+             raises=OperatorValueError, match="multiple of 2"),
+        Case("no such axis", (images,), {"shape": (1, 2), "axis_names": "DH"},
+             raises=OperatorValueError, match="`axis_names`"),
+        Case("axis twice", (images,), {"shape": (1, 2), "axes": (0, -3)},
+             raises=OperatorValueError, match="`axes`"),
+        Case("two colours", (images,), {"shape": (1, 2), "fill_value": (1, 2)},
+             raises=OperatorValueError, match="`fill_value`"),
+        Case("both", (images,), {"shape": (1, 2), "normalized": True, "normalized_shape": True},
+             raises=OperatorValueError, match="alone"),
+    ]  # fmt: skip

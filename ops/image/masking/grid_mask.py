@@ -1,0 +1,200 @@
+"""`grid_mask`: set the pixels in the squares of a grid to zero."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import FloatArg, IntArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import refuse_samples, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.dtypes import float16, float32, uint8
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.math.series import sine_cosine
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["grid_mask"]
+
+_LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
+_ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
+
+
+@operator("grid_mask")
+def grid_mask(
+    input: SampleType,
+    /,
+    *,
+    tile: IntArg = 100,
+    ratio: FloatArg = 0.5,
+    angle: FloatArg = 0.0,
+    shift_x: FloatArg = 0.0,
+    shift_y: FloatArg = 0.0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Set the pixels of squares that repeat along x and y to zero (GridMask, arXiv 2001.04086).
+
+    input: any dtype; layouts HWC, CHW, HW and sequences of these; HW, HWC or FHWC by rank without
+        one, and the output has that layout.
+    tile: pixels from one square to the next, 1 or more. ratio: side of a square / tile; 0 or less
+        masks nothing, 1 or more everything. angle: of the grid, in radians. shift_x, shift_y: in
+        pixels of the turned grid. All may differ per sample.
+
+    A pixel (x, y) is masked if the fractions of both u / tile and v / tile are below ratio, where
+    u = x cos(angle) - y sin(angle) - shift_x and v = x sin(angle) + y cos(angle) - shift_y. The
+    arithmetic is float32; the factors of x, y and 1 are divided by tile first.
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other layouts,
+    OperatorValueError for tiles below 1 and for numbers that are not finite.
+    """
+    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+
+
+@grid_mask.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+@jit
+def _mask_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, terms: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    """extents: (planes, H, W, C); terms: (cos, sin, shift_x, shift_y, ratio), all over the tile but
+    the last."""
+    widest = 1
+    for i in range(begin, end):
+        widest = max(widest, extents[i, 2])
+    masked = np.empty(widest, np.bool_)
+    for i in range(begin, end):
+        planes, height, width, channels = extents[i]
+        cosine, sine, shift_x, shift_y, ratio = terms[i]
+        row = width * channels
+        for y in range(height):
+            line = np.float32(y)
+            left, top = line * sine + shift_x, line * cosine - shift_y
+            for x in range(width):
+                u = np.float32(x) * cosine - left
+                v = np.float32(x) * sine + top
+                masked[x] = (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+            for p in range(planes):
+                at = (p * height + y) * row
+                source = src[src_offsets[i] + at : src_offsets[i] + at + row]
+                target = dst[dst_offsets[i] + at : dst_offsets[i] + at + row]
+                zero = dst.dtype.type(0)
+                if channels == 3:
+                    for x in range(width):
+                        for c in range(3):
+                            target[3 * x + c] = zero if masked[x] else source[3 * x + c]
+                elif channels == 1:
+                    for x in range(width):
+                        target[x] = zero if masked[x] else source[x]
+                else:
+                    for x in range(width):
+                        for c in range(channels):
+                            k = x * channels + c
+                            target[k] = zero if masked[x] else source[k]
+
+
+def _plan(call: Call) -> tuple[Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
+    """What `_mask_samples` takes: extents and terms."""
+    tile = call["tile"]
+    refuse_samples(tile < 1, "tile", "1 or more", tile)
+    for name in ("ratio", "angle", "shift_x", "shift_y"):
+        refuse_samples(~np.isfinite(call[name]), name, "a finite number", call[name])
+    period = tile.astype(np.float32)
+    sines, cosines = sine_cosine(call["angle"], radians=True)
+    terms = np.empty((call.size, 5), np.float32)
+    for column, values in enumerate((cosines, sines, call["shift_x"], call["shift_y"])):
+        terms[:, column] = values / period
+    terms[:, 4] = call["ratio"]
+    layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
+    height = layout.index("H")
+    extents = np.ones((call.size, 4), np.int64)
+    extents[:, 0] = shapes[:, :height].prod(axis=1)
+    extents[:, 1:3] = shapes[:, height : height + 2]
+    if layout[-1] == "C":
+        extents[:, 3] = shapes[:, -1]
+    return extents, terms
+
+
+@grid_mask.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    # Bytes move whatever they mean, and zero is zero bytes.
+    unsigned = f"u{source.dtype.itemsize}"
+    call.for_samples(
+        _mask_samples, source.data.view(unsigned), source.geometry.offsets,
+        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
+    )  # fmt: skip
+
+
+_KERNEL: Final = CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
+
+
+@grid_mask.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    extents, terms = _plan(call)
+    volumes = target.geometry.volumes
+    blocks = blocks_of(volumes)
+    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    counts = np.concatenate([extents[:, 1:], volumes[:, None]], axis=1).astype(np.int32)
+    # A row is a multiple of 8 bytes.
+    numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)
+    table = np.concatenate([places.view(np.int32), counts, numbers], axis=1)
+    unsigned = f"u{source.dtype.itemsize}"
+    data, result = source.data.view(unsigned), target.data.view(unsigned)
+    unit = _KERNEL.unit({"Target": type_name(data.dtype)})
+    return Launch(unit, len(blocks), (data, Out(result), table, blocks))
+
+
+def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:
+    """An upright grid, in whole numbers."""
+    rows, columns = (np.arange(extent) % tile < size for extent in image.shape[:2])
+    return np.where((rows[:, None] & columns)[..., None], image.dtype.type(0), image)
+
+
+@grid_mask.cases
+def _cases() -> list[Case]:
+    images = samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
+    planes = samples((3, 16, 16), layout="CHW", dtype=float16)
+    four = {"tile": 4}
+    upright = [_expected(images.at(i), 4, 2) for i in range(3)]
+    moved = [_expected(np.roll(planes.at(0), (1, 2), (1, 2)).transpose(1, 2, 0), 8, 4)]
+    black = [np.zeros_like(images.at(i)) for i in range(3)]
+    back = [np.roll(moved[0].transpose(2, 0, 1), (-1, -2), (1, 2))]
+    return [
+        Case("default", (images,)),
+        Case("small tiles", (images,), four, upright),
+        Case("ratio", (images,), {"tile": 8, "ratio": 0.25},
+             [_expected(images.at(i), 8, 2) for i in range(3)]),
+        Case("everything", (images,), {"ratio": 1.0}, black),
+        Case("nothing", (images,), {"ratio": 0.0}, [images.at(i) for i in range(3)]),
+        Case("turned", (samples((33, 35, 3), dtype=float32),),
+             {"tile": 7, "angle": 0.5, "ratio": 0.6, "shift_x": 1.5, "shift_y": -2}),
+        Case("per sample", (images,), {"tile": [3, 4, 5], "ratio": [0.3, 0.5, 0.7],
+                                       "angle": [0.0, 1.0, -4.0], "shift_x": [1, 2, 3]}),
+        Case("planes", (planes,), {"tile": 8, "shift_x": -2.0, "shift_y": -1.0}, back,
+             oracle=False),
+        Case("frames", (samples((2, 9, 8, 3), layout="FHWC"),), four, oracle=False),
+        Case("empty", (samples(),), four, []),
+        Case("no tile", (images,), {"tile": 0}, raises=OperatorValueError, match="`tile`"),
+        Case("not a number", (images,), {"angle": float("nan")}, raises=OperatorValueError,
+             match="`angle`"),
+        Case("wrong length", (images,), {"ratio": [0.5]}, raises=OperatorValueError,
+             match="`ratio`"),
+        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),), raises=OperatorTypeError,
+             match="layout"),
+    ]  # fmt: skip

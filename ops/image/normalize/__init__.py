@@ -1,0 +1,1 @@
+"""Values shifted and scaled, by given or measured statistics."""

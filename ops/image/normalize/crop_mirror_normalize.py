@@ -1,0 +1,244 @@
+"""`crop_mirror_normalize`: window, mirror, normalise, permute axes, pad channels; in one pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.gather import gather_table
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.crop.crop import window_of
+from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
+
+from .crop_mirror_normalize_cpu import normalize_kernel
+from .crop_mirror_normalize_plan import Float32s, Int64s, channel_rows, fold, plan
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["crop_mirror_normalize"]
+
+_INPUTS = (uint8, uint16, int8, int16, int32, float16, float32)
+_OUTPUTS = (float32, float16, uint8, int8)
+
+
+@operator("crop_mirror_normalize")
+def crop_mirror_normalize(
+    input: SampleType,
+    /,
+    *,
+    crop: FloatsArg | None = None,
+    crop_h: FloatArg | None = None,
+    crop_w: FloatArg | None = None,
+    crop_d: FloatArg | None = None,
+    crop_pos_x: FloatArg = 0.5,
+    crop_pos_y: FloatArg = 0.5,
+    crop_pos_z: FloatArg = 0.5,
+    rounding: str = "round",
+    out_of_bounds_policy: str = "error",
+    fill_values: Floats = 0.0,
+    mirror: IntArg = 0,
+    mean: FloatsArg = 0.0,
+    std: FloatsArg = 1.0,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    pad_output: bool = False,
+    dtype: DTypeLike = float32,
+    output_layout: Layout = "CHW",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Cut a window, mirror it, normalise it and lay it out anew, in one pass over the pixels.
+
+    out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
+    f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.
+
+    input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with D,
+        sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
+    crop, crop_h, crop_w, crop_d, crop_pos_*, rounding, out_of_bounds_policy, fill_values: see
+        `crop`; fill values are written as they are, not normalised.
+    mirror: nonzero to flip along W; may differ per sample.
+    mean, std: one value or one per channel; may differ per sample.
+    scale, shift: applied last, to use more of the range of an integer `dtype`.
+    pad_output: pad the channels to the next power of two.
+    dtype: float32 (default), float16, uint8 or int8. output_layout: any order of the input's axes;
+        the empty string keeps it.
+
+    Raises OperatorValueError for a window that leaves its sample and for the wrong number of means;
+    OperatorTypeError for dtypes and layouts it does not take.
+    """
+    require_dtype(input, _INPUTS)
+    layout = require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)
+    if dtype not in _OUTPUTS:
+        expected = "float32, float16, uint8 or int8"
+        raise OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+    if layout and output_layout and sorted(layout) != sorted(output_layout):
+        raise OperatorValueError(
+            argument="output_layout",
+            expected=f"the axes of {layout!r} in some order",
+            got=repr(output_layout),
+        )
+    return input.with_(dtype=dtype, layout=output_layout or layout)
+
+
+def _layout(call: Call) -> str:
+    own = call.inputs[0].type
+    return own.layout or DEFAULT_LAYOUTS[own.ndim or 3]
+
+
+@crop_mirror_normalize.shapes
+def _shapes(call: Call) -> Int64s:
+    layout = _layout(call)
+    anchors, windows = window_of(call, layout)
+    call.notes["plan"] = plan(
+        call.inputs[0].geometry.shapes, anchors, windows, call["mirror"], layout,
+        call["output_layout"], call["pad_output"],
+    )  # fmt: skip
+    shapes: Int64s = call.notes["plan"].shapes
+    return shapes
+
+
+def _mean_factor(call: Call) -> tuple[Float32s, Float32s]:
+    """(N, channels) each, see `fold`."""
+    channels = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
+    most = int(channels.max())
+    mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
+    mean, factor = fold(mean, std, call["scale"], call["shift"])
+    mean, factor = (np.broadcast_to(rows, (call.size, most)).copy() for rows in (mean, factor))
+    return mean, factor
+
+
+@crop_mirror_normalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    mean, factor = _mean_factor(call)
+    p = call.notes["plan"]
+    data = (
+        convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
+    )
+    half = target.dtype is float16
+    result = np.zeros(target.data.shape, np.float32) if half else target.data
+    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
+    call.for_samples(
+        normalize_kernel, data, source.geometry.offsets, result, target.geometry.offsets,
+        p.extents, p.steps, p.starts, p.lows, p.highs, mean, factor, fill, p.channel_axis,
+    )  # fmt: skip
+    if half:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+_KERNEL = CudaKernel(
+    "crop_mirror_normalize",
+    ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh")),
+)
+
+
+@crop_mirror_normalize.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    mean, factor = _mean_factor(call)
+    p = call.notes["plan"]
+    half = target.dtype is float16
+    native = np.dtype(np.float32) if half else target.data.dtype
+    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)
+    first = source.geometry.offsets + p.starts
+    table = gather_table(
+        first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs
+    )  # fmt: skip
+    blocks = blocks_of(target.geometry.volumes)
+    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    arguments = (
+        source.data, Out(target.data), table, blocks, mean, factor,
+        convert_array(fill, target.data.dtype), np.int64(mean.shape[1]), np.int64(p.channel_axis),
+    )  # fmt: skip
+    return Launch(_KERNEL.unit(types), len(blocks), arguments)
+
+
+def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
+    """One value per output channel; 0 unless the policy is to pad."""
+    most = int(channels.max())
+    if call["out_of_bounds_policy"] != "pad":
+        return np.zeros(most, dtype)
+    fill = fill_array(call["fill_values"], dtype)
+    if len(fill) not in (1, most):
+        raise OperatorValueError(
+            argument="fill_values",
+            expected=f"1 value, or one for each of {most} output channels",
+            got=str(len(fill)),
+        )
+    return np.broadcast_to(fill, (most,)).copy()
+
+
+@crop_mirror_normalize.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (5, 7, 3), (9, 6, 3))
+    gray = samples((4, 4, 1), (3, 5, 1), dtype=int16)
+    planes = samples((3, 5, 4), (3, 4, 6), dtype=float32, layout="CHW")
+    mean, std = [120.0, 110.0, 100.0], [60.0, 59.0, 58.0]
+
+    def normal(window: Any, mirrored: bool = False) -> Any:
+        window = window[:, ::-1] if mirrored else window
+        factor = np.float32(1) / np.array(std, np.float32)
+        return ((window.astype(np.float32) - np.array(mean, np.float32)) * factor).transpose(
+            2, 0, 1
+        )
+
+    centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
+    plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
+    given = {"crop": (4, 4), "mean": mean, "std": std}
+    return [
+        Case("default", (images,), expect=plain),
+        Case(
+            "normalise, mirror some",
+            (images,),
+            {**given, "mirror": [0, 1, 0]},
+            [normal(centre[0]), normal(centre[1], True), normal(centre[2])],
+        ),
+        Case(
+            "HWC to uint8",
+            (images,),
+            {**given, "output_layout": "HWC", "dtype": uint8, "scale": 50.0, "shift": 128.0},
+        ),
+        Case("pad channels", (images,), {**given, "pad_output": True, "mirror": 1}),
+        Case("float16", (images,), {**given, "dtype": float16}),
+        Case("gray int16 to int8", (gray,), {"mean": 100, "std": 250.0, "dtype": int8}),
+        Case("planes", (planes,), {"crop": (3, 3), "mirror": 1, "mean": [0.1, 0.2, 0.3]}),
+        Case(
+            "pad window",
+            (images,),
+            {**given, "crop": (10, 10), "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
+        ),
+        Case(
+            "per sample mean",
+            (images,),
+            {"mean": np.array([mean, std, mean]), "std": [50.0]},
+        ),
+        Case("empty", (samples(),), given, []),
+        Case(
+            "too many means",
+            (images,),
+            {"mean": [1.0, 2.0]},
+            raises=OperatorValueError,
+            match="`mean`",
+        ),
+        Case(
+            "bad layout",
+            (images,),
+            {"output_layout": "FHW"},
+            raises=OperatorValueError,
+            match="`output_layout`",
+        ),
+        Case("bad dtype", (images,), {"dtype": int32}, raises=OperatorTypeError, match="`dtype`"),
+    ]

@@ -1,0 +1,170 @@
+"""`normalize`: shift and scale samples to a mean of 0 and a standard deviation of 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.arguments import DTypeLike, FloatArrayArg, Ints, Layout
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import float16, float32, uint8
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.reductions.axes import exclusive, groups, reduced_type
+
+from .cpu import normalize_samples
+from .gpu import normalize_launches
+from .statistics import (
+    Numbers,
+    given,
+    measured_mean,
+    measured_variance,
+    normalized_axes,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["normalize"]
+
+
+@operator("normalize")
+def normalize(
+    input: SampleType,
+    /,
+    *,
+    axes: Ints | None = None,
+    axis_names: Layout | None = None,
+    batch: bool = False,
+    mean: FloatArrayArg | None = None,
+    stddev: FloatArrayArg | None = None,
+    shift: float = 0.0,
+    scale: float = 1.0,
+    ddof: int = 0,
+    epsilon: float = 0.0,
+    dtype: DTypeLike = float32,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Shift and scale each sample to a mean of 0 and a standard deviation of 1, or to others.
+
+    out = scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift
+
+    Means and deviations are measured in float64, in an order that depends on the samples' shapes
+    alone, and rounded to float32 together with `scale`; the rest is float32, then rounded to the
+    output dtype half away from zero, saturating.
+
+    input: any dtype, rank and layout.
+    axes: the axes that a mean goes over, at least one, negative ones counted from the last.
+        Default: those along which `mean` or `stddev`, given as arrays, have an extent of 1; else
+        all. axis_names: their letters in the input's layout, in place of `axes`.
+    batch: measure the whole batch, whose samples may then differ in extent along `axes` only. The
+        result depends on which samples the batch holds.
+    mean, stddev: numbers, or an array per sample that has the sample's shape with 1 for the `axes`;
+        arrays exclude `batch`. Measured if not given; the deviation is then from the mean given.
+    shift, scale: what mean and deviation become.
+    ddof: taken from the number of values by which squares are divided, where they are measured.
+    epsilon: added to the variance.
+    dtype: of the output.
+
+    Where the variance that was measured is 0, and epsilon too, all values become `shift`; so they
+    do where `ddof` leaves no values to divide by. Returns samples of the same shapes and layout.
+    Raises OperatorValueError for axes that are not there and for arrays of another shape.
+    """
+    exclusive(axes, axis_names)  # type: ignore[arg-type]
+    if axes is not None or axis_names:
+        reduced_type(input, axes, axis_names, True)
+    if batch:
+        for name, value in (("mean", mean), ("stddev", stddev)):
+            if isinstance(value, SampleType | Value):
+                raise OperatorValueError("with `batch` there is one number for all", argument=name)
+    return input.with_(dtype=dtype)
+
+
+@normalize.shapes
+def _shapes(call: Call) -> Geometry:
+    return call.inputs[0].geometry
+
+
+def _scales(call: Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:
+    """What distances from the mean are multiplied by."""
+    scale, epsilon = call["scale"], call["epsilon"]
+    deviation = given(call, "stddev", taken)
+    with np.errstate(all="ignore"):
+        if deviation is not None:
+            return deviation._replace(values=scale / np.sqrt(deviation.values**2 + epsilon))
+        variance = measured_variance(call, taken, mean, call["ddof"])
+        root = np.sqrt(variance.values + epsilon)
+        return variance._replace(values=np.where(root > 0, scale / root, 0.0))
+
+
+@normalize.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    taken = normalized_axes(call)
+    mean = given(call, "mean", taken) or measured_mean(call, taken)
+    scales = _scales(call, taken, mean)
+    data = source.data
+    if source.dtype is float16:
+        data = convert_array(data, np.dtype(np.float32))
+    out = target.data
+    if target.dtype is float16:
+        out = np.zeros(out.shape, np.float32)
+    with np.errstate(over="ignore"):
+        numbers = [one.values.astype(np.float32) for one in (mean, scales)]
+    call.for_samples(
+        normalize_samples, data, source.geometry.offsets, out, target.geometry.offsets,
+        groups(source.geometry.shapes, taken), numbers[0], mean.steps, numbers[1], scales.steps,
+        np.float32(call["shift"]),
+    )  # fmt: skip
+    if out is not target.data:
+        target.data[:] = convert_array(out, target.data.dtype)
+
+
+@normalize.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return normalize_launches(call)
+
+
+@normalize.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    flat = samples((3, 4, 3), low=9, high=9)
+    planes = samples((3, 4, 5), (3, 2, 5), dtype=float32, layout="CHW")
+    same = samples((2, 3, 3), (4, 3, 3), (4, 1, 3))
+
+    def table(*values: float) -> Any:
+        return np.array(values, np.float32).reshape(1, 1, 1, 3).repeat(3, axis=0)
+
+    powers = [(np.asarray(one, np.float32) - 128) / 64 for one in images]
+    rows = [np.asarray(one, np.float32) - np.array([1, 2, 3], np.float32) for one in images]
+    return [
+        Case("default", (images,)),
+        Case("per channel", (images,), {"axes": [0, 1], "ddof": 0}),
+        Case("per row", (planes,), {"axis_names": "CW", "epsilon": 0.5}),
+        Case("numbers", (images,), {"mean": 128.0, "stddev": 64.0}, powers),
+        Case("arrays", (images,), {"mean": table(1, 2, 3), "stddev": 1.0}, rows, oracle=False),
+        Case("mean as arrays", (images,), {"mean": table(1, 2, 3)}, oracle=False),
+        Case("batch", (same,), {"batch": True, "axes": [0, 1], "ddof": 1}),
+        Case("to uint8", (images,), {"shift": 128.0, "scale": 40.0, "dtype": uint8}),
+        Case("no variance", (flat,), {"shift": 5.0}, [np.full((3, 4, 3), 5, np.float32)]),
+        Case("empty", (samples(),), {"axes": [0]}, []),
+        Case("no axes", (images,), {"axes": []}, raises=OperatorValueError, match="at least one"),
+        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
+        Case("axes and names", (images,), {"axes": 0, "axis_names": "H"},
+             raises=OperatorValueError, match="exclude"),
+        Case("wrong shape", (images,), {"mean": table(1, 2, 3), "axes": 0},
+             raises=OperatorValueError, match="`mean`"),
+        Case("batch and arrays", (images,), {"mean": table(1, 2, 3), "batch": True},
+             raises=OperatorValueError, match="`batch`"),
+        Case("batch of other widths", (images,), {"batch": True, "axes": 0},
+             raises=OperatorValueError, match="`batch`"),
+        Case("text", (images,), {"mean": "128"}, raises=OperatorTypeError, match="`mean`"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Samples, or parts of several, on another canvas."""

@@ -1,0 +1,297 @@
+"""`multi_paste`: regions of several samples, put together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.moves import steps_of
+from gradiva.eager.gpu.pieces import SLABS, in_eights
+from gradiva.eager.jit.convert import convert_array, convert_sat
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.image.crop.crop_window import LAYOUTS
+
+from .paste_regions import paste_regions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["multi_paste"]
+
+Array = np.ndarray[Any, Any]
+
+_LAYOUTS = (*LAYOUTS, "HW", "DHW", "FHW")
+_ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
+_AXES = 5
+
+
+@operator("multi_paste", inputs=(1, 64))
+def multi_paste(
+    input: SampleType,
+    /,
+    *more: SampleType | Value,
+    in_ids: RaggedIntsArg | None = None,
+    output_size: IntsArg | None = None,
+    in_anchors: RaggedIntsArg | None = None,
+    in_anchors_rel: RaggedFloatsArg | None = None,
+    shapes: RaggedIntsArg | None = None,
+    shapes_rel: RaggedFloatsArg | None = None,
+    out_anchors: RaggedIntsArg | None = None,
+    out_anchors_rel: RaggedFloatsArg | None = None,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Put regions of samples on a canvas of zeros, later ones over earlier ones.
+
+    input, more: 1 to 64 inputs of one dtype and layout: any dtype; layouts HWC, CHW, HW, volumes
+        with D, sequences with F (all frames are pasted alike). Without a layout HW, HWC or FHWC.
+    in_ids: for each output the numbers of the samples in the batch to paste, of a single input.
+        Not given: of each input the sample at the output's own place.
+    output_size: (h, w) or (d, h, w) of the outputs; if it is not given, the inputs' common size.
+    in_anchors, shapes: of each region the low end in its sample, and the extents: as many numbers
+        for each region as `output_size` has. By default a region begins at 0 and ends where the
+        sample ends.
+    out_anchors: where each region begins in the output; 0 by default.
+    in_anchors_rel, shapes_rel, out_anchors_rel: the same as fractions, from 0 to 1, of the sample
+        or of the output. Low ends are rounded down, extents are rounded up.
+    dtype: of the output: the input's by default. Values are rounded half away from zero, and
+        saturate.
+
+    All but `dtype` may differ per sample, also in their number. The axes that are not cut (C, F)
+    are as in the pasted samples. Raises OperatorValueError, naming the sample, for regions that
+    leave their sample or the output.
+    """
+    for number, other in enumerate(more, start=1):
+        for what in ("dtype", "ndim", "layout"):
+            mine, its = getattr(input, what), getattr(other, what)
+            if mine is not None and its is not None and mine != its:
+                raise OperatorTypeError(
+                    f"input {number} has another {what} than input 0",
+                    expected=str(mine) or "none",
+                    got=str(its) or "none",
+                )
+    result = with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+    return result if dtype is None else result.with_(dtype=dtype)
+
+
+@multi_paste.shapes
+def _shapes(call: Call) -> Int64Array:
+    layout = call.types[0].layout or ""
+    if not layout:
+        raise OperatorTypeError(
+            "samples of this rank need a layout", expected=f"one of {', '.join(_LAYOUTS)}",
+            got=f"{call.inputs[0].ndim}-D samples without one",
+        )  # fmt: skip
+    cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
+    others = [axis for axis in range(len(layout)) if axis not in cut]
+    tables = [given.geometry.shapes for given in call.inputs]
+    regions = paste_regions(call, [table[:, cut] for table in tables])
+    call.notes["regions"] = regions
+    result = tables[0].copy()
+    result[:, cut] = regions.sizes
+    used = np.stack(tables)[regions.inputs, regions.sources]
+    for sample in range(call.size):
+        own = used[regions.starts[sample] : regions.starts[sample + 1], others]
+        if len(own):
+            result[sample, others] = own[0]
+            if (own != own[0]).any():
+                raise OperatorValueError(
+                    "the regions of a sample have the same channels and frames",
+                    got=" and ".join(str(tuple(row)) for row in np.unique(own, axis=0).tolist()),
+                    sample=sample,
+                )
+    return result
+
+
+@jit
+def paste_kernel(
+    src: Array, dst: Array, dst_offsets: Int64Array, volumes: Int64Array, starts: Int64Array,
+    own: Array, extents: Int64Array, src_at: Int64Array, src_steps: Int64Array, dst_at: Int64Array,
+    dst_steps: Int64Array, clear: bool, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Copy the regions that `own` marks. Extents are (R, 5), steps (R, 5) in elements; the last
+    axis lies without gaps on both sides. `clear`: first set everything to 0."""
+    for i in range(begin, end):
+        if clear:
+            dst[dst_offsets[i] : dst_offsets[i] + volumes[i]] = 0
+        for r in range(starts[i], starts[i + 1]):
+            if not own[r]:
+                continue
+            n, s, d = extents[r], src_steps[r], dst_steps[r]
+            for a in range(n[0]):
+                for b in range(n[1]):
+                    for c in range(n[2]):
+                        for e in range(n[3]):
+                            x = src_at[r] + a * s[0] + b * s[1] + c * s[2] + e * s[3]
+                            y = dst_offsets[i] + dst_at[r]
+                            y += a * d[0] + b * d[1] + c * d[2] + e * d[3]
+                            source, target = src[x : x + n[4]], dst[y : y + n[4]]
+                            for k in range(n[4]):
+                                target[k] = convert_sat(source[k], dst)
+
+
+@multi_paste.cpu
+def _cpu(call: Call) -> None:
+    target = call.outputs[0]
+    layout, regions = target.layout, call.notes["regions"]
+    cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
+    owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
+    shapes = target.geometry.shapes
+    extents = shapes[owner]
+    extents[:, cut] = regions.shape
+    there = steps_of(shapes)[owner]
+    place = (there[:, cut] * regions.place).sum(axis=1)
+    single = np.dtype(np.float32)
+    halves = target.dtype is float16 and call.inputs[0].dtype is not float16
+    result = np.zeros(target.data.shape, single) if halves else target.data
+    for number, given in enumerate(call.inputs):
+        own = regions.inputs == number
+        geometry = given.geometry
+        here = steps_of(geometry.shapes)[regions.sources]
+        at = geometry.offsets[regions.sources] + (here[:, cut] * regions.low).sum(axis=1)
+        data, into = given.data, result
+        if given.dtype is target.dtype:
+            # Bytes move whatever they mean: one compiled kernel per element size.
+            unsigned = f"u{given.dtype.itemsize}"
+            data, into = data.view(unsigned), result.view(unsigned)
+        elif given.dtype is float16:
+            data = convert_array(data, single)
+        call.for_samples(
+            paste_kernel, data, into, target.geometry.offsets, target.geometry.volumes,
+            regions.starts, own, *_rows(extents, at, here, place, there, layout[-1] == "C"),
+            number == 0,
+        )  # fmt: skip
+    if halves:
+        target.data[:] = convert_array(result, target.data.dtype)
+
+
+def _rows(
+    extents: Int64Array, at: Int64Array, here: Int64Array, place: Int64Array, there: Int64Array,
+    interleaved: bool,
+) -> tuple[Int64Array, ...]:  # fmt: skip
+    """The tables with five axes; interleaved channels join the width."""
+    if interleaved:
+        extents = np.hstack([extents[:, :-2], extents[:, -2:].prod(axis=1, keepdims=True)])
+        here, there = (np.hstack([t[:, :-2], t[:, -1:]]) for t in (here, there))
+    wide = np.ones((len(extents), _AXES), np.int64)
+    steps = [np.zeros_like(wide) for _ in range(2)]
+    first = _AXES - extents.shape[1]
+    wide[:, first:], steps[0][:, first:], steps[1][:, first:] = extents, here, there
+    return wide, at, steps[0], place, steps[1]
+
+
+_FILES: Final = ("slabs.cuh", "coordinates.cuh", Path(__file__).with_name("multi_paste.cuh"))
+_KERNEL: Final = CudaKernel("multi_paste", _FILES)
+
+
+@multi_paste.gpu
+def _gpu(call: Call) -> list[Launch]:
+    target, regions = call.outputs[0], call.notes["regions"]
+    shapes, volumes = target.geometry.shapes, target.geometry.volumes
+    cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
+    first = _AXES - shapes.shape[1]
+    owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
+    lows, extents = (np.zeros((len(owner), _AXES), np.int64) for _ in range(2))
+    extents[:, :first], extents[:, first:] = 1, shapes[owner]
+    placed = [first + axis for axis in cut]
+    lows[:, placed], extents[:, placed] = regions.place, regions.shape
+    wide = np.ones((call.size, _AXES), np.int64)
+    wide[:, first:] = shapes
+    paces = np.stack([steps_of(given.geometry.shapes) for given in call.inputs])
+    offsets = np.stack([given.geometry.offsets for given in call.inputs])
+    steps = np.zeros((len(owner), _AXES), np.int64)
+    steps[:, first:] = paces[regions.inputs, regions.sources]
+    at = offsets[regions.inputs, regions.sources] + (steps[:, placed] * regions.low).sum(axis=1)
+    corners = np.concatenate([lows, extents], axis=1).astype(np.int32).view(np.int64)
+    slabs, result = [given.data for given in call.inputs], target.data
+    if call.inputs[0].dtype is target.dtype:
+        # Bytes move whatever they mean.
+        unsigned = f"u{target.dtype.itemsize}"
+        slabs, result = [slab.view(unsigned) for slab in slabs], result.view(unsigned)
+    kinds = {"Source": type_name(slabs[0].dtype), "Target": type_name(result.dtype)}
+    blocks, launches = blocks_of(volumes), []
+    # Later inputs lie over earlier ones, as their launches follow.
+    for number, group in in_eights(slabs):
+        mine = (regions.inputs >= number) & (regions.inputs < number + SLABS)
+        counts = np.bincount(owner[mine], minlength=call.size)
+        ends = counts.cumsum()
+        short = [wide, volumes[:, None], (ends - counts)[:, None], ends[:, None]]
+        narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
+        canvases = np.concatenate([target.geometry.offsets[:, None], narrow], axis=1)
+        places = np.stack([regions.inputs - number, at], axis=1)
+        table = np.concatenate([places, steps, corners], axis=1)[mine]
+        arguments = (*group, Out(result), canvases, blocks, table, np.int64(number == 0))
+        launches.append(Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+    return launches
+
+
+@multi_paste.cases
+def _cases() -> list[Case]:
+    images = samples((4, 6, 3), (3, 5, 3), (2, 3, 3))
+    equal, others = samples((2, 3, 3), (2, 3, 3)), samples((2, 3, 3), (2, 3, 3), seed=1)
+    planes = samples((2, 3, 4), (2, 2, 5), dtype=float32, layout="CHW")
+
+    def pasted(shape: tuple[int, ...], *parts: tuple[Any, Any], dtype: Any = np.uint8) -> Array:
+        canvas = np.zeros(shape, dtype)
+        for part, (top, left) in parts:
+            canvas[top : top + part.shape[0], left : left + part.shape[1]] = part
+        return canvas
+
+    a, b, c = (images.at(i) for i in range(3))
+    ids = batch([np.array(row, np.int32) for row in ([0, 2], [1], [])])
+    anchors = batch([np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])])
+    return [
+        Case("two inputs", (equal, others), {"output_size": (5, 6), "out_anchors": (0, 0, 1, 2)},
+             [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)],
+             oracle=False),
+        Case("other numbers of regions", (images,),
+             {"in_ids": ids, "output_size": (6, 8), "out_anchors": anchors},
+             [pasted((6, 8, 3), (a, (0, 0)), (c, (3, 3))), pasted((6, 8, 3), (b, (1, 2))),
+              pasted((6, 8, 3))]),
+        Case("parts", (images,),
+             {"in_ids": [[1], [0], [0]], "output_size": [[2, 2], [5, 5], [3, 4]],
+              "in_anchors": [[1, 1]] * 3, "shapes": [[2, 2]] * 3},
+             [b[1:3, 1:3], pasted((5, 5, 3), (a[1:3, 1:3], (0, 0))),
+              pasted((3, 4, 3), (a[1:3, 1:3], (0, 0)))], oracle=False),
+        Case("fractions", (images,),
+             {"output_size": (5, 7), "in_anchors_rel": (0.5, 0.3), "shapes_rel": (0.5, 0.4),
+              "out_anchors_rel": (0.25, 0.5)},
+             [pasted((5, 7, 3), (a[2:4, 1:4], (1, 3))), pasted((5, 7, 3), (b[1:3, 1:3], (1, 3))),
+              pasted((5, 7, 3), (c[1:2, 0:2], (1, 3)))], oracle=False),
+        Case("no size", (equal, others), expect=[others.at(i) for i in range(2)]),
+        Case("to float", (equal,), {"dtype": float32, "output_size": (2, 4)},
+             [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)]),
+        Case("planes", (planes,), {"output_size": (3, 5)},
+             [np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
+              np.pad(planes.at(1), ((0, 0), (0, 1), (0, 0)))], oracle=False),
+        Case("empty", (samples(),), {"output_size": (2, 4)}, []),
+        Case("outside", (images,), {"output_size": (4, 6), "out_anchors": (0, 1)},
+             raises=OperatorValueError, match="leaves the output"),
+        Case("outside its sample", (images,),
+             {"output_size": (9, 9), "in_anchors": (1, 1), "shapes": (2, 2)},
+             raises=OperatorValueError, match="sample 2"),
+        Case("bad id", (images,), {"output_size": (9, 9), "in_ids": [[0], [1], [3]]},
+             raises=OperatorValueError, match="`in_ids`"),
+        Case("no common size", (images,), raises=OperatorValueError, match="`output_size`"),
+        Case("both", (images,), {"output_size": (9, 9), "shapes": (1, 1), "shapes_rel": (1, 1)},
+             raises=OperatorValueError, match="exclude"),
+        Case("three numbers", (images,), {"output_size": (9, 9), "shapes": (1, 1, 1)},
+             raises=OperatorValueError, match="`shapes`"),
+        Case("dtypes", (equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)),
+             raises=OperatorTypeError, match="dtype"),
+    ]  # fmt: skip

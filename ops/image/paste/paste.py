@@ -1,0 +1,169 @@
+"""`paste`: samples on a larger canvas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import FloatArg, Ints
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.crop.crop_window import LAYOUTS, fill_array
+from gradiva.ops.image.crop.window_copy import copy_windows, launch_windows
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["paste"]
+
+_MOST = 1 << 20
+
+
+@operator("paste")
+def paste(
+    input: SampleType,
+    /,
+    *,
+    ratio: FloatArg,
+    fill_value: Ints,
+    paste_x: FloatArg = 0.5,
+    paste_y: FloatArg = 0.5,
+    min_canvas_size: FloatArg = 0.0,
+    n_channels: int = 3,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Put each sample on a canvas that is larger.
+
+    input: any dtype; layouts with H, W and C, volumes and sequences too (all slices and frames are
+        pasted alike). Without a layout HWC, which the output has then.
+    ratio: the canvas is `ratio` times as high and as wide as the sample, at least 1; fractions of
+        pixels are dropped.
+    min_canvas_size: the least height and width of the canvas, in pixels.
+    paste_x, paste_y: where the sample lies, from 0 (low end) to 1 (high end): it begins at
+        trunc(position * (canvas - extent)).
+    fill_value: of the canvas: one value, or `n_channels` of them, of which samples with fewer
+        channels take the first ones. Cast to the input's dtype as in C.
+
+    The numbers but `fill_value` and `n_channels` may differ per sample. Raises OperatorValueError
+    for a ratio below 1, for positions outside 0..1 and for the wrong number of fill values.
+    """
+    count = len(fill_value) if isinstance(fill_value, tuple) else 1
+    if count != 1 and count != n_channels:
+        raise OperatorValueError(
+            argument="fill_value", expected=f"1 value, or {n_channels}", got=str(count)
+        )
+    return with_layout(input, require_layout(input, LAYOUTS, {3: "HWC"}))
+
+
+@paste.shapes
+def _shapes(call: Call) -> Int64Array:
+    layout = call.types[0].layout or "HWC"
+    shapes = call.inputs[0].geometry.shapes
+    _check(call, "ratio", 1, _MOST)
+    _check(call, "min_canvas_size", 0, 1 << 30)
+    canvas, anchors = shapes.copy(), np.zeros_like(shapes)
+    for letter, name in (("H", "paste_y"), ("W", "paste_x")):
+        _check(call, name, 0, 1)
+        axis = layout.index(letter)
+        extent = shapes[:, axis]
+        size = (call["ratio"] * extent.astype(np.float32)).astype(np.int64)
+        size = np.maximum(size, call["min_canvas_size"].astype(np.int64))
+        canvas[:, axis] = np.maximum(size, extent)
+        free = (canvas[:, axis] - extent).astype(np.float32)
+        anchors[:, axis] = -(call[name] * free).astype(np.int64)
+    call.notes["anchors"] = anchors
+    return canvas
+
+
+def _check(call: Call, name: str, low: float, high: float) -> None:
+    bad = ~((call[name] >= low) & (call[name] <= high))
+    if bad.any():
+        raise OperatorValueError(
+            argument=name,
+            expected=f"a number from {low} to {high}",
+            got=str(call[name][bad][0]),
+            sample=int(np.flatnonzero(bad)[0]),
+        )
+
+
+def _window(call: Call) -> tuple[Call, Any, Any, int | None]:
+    """What `copy_windows` takes."""
+    target = call.outputs[0]
+    dtype = np.dtype(np.float32) if target.dtype is float16 else target.dtype.numpy
+    fill = fill_array(call["fill_value"], dtype)
+    channel = None
+    if len(fill) > 1:
+        channel = (call.types[0].layout or "HWC").index("C")
+        counts = target.geometry.shapes[:, channel]
+        if (counts != counts[0]).any() or counts[0] > len(fill):
+            raise OperatorValueError(
+                argument="fill_value",
+                expected="1 value, or one for each channel",
+                got=f"{len(fill)} for {counts.max()} channels",
+                sample=int(counts.argmax()),
+            )
+        fill = fill[: counts[0]]
+        channel = None if len(fill) == 1 else channel
+    return call, call.notes["anchors"], np.tile(fill, (call.size, 1)), channel
+
+
+@paste.cpu
+def _cpu(call: Call) -> None:
+    copy_windows(*_window(call))
+
+
+@paste.gpu
+def _gpu(call: Call) -> Launch:
+    return launch_windows(*_window(call))
+
+
+@paste.cases
+def _cases() -> list[Case]:
+    images = samples((4, 6, 3), (5, 5, 3), (1, 3, 3))
+    planes = samples((2, 4, 6), dtype=float32, layout="CHW")
+
+    def pasted(image: Any, shape: tuple[int, ...], at: tuple[int, ...], fill: Any) -> Any:
+        canvas = np.full(shape, fill, image.dtype)
+        canvas[tuple(np.s_[a : a + n] for a, n in zip(at, image.shape, strict=True))] = image
+        return canvas
+
+    colour = {"fill_value": (9, 8, 7)}
+    return [
+        Case("twice", (images,), {"ratio": 2.0, **colour},
+             [pasted(images.at(0), (8, 12, 3), (2, 3, 0), (9, 8, 7)),
+              pasted(images.at(1), (10, 10, 3), (2, 2, 0), (9, 8, 7)),
+              pasted(images.at(2), (2, 6, 3), (0, 1, 0), (9, 8, 7))]),
+        Case("per sample", (images,),
+             {"ratio": [1, 1.5, 3], "paste_x": [0, 0, 1], "paste_y": [1, 1, 0], "fill_value": 5},
+             [images.at(0), pasted(images.at(1), (7, 7, 3), (2, 0, 0), 5),
+              pasted(images.at(2), (3, 9, 3), (0, 6, 0), 5)]),
+        Case("least size", (images,), {"ratio": 1, "min_canvas_size": 5, "paste_x": 0,
+             "paste_y": 0, **colour},
+             [pasted(images.at(0), (5, 6, 3), (0, 0, 0), (9, 8, 7)), images.at(1),
+              pasted(images.at(2), (5, 5, 3), (0, 0, 0), (9, 8, 7))]),
+        Case("gray", (samples((2, 2, 1)),), {"ratio": 2, **colour},
+             [pasted(samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)], oracle=False),
+        Case("planes", (planes,), {"ratio": 1.5, "fill_value": (-1, 2), "n_channels": 2},
+             [pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))],
+             oracle=False),
+        Case("empty", (samples(),), {"ratio": 2, **colour}, []),
+        Case("small ratio", (images,), {"ratio": [1, 2, 0.5], **colour},
+             raises=OperatorValueError, match="sample 2"),
+        Case("position", (images,), {"ratio": 2, "paste_x": 1.5, **colour},
+             raises=OperatorValueError, match="`paste_x`"),
+        Case("two values", (images,), {"ratio": 2, "fill_value": (1, 2)},
+             raises=OperatorValueError, match="`fill_value`"),
+        Case("no ratio", (images,), colour, raises=OperatorTypeError, match="`ratio`"),
+        Case("layout", (samples((4, 4), layout="HW"),), {"ratio": 2, "fill_value": 1},
+             raises=OperatorTypeError, match="layout"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Separable resampling of ragged batches, which all resizing operators share."""

@@ -1,0 +1,268 @@
+"""Numba kernels of `resize`: separable resampling of ragged batches.
+
+A kernel takes a slab (`src`, 1-D, every sample end to end); it handles the samples
+`begin .. end - 1`, so several threads can share a batch, each with scratch of its own
+(`scratch_sizes`). It makes the output row by row, in float32; each row goes through a chain
+(`eager/jit/row_chain.py`), which rounds it, does to it what follows in a fused group, and stores
+it. Of every sample the kernel reads one row of
+
+- `sizes`   int64 `(N, 11)`: planes, channels, input D, H, W, output D, H, W, and the source
+  elements from one row, slice and plane to the next. A plane is resampled alone: `HWC` is one
+  plane of C channels, `CHW` is C planes of one channel, 2-D data has D = 1;
+- `window`  int64 `(N, 6)`: lo, hi of the wanted part of the output per axis (D, H, W). Only this
+  part is computed and stored; coefficients use absolute output indices, so its bits equal those
+  of a crop of the full result;
+- `roi`     float64 `(N, 6)`: lo, hi of the source region per axis; lo > hi mirrors the axis;
+- `filters` int64 `(N, 5)`: the filter of each axis (D, H, W), then 1 for antialiasing or 0, then
+  the number of axes, 2 or 3: a volume of one slice is not resampled in the order of a plane;
+- `samples`: the table of `eager/jit/row_chain.py`, which says where rows go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.jit.intrinsics import borrowed
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.row_chain import (
+    MIRROR,
+    TARGET,
+    TARGET_FRAME,
+    TARGET_PLANE,
+    TARGET_ROW,
+    UPSIDE_DOWN,
+    finish_row,
+)
+
+from .rows import blend_rows, find_heads, pick_row, resample_rows
+from .taps import axis_origin, axis_taps, fill_axis, first_axis
+
+Array: TypeAlias = npt.NDArray[Any]
+F32: TypeAlias = npt.NDArray[np.float32]
+F64: TypeAlias = npt.NDArray[np.float64]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+
+@jit
+def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
+    """Whether blending rows before filtering them is the cheaper order for this sample.
+
+    It looks at whole extents, not at the window: the order is part of the result's bits.
+    """
+    if taps[1] == 1:
+        return False
+    rows = min(abs(region[3] - region[2]) + taps[1], float(size[3]))
+    columns = min(abs(region[5] - region[4]) + taps[2], float(size[4]))
+    # A blended element costs about a quarter of a filtered one: it runs in SIMD lanes.
+    filtered = 4.0 * taps[2] * size[7]
+    blended = float(taps[1] * size[6])
+    return bool(blended * columns + size[6] * filtered <= rows * filtered + blended * size[7])
+
+
+@jit
+def padded(elements: int) -> int:
+    """The length of a line of scratch: room for one element more, in whole cache lines."""
+    return elements // 16 * 16 + 16
+
+
+@jit
+def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int, int, int, int]:
+    """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d."""
+    a, b, c, d = 1, 1, 1, 1
+    taps = np.empty(3, np.int64)
+    for i in range(len(sizes)):
+        size = sizes[i]
+        for axis in range(3):
+            taps[axis] = axis_taps(
+                size[2 + axis],
+                size[5 + axis],
+                roi[i, 2 * axis],
+                roi[i, 2 * axis + 1],
+                filters[i, axis],
+                filters[i, 3],
+            )
+            extent = window[i, 2 * axis + 1] - window[i, 2 * axis]
+            a = max(a, extent)
+            b = max(b, extent * taps[axis])
+        row = padded((window[i, 5] - window[i, 4]) * size[1])
+        # Four rows, and four blended lines or a ring of filtered rows, and a ring of slices.
+        need = 4 * row + max(4 * padded(size[4] * size[1]), (taps[1] + 3) * row)
+        if size[2] != 1 or size[5] != 1:
+            need += taps[0] * (window[i, 3] - window[i, 2]) * row
+        c = max(c, need)
+        d = max(d, taps[0] + taps[1])
+    return a, b, c, 2 * d + 17
+
+
+@jit
+def _store(
+    row: F32, channels: int, plane: int, y: int, sample: I64, group: I64, steps: I64,
+    parameters: int, scratch: Array, dst: int, size: int,
+) -> None:  # fmt: skip
+    """Hand one row to the chain; `y` counts the rows of all slices."""
+    to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
+    # A chain of one channel takes interleaved ones alike, whatever their number.
+    pixels = len(row) if group[0] == 1 else len(row) // channels
+    finish_row(
+        row.ctypes.data, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to,
+        sample[TARGET_PLANE] // size,
+    )  # fmt: skip
+
+
+@jit
+def _nearest_sample(
+    src: Array, src_at: int, size: I64, win: I64, starts: I64, lines: F32, sample: I64, group: I64,
+    steps: I64, parameters: int, scratch: Array, dst: int, item: int,
+) -> None:  # fmt: skip
+    """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
+    channels = size[1]
+    nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
+    row = lines[: nx * channels]
+    for plane in range(size[0]):
+        for z in range(nz):
+            for y in range(ny):
+                if y == 0 or starts[1, y] != starts[1, y - 1]:
+                    at = src_at + plane * size[10] + starts[0, z] * size[9] + starts[1, y] * size[8]
+                    pick_row(src[at : at + size[4] * channels], channels, starts[2], nx, row)
+                where = ny - 1 - y if sample[UPSIDE_DOWN] else y
+                _store(
+                    row, channels, plane, z * ny + where, sample, group, steps, parameters,
+                    scratch, dst, item,
+                )  # fmt: skip
+
+
+@jit
+def _filtered_sample(
+    src: Array, src_at: int, size: I64, win: I64, taps: I64, rows_first: bool, starts: I64,
+    weights: F32, lines: F32, marks: I64, sample: I64, group: I64, steps: I64, parameters: int,
+    scratch: Array, dst: int, item: int,
+) -> None:  # fmt: skip
+    channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
+    nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
+    pitch, n = size[8], nx * channels
+    zs, ys, xs, heads = starts[0], starts[1], starts[2], starts[3]
+    wz, wy, wx = weights[0], weights[1], weights[2]
+    deep = size[2] != 1 or size[5] != 1
+    length = padded(n)
+    rows, lines = lines[: 4 * length], lines[4 * length :]
+    # `to`, then the elements that are safe, then what `resample_rows` marks.
+    to, safe, at = marks[:4], marks[4:6], marks[6 : 14 + ky]
+    tags, slice_at = marks[14 + ky : 17 + 2 * ky], marks[17 + 2 * ky : 17 + 2 * ky + kz]
+    slice_tags = marks[17 + 2 * ky + kz : 17 + 2 * (ky + kz)]
+    skip, width, between = 0, size[4] * channels, length
+    room = width
+    if rows_first:
+        skip = min(xs[0], xs[nx - 1])
+        width = (max(xs[0], xs[nx - 1]) + kx - skip) * channels
+        between = room = padded(width)
+    find_heads(xs, nx, skip, channels, kx, room, heads, safe)
+    used = 4 * between if rows_first else (ky + 3) * length
+    work, slices = lines[:used], lines[used:]
+    # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
+    made, block, deepest = slices, ny, kz
+    if not deep:
+        made, block, deepest = rows, 4, 1
+    for plane in range(size[0]):
+        head = src_at + plane * size[10]
+        slice_tags[:] = -1
+        tags[:] = -1
+        for z in range(nz):
+            for top in range(0, ny, block):
+                bottom = min(top + block, ny)
+                for k in range(deepest):
+                    depth = zs[z] + k
+                    slot = depth % deepest
+                    if deep:
+                        if slice_tags[slot] == depth:
+                            continue
+                        slice_tags[slot] = depth
+                        tags[:] = -1
+                    for y in range(top, bottom, 4):
+                        for i in range(4):
+                            to[i] = (slot * block + y - top + i) * length
+                        resample_rows(
+                            src, head + depth * size[9], pitch, channels, y, min(4, bottom - y),
+                            rows_first, ys, wy, ky, ny, heads, wx, kx, nx, safe, skip, width, work,
+                            between, at, tags, made, to,
+                        )  # fmt: skip
+                for y in range(top, bottom):
+                    first = 0 if deep else (y - top) * length
+                    row = rows[first : first + n]
+                    if deep:
+                        for k in range(kz):
+                            slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length
+                        blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
+                    where = ny - 1 - y if sample[UPSIDE_DOWN] else y
+                    _store(
+                        row, channels, plane, z * ny + where, sample, group, steps, parameters,
+                        scratch, dst, item,
+                    )  # fmt: skip
+
+
+@jit
+def resample_range(
+    src: Array, src_offsets: I64, sizes: I64, window: I64, roi: F64, filters: I64, starts: I64,
+    weights: F32, lines: F32, marks: I64, samples: I64, group: I64, steps: I64, parameters: F32,
+    scratch: Array, dst: int, item: int, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
+    there."""
+    src, src_offsets, sizes = borrowed(src), borrowed(src_offsets), borrowed(sizes)
+    window, roi, filters = borrowed(window), borrowed(roi), borrowed(filters)
+    starts, weights, lines = borrowed(starts), borrowed(weights), borrowed(lines)
+    marks, samples, group = borrowed(marks), borrowed(samples), borrowed(group)
+    steps, scratch = borrowed(steps), borrowed(scratch)
+    taps = np.zeros(3, np.int64)
+    last = np.full((3, 9), np.nan)
+    own, pace = parameters.ctypes.data, 4 * parameters.shape[1]
+    for i in range(begin, end):
+        size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
+        nothing = size[0] == 0 or size[1] == 0
+        for axis in range(3):
+            if size[2 + axis] == 0 or win[2 * axis + 1] <= win[2 * axis]:
+                nothing = True
+        if nothing:
+            continue
+        leader = first_axis(size, region, filt)
+        nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
+        for axis in range(3):
+            lo, hi = region[2 * axis], region[2 * axis + 1]
+            n, m = size[2 + axis], size[5 + axis]
+            a, b = win[2 * axis], win[2 * axis + 1]
+            origin = 0
+            if axis != leader:
+                origin = axis_origin(n, m, lo, hi, filt[axis], filt[3])
+            key = last[axis]
+            # Samples of one batch often share their geometry; then the table still holds.
+            if (
+                key[0] == n
+                and key[1] == m
+                and key[2] == lo
+                and key[3] == hi
+                and key[4] == a
+                and key[5] == b
+                and key[6] == filt[axis]
+                and key[7] == filt[3]
+                and key[8] == origin
+            ):
+                continue
+            key[0], key[1], key[2], key[3] = n, m, lo, hi
+            key[4], key[5], key[6], key[7] = a, b, filt[axis], filt[3]
+            key[8] = origin
+            taps[axis] = fill_axis(
+                n, m, lo, hi, filt[axis], filt[3], axis < 2, origin, a, b, starts[axis],
+                weights[axis],
+            )  # fmt: skip
+        if nearest:
+            _nearest_sample(
+                src, src_offsets[i], size, win, starts, lines, samples[i], group, steps,
+                own + i * pace, scratch, dst, item,
+            )  # fmt: skip
+        else:
+            _filtered_sample(
+                src, src_offsets[i], size, win, taps, blend_rows_first(size, region, taps), starts,
+                weights, lines, marks, samples[i], group, steps, own + i * pace, scratch, dst, item,
+            )  # fmt: skip

@@ -1,0 +1,211 @@
+"""The GPU launches of a resampling: one that makes the tables, then one for each axis, or one that
+moves whole pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, Tail, blocks_of, type_name
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
+from gradiva.eager.types.batch_shape import Int64Array
+
+from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
+from .run import Tables, rounding
+from .taps import _CURVES
+
+__all__ = ["resample_call", "resample_launches"]
+
+_HERE: Final = Path(__file__).parent
+_FILES: Final = ("arithmetic.cuh", None)
+_RESAMPLE: Final = CudaKernel("resample", (*_FILES, _HERE / "resample.cuh"))
+_NEAREST: Final = CudaKernel("resample_nearest", (*_FILES, _HERE / "resample_nearest.cuh"))
+_TABLES: Final = CudaKernel("resample_tables", (_HERE / "resample_tables.cuh",))
+_WIDEST: Final = 4
+_READ, _OUTPUTS = 3, 9
+"""Columns of what `batch_axes` says of tables: inputs that an output reads, outputs."""
+_SINGLE: Final = np.dtype(np.float32)
+
+
+def resample_call(call: Call, tables: Tables, flips: Any = None) -> list[Launch]:
+    """Resample the windows in `tables` of the first input of `call` into its first output; flips:
+    (N, 3), whether each is then mirrored along D, H, W; None for none is."""
+    target = call.outputs[0]
+    channels = tables.sizes[:, 1]
+    # A thread that makes a whole pixel reads its weights once.
+    side = int(channels[0]) if (channels == channels[0]).all() else 1
+    side = side if 1 <= side <= _WIDEST else 1
+    steps = [step._replace(made=side) for step in rounding(target.dtype.numpy, call.size)]
+    tail = Tail(steps, side, target.data, target.geometry.offsets)
+    return resample_launches(call.inputs[0].data, tables, tail, flips)
+
+
+def resample_launches(
+    data: Any, tables: Tables, tail: Tail, flips: Int64Array | None = None
+) -> list[Launch]:
+    """The windows in `tables` of samples in the slab `data`, taken through `tail`."""
+    if flips is None:
+        flips = np.zeros((len(tables.sizes), 3), np.int64)
+    axes, order, whole, real = batch_axes(
+        tables.sizes, tables.window, tables.roi, tables.filters, flips
+    )
+    starts, weights = (
+        Scratch(int(size), np.dtype(kind))
+        for size, kind in (
+            (whole[:, _OUTPUTS].sum(), np.int32),
+            ((whole[:, _OUTPUTS] * whole[:, _READ]).sum(), np.float32),
+        )
+    )
+    made = [_filled(whole, real, starts, weights)]
+    if not tables.filters[:, :3].any():
+        return [*made, _nearest(data, tables, tail, axes, starts)]
+    passes = _passes(tables, axes, order != 0, tail.channels)
+    # The slices of an image, of which there is one, are not blended.
+    if ((tables.sizes[:, 2] == 1) & (tables.sizes[:, 5] == 1)).all():
+        passes.pop()
+    offsets = tables.offsets
+    for one in passes:
+        frame = one.rows * one.extent * one.inner
+        volumes, own = one.outer * frame, tail
+        if one is not passes[-1]:
+            sizes = volumes * tail.channels
+            scratch = Scratch(int(sizes.sum()), _SINGLE)
+            own = Tail((), tail.channels, scratch, sizes.cumsum() - sizes)
+        wide = [
+            offsets + one.source, own.offsets, one.outer_step, one.row_step, one.tap_step,
+            *_target(own, frame), one.starts, one.weights,
+        ]  # fmt: skip
+        narrow = [volumes, one.rows, one.extent, one.inner, one.taps]
+        zero = one.zero.astype(np.float32).view(np.int32)
+        table = _joined(wide, narrow, last=[zero])
+        unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
+        blocks = blocks_of(volumes)
+        arguments = data, Out(own.data), table, blocks, starts, weights, parameters
+        made.append(Launch(unit, len(blocks), arguments))
+        data, offsets = own.data, own.offsets
+    return made
+
+
+def _filled(whole: Int64Array, real: Any, starts: Scratch, weights: Scratch) -> Launch:
+    """The launch that makes the tables of all axes."""
+    floats = real[:, 2:].astype(np.float32).view(np.int32)
+    wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
+    table = _joined(wide, [*whole[:, 2:].T, np.zeros_like(whole[:, 0])], first=[*floats.T])
+    blocks = blocks_of(whole[:, _OUTPUTS])
+    arguments = _CURVES, table, blocks, Out(starts), Out(weights)
+    return Launch(_TABLES.unit({}), len(blocks), arguments)
+
+
+class _Pass(NamedTuple):
+    """Columns of the struct `Pass` of resample.cuh, int64 (N,); `source` from the sample on."""
+
+    source: Int64Array
+    outer: Int64Array
+    outer_step: Int64Array
+    rows: Int64Array
+    row_step: Int64Array
+    extent: Int64Array
+    tap_step: Int64Array
+    inner: Int64Array
+    taps: Int64Array
+    starts: Int64Array
+    weights: Int64Array
+    zero: Any
+
+
+def _passes(tables: Tables, axes: Int64Array, first: Any, side: int) -> list[_Pass]:
+    """The passes over W and H, or over H and W where `first` says so, and the one over D.
+
+    side: elements that a thread makes. What a pass makes of a sample lies without gaps.
+    """
+    sizes = tables.sizes
+    live = axes[:, 2, EXTENT] > 0
+    planes, channels, pitch, slice_ = sizes[:, 0] * live, sizes[:, 1], sizes[:, 8], sizes[:, 9]
+    (nz, ny, nx), (low_z, low_y, low_x) = axes[:, :, EXTENT].T, axes[:, :, LOW].T
+    reach_z, reach_y, reach_x = (axes[:, :, END] - axes[:, :, LOW]).T
+    # Only with one plane do the slices that are read lie one after the other.
+    alone = planes == 1
+    low_z, slices = np.where(alone, low_z, 0), np.where(alone, reach_z, sizes[:, 2])
+    outer, head = planes * slices, low_z * slice_
+    one, none = np.ones_like(nx), np.zeros_like(nx)
+    # The CPU begins the sums of some numbers of channels with 0, those of others with a product:
+    # with -0, which changes no sum, both are the same code.
+    plus = np.where(np.isin(channels, (1, 3, 4)), -0.0, 0.0)
+    nearest = ~tables.filters[:, :3].any(axis=1)
+    zeros = np.where(nearest, -0.0, plus), np.full(len(nx), -0.0)
+
+    def chosen(down: Any, across: Any) -> Any:
+        return np.where(first, down, across)
+
+    def pass_(axis: Any, zero: Any, *columns: Any) -> _Pass:
+        source, outer, outer_step, rows, row_step, extent, tap_step, inner = columns
+        found = np.take_along_axis(axes, axis[:, None, None], axis=1)[:, 0]
+        return _Pass(
+            source, outer, outer_step, rows, row_step, extent, tap_step, inner // side,
+            found[:, TAPS], found[:, STARTS], found[:, WEIGHTS], zero,
+        )  # fmt: skip
+
+    row, line = nx * channels, reach_x * channels
+    return [
+        pass_(
+            chosen(one, 2 * one), chosen(zeros[1], zeros[0]),
+            head + chosen(low_x * channels, low_y * pitch), outer, slice_,
+            chosen(one, reach_y), chosen(none, pitch), chosen(ny, nx), chosen(pitch, channels),
+            chosen(line, channels),
+        ),
+        pass_(
+            chosen(2 * one, one), chosen(zeros[0], zeros[1]),
+            chosen(-low_x * channels, -low_y * row), outer, chosen(ny * line, reach_y * row),
+            chosen(ny, one), chosen(line, none), chosen(nx, ny), chosen(channels, row),
+            chosen(channels, row),
+        ),
+        pass_(
+            none, zeros[1], -low_z * ny * row, planes, slices * ny * row, one, none, nz, ny * row,
+            ny * row,
+        ),
+    ]  # fmt: skip
+
+
+def _nearest(data: Any, tables: Tables, tail: Tail, axes: Int64Array, starts: Any) -> Launch:
+    """The launch of samples that are resampled to the nearest pixel along all axes."""
+    sizes, extents = tables.sizes, axes[:, :, EXTENT]
+    inner = sizes[:, 1] // tail.channels
+    volumes = sizes[:, 0] * extents.prod(axis=1) * inner
+    rows = _target(tail, extents[:, 1] * extents[:, 2] * inner)
+    wide = [
+        tables.offsets, tail.offsets, sizes[:, 10], sizes[:, 9], sizes[:, 8], sizes[:, 1], *rows,
+        *axes[:, :, STARTS].T,
+    ]  # fmt: skip
+    table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
+    unit, parameters = _compiled(_NEAREST, data.dtype, tail)
+    blocks = blocks_of(volumes)
+    arguments = data, Out(tail.data), table, blocks, starts, parameters
+    return Launch(unit, len(blocks), arguments)
+
+
+def _target(tail: Tail, frame: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Elements of the target from one frame, of so many groups, to the next, and from one channel
+    of a group to the next."""
+    return frame * tail.made, frame if tail.planes else np.ones_like(frame)
+
+
+def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ()) -> Any:
+    """The rows of a struct: int64s, floats as int32s, int32s, again floats. `blocks_of` refuses
+    samples that are too large for the int32s."""
+    words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
+    columns = [column.astype(np.int32) for column in narrow]
+    return np.concatenate([words, np.stack([*first, *columns, *last], axis=1)], axis=1)
+
+
+def _compiled(kernel: CudaKernel, source: np.dtype[Any], tail: Tail) -> tuple[Any, Any]:
+    """The kernel with the steps of `tail` in it, and their parameters."""
+    types = {"Source": type_name(source), "Target": type_name(tail.data.dtype)}
+    constants = (
+        f"constexpr int GROUP = {tail.channels};\n"
+        f"constexpr i64 APART = {1 if tail.planes else tail.made};\n"
+    )
+    text = chain_source(tail.steps, _SINGLE, tail.channels, types["Target"], "f32")
+    return kernel.unit(types, constants + text), chain_parameters(tail.steps)

@@ -1,0 +1,249 @@
+"""The inner loops of `resize`: blend rows, filter rows, round one row."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.jit.row_kernel import row_kernel
+
+from .lanes import filter_four
+
+Array: TypeAlias = npt.NDArray[Any]
+F32: TypeAlias = npt.NDArray[np.float32]
+I64: TypeAlias = npt.NDArray[np.int64]
+
+# Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
+_HALF = np.float32(0.49999997)
+_ZERO = np.float32(0.0)
+# Unsigned indices spare the loops the test for a negative index.
+_U1, _U2 = np.uint64(1), np.uint64(2)
+
+
+@jit
+def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int, out: F32) -> None:
+    """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
+    o = out[:n]
+    a = src[at[0] : at[0] + n]
+    wa = weights[first]
+    if taps == 1:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j])
+        return
+    b = src[at[1] : at[1] + n]
+    wb = weights[first + 1]
+    if taps == 2:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j])
+        return
+    c = src[at[2] : at[2] + n]
+    wc = weights[first + 2]
+    if taps == 3:
+        for j in range(n):
+            o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
+        return
+    d = src[at[3] : at[3] + n]
+    wd = weights[first + 3]
+    for j in range(n):
+        v = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
+        o[j] = v + wd * np.float32(d[j])
+    k = 4
+    while k + 1 < taps:
+        a, b = src[at[k] : at[k] + n], src[at[k + 1] : at[k + 1] + n]
+        wa, wb = weights[first + k], weights[first + k + 1]
+        for j in range(n):
+            o[j] = o[j] + wa * np.float32(a[j]) + wb * np.float32(b[j])
+        k += 2
+    if k < taps:
+        a = src[at[k] : at[k] + n]
+        wa = weights[first + k]
+        for j in range(n):
+            o[j] = o[j] + wa * np.float32(a[j])
+
+
+@jit
+def _filter_edges(
+    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, safe: I64, out: F32,
+    to: int,
+) -> None:  # fmt: skip
+    """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
+    x = 0
+    while x < n:
+        if x == safe[0]:
+            x = safe[1]
+            if x >= n:
+                break
+        p, q, o = at + heads[x], x * taps, to + 3 * x
+        w = weights[q]
+        a, b = w * np.float32(source[p]), w * np.float32(source[p + 1])
+        c = w * np.float32(source[p + 2])
+        for k in range(1, taps):
+            p += 3
+            w = weights[q + k]
+            a = a + w * np.float32(source[p])
+            b = b + w * np.float32(source[p + 1])
+            c = c + w * np.float32(source[p + 2])
+        out[o], out[o + 1], out[o + 2] = a, b, c
+        x += 1
+
+
+@jit
+def _filter_row(
+    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, channels: int, out: F32,
+    to: int,
+) -> None:  # fmt: skip
+    """One line of any number of channels."""
+    if channels == 1:
+        line, o, k = source[at:], out[to : to + n], np.uint64(taps)
+        q = np.uint64(0)
+        for i in range(np.uint64(n)):
+            p = np.uint64(heads[i])
+            a = weights[q] * np.float32(line[p])
+            t = _U1
+            while t + _U1 < k:
+                a = a + weights[q + t] * np.float32(line[p + t])
+                a = a + weights[q + t + _U1] * np.float32(line[p + t + _U1])
+                t += _U2
+            if t < k:
+                a = a + weights[q + t] * np.float32(line[p + t])
+            q += k
+            o[i] = a
+        return
+    for x in range(n):
+        pixel = out[to + x * channels : to + (x + 1) * channels]
+        pixel[:] = _ZERO
+        for j in range(taps):
+            w = weights[x * taps + j]
+            place = at + heads[x] + j * channels
+            for c in range(channels):
+                pixel[c] = pixel[c] + w * np.float32(source[place + c])
+
+
+@jit
+def filter_lines(
+    source: Array, at: I64, heads: I64, weights: F32, taps: int, n: int, safe: I64, channels: int,
+    count: int, out: F32, to: I64,
+) -> None:  # fmt: skip
+    """Filter `count` lines, at most four: line i from `source[at[i]]` to `out[to[i]]`.
+
+    Output pixel x reads `taps` pixels from element `heads[x]` of its line. Of the pixels
+    `safe[0] .. safe[1] - 1` one element more may be read. `out` has room for one more.
+    """
+    if channels != 3 and channels != 4:
+        for i in range(count):
+            _filter_row(source, at[i], heads, weights, taps, n, channels, out, to[i])
+        return
+    for i in range(count, 4):
+        at[i], to[i] = at[0], to[0]
+    filter_four(source, at, heads, weights, taps, safe[0], safe[1], channels, out, to)
+    for i in range(count):
+        _filter_edges(source, at[i], heads, weights, taps, n, safe, out, to[i])
+
+
+@jit
+def find_heads(
+    starts: I64, n: int, skip: int, channels: int, taps: int, room: int, heads: I64, safe: I64
+) -> None:
+    """The elements that the n output pixels of a line read first, counted from pixel `skip`.
+
+    `safe` becomes the range of pixels that stay within `room` elements when the one after their
+    last is read as well: the places rise or fall, so the others are at the ends.
+    """
+    for x in range(n):
+        heads[x] = (starts[x] - skip) * channels
+    reach = taps * channels + (1 if channels == 3 else 0)
+    safe[0], safe[1] = 0, n
+    while safe[0] < n and heads[safe[0]] + reach > room:
+        safe[0] += 1
+    while safe[1] > safe[0] and heads[safe[1] - 1] + reach > room:
+        safe[1] -= 1
+
+
+@jit
+def _fill_ring(
+    src: Array, base: int, pitch: int, row: int, step: int, end: int, size: int, length: int,
+    heads: I64, wx: F32, kx: int, nx: int, safe: I64, channels: int, ring: F32, at: I64, to: I64,
+    tags: I64,
+) -> None:  # fmt: skip
+    """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`."""
+    count = min(4, (end - row) * step + 1)
+    for i in range(count):
+        source = row + i * step
+        slot = source % size
+        tags[slot] = source
+        at[i], to[i] = base + source * pitch, slot * length
+    filter_lines(src, at, heads, wx, kx, nx, safe, channels, count, ring, to)
+
+
+@jit
+def resample_rows(
+    src: Array, base: int, pitch: int, channels: int, y: int, count: int, rows_first: bool, ys: I64,
+    wy: F32, ky: int, ny: int, heads: I64, wx: F32, kx: int, nx: int, safe: I64, skip: int,
+    width: int, lines: F32, length: int, marks: I64, tags: I64, out: F32, to: I64,
+) -> None:  # fmt: skip
+    """Output rows `y .. y + count - 1` of the plane at `src[base]`, row i to `out[to[i]]`.
+
+    With `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
+    elements from pixel `skip`. Otherwise `lines` is a ring of filtered input rows and `tags` says
+    which row each slot holds (-1: none). `length`: from one of these lines to the next. `pitch`:
+    from one input row to the next. `marks` is scratch.
+    """
+    at, lead, place = marks[:ky], marks[ky : ky + 4], marks[ky + 4 : ky + 8]
+    if rows_first:
+        for i in range(count):
+            for k in range(ky):
+                at[k] = base + (ys[y + i] + k) * pitch + skip * channels
+            lead[i] = i * length
+            blend_rows(src, at, wy, (y + i) * ky, ky, width, lines[i * length :])
+        for i in range(4):
+            place[i] = to[i]
+        filter_lines(lines, lead, heads, wx, kx, nx, safe, channels, count, out, place)
+        return
+    size, n = ky + 3, nx * channels
+    down = ys[ny - 1] >= ys[0]
+    end = ys[ny - 1] + ky - 1 if down else ys[ny - 1]
+    for i in range(count):
+        for k in range(ky):
+            row = ys[y + i] + k
+            if tags[row % size] != row:
+                _fill_ring(
+                    src, base, pitch, row, 1 if down else -1, end, size, length, heads, wx, kx, nx,
+                    safe, channels, lines, lead, place, tags,
+                )  # fmt: skip
+            at[k] = (row % size) * length
+        blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
+
+
+@jit
+def pick_row(line: Array, channels: int, starts: I64, n: int, out: F32) -> None:
+    """`out` = n whole pixels of one line, those that `starts` names."""
+    if channels == 1:
+        for x in range(n):
+            out[x] = np.float32(line[starts[x]])
+    elif channels == 3:
+        for x in range(n):
+            s, o = 3 * starts[x], 3 * x
+            out[o] = np.float32(line[s])
+            out[o + 1] = np.float32(line[s + 1])
+            out[o + 2] = np.float32(line[s + 2])
+    else:
+        for x in range(n):
+            s, o = channels * starts[x], channels * x
+            for c in range(channels):
+                out[o + c] = np.float32(line[s + c])
+
+
+@row_kernel()
+def store_row(source: Any, target: Any, limits: Any) -> None:
+    """Round half away from zero, saturate, NaN -> 0; the target has at most 16 bits."""
+    lo, hi = limits[0], limits[1]
+    for j in range(source.size):
+        v = source[j]
+        v = v + (_HALF if v > _ZERO else -_HALF)
+        v = v if v == v else _ZERO
+        v = v if v > lo else lo
+        v = v if v < hi else hi
+        target[j] = np.int32(v)

@@ -1,0 +1,113 @@
+"""Running a resampling over whole samples, windows of them, and mirrored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.row_chain import (
+    MIRROR,
+    TARGET,
+    TARGET_FRAME,
+    TARGET_ROW,
+    UPSIDE_DOWN,
+    Chain,
+    Step,
+    table,
+)
+
+from .cpu import resample_range, scratch_sizes
+from .rows import store_row
+
+__all__ = ["Tables", "bind_resample", "resample_samples", "rounding", "run_resample"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Float64s: TypeAlias = npt.NDArray[np.float64]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """The rows that `resample_range` reads of each sample; see the top of `cpu.py`."""
+
+    offsets: Int64s
+    sizes: Int64s
+    window: Int64s
+    roi: Float64s
+    filters: Int64s
+
+
+def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
+    """The first steps of the chain of a resize to `dtype`: none for float32."""
+    if dtype == np.float32:
+        return []
+    limits = np.empty((count, 1, 2), np.float32)
+    limits[:] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return [Step(store_row, np.dtype(np.float32), dtype, limits, 1)]
+
+
+def bind_resample(
+    tables: Tables, samples: Int64s, chain: Chain, target: Array, part: slice = slice(None)
+) -> Callable[[Array, int, int], None]:
+    """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
+    another slab. It has scratch of its own, for one thread."""
+    a, b, c, d = scratch_sizes(
+        tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
+    )
+    arguments = (
+        *tables, np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
+        np.empty(d, np.int64), samples, chain.group, chain.steps, chain.parameters,
+        chain.scratch(), target.ctypes.data, target.itemsize,
+    )  # fmt: skip
+    return lambda data, begin, end: resample_range(data, *arguments, begin, end)
+
+
+def run_resample(
+    data: Array, tables: Tables, samples: Int64s, chain: Chain, target: Array, begin: int, end: int
+) -> None:
+    """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
+    bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)
+
+
+def resample_samples(
+    call: Call, tables: Tables, mirror: Array | None = None, upside_down: Array | None = None
+) -> None:
+    """Resample the windows in `tables` of the first input of `call` into its first output.
+
+    mirror, upside_down: (N,), whether a sample is then mirrored along W, H; None for none is.
+    """
+    source, target = call.inputs[0], call.outputs[0]
+    sizes, window, item = tables.sizes, tables.window, target.data.itemsize
+    channels = sizes[:, 1]
+    values = (window[:, 5] - window[:, 4]) * channels
+    samples = table(call.size)
+    samples[:, TARGET] = target.geometry.offsets * item
+    samples[:, TARGET_ROW] = values * item
+    heights = (window[:, 1] - window[:, 0]) * (window[:, 3] - window[:, 2])
+    samples[:, TARGET_FRAME] = heights * values * item
+    if upside_down is not None:
+        samples[:, UPSIDE_DOWN] = upside_down
+    steps = rounding(target.dtype.numpy, call.size)
+    single, longest = np.dtype(np.float32), int(values.max())
+    # Rows that are not mirrored pass as rows of one channel, however many they have.
+    if mirror is None or not mirror.any():
+        chain = Chain(steps, single, 1, longest)
+        call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
+        return
+    samples[:, MIRROR] = mirror
+    parts = [slice(0, call.size)]
+    if (channels != channels[0]).any():
+        parts = [slice(i, i + 1) for i in range(call.size)]
+    for part in parts:
+        count = int(channels[part.start])
+        own = [step._replace(made=count) for step in steps]
+        chain = Chain(own, single, count, longest)
+        if len(parts) == 1:
+            call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
+        else:
+            run_resample(
+                source.data, tables, samples, chain, target.data, part.start, part.stop
+            )  # fmt: skip

@@ -1,0 +1,293 @@
+"""`resize(compat=...)`: the result of another library, bit by bit.
+
+Pillow and OpenCV are called themselves; torchvision's arithmetic is in `torch_rules.py`. What a
+library has no meaning for is refused. docs/resize.md says what is taken, and how the four differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import InterpType, float32, int16, uint8, uint16
+from gradiva.eager.values.value import SampleType
+
+from .arguments import per_axis
+from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
+from .shapes import resize_geometry
+from .torch_rules import nearest, resize_torch
+
+__all__ = ["check_compat", "compat_sizes", "note_compat", "run_compat"]
+
+Array = np.ndarray[Any, Any]
+
+DTYPES = {
+    "pil": (uint8, uint16, float32),
+    "opencv": (uint8, uint16, int16, float32),
+    "torchvision": (uint8, float32),
+}
+_NAMES = {
+    InterpType.INTERP_NN: "NN",
+    InterpType.INTERP_LINEAR: "LINEAR",
+    InterpType.INTERP_TRIANGULAR: "TRIANGULAR",
+    InterpType.INTERP_CUBIC: "CUBIC",
+    InterpType.INTERP_LANCZOS3: "LANCZOS3",
+}
+_CUBIC, _NEAREST = InterpType.INTERP_CUBIC, InterpType.INTERP_NN
+
+
+def check_compat(
+    compat: str,
+    input: SampleType,
+    layout: str | None,
+    *,
+    dtype: Any,
+    antialias: bool,
+    min_filter: Any,
+    mag_filter: Any,
+) -> None:
+    """Refuse what the library has no meaning for, as far as the types tell."""
+    if compat not in DTYPES:
+        raise OperatorValueError(
+            argument="compat", expected=f"one of {', '.join(DTYPES)}", got=repr(compat)
+        )
+    if input.dtype is not None and input.dtype not in DTYPES[compat]:
+        raise OperatorTypeError(
+            argument="compat",
+            expected=f"{_listed(DTYPES[compat])} with {compat!r}",
+            got=f"samples of {input.dtype}",
+        )
+    if layout and "D" in layout:
+        raise OperatorTypeError(
+            argument="compat", expected="images, not volumes", got=f"layout {layout!r}"
+        )
+    if dtype is not None and input.dtype is not None and dtype is not input.dtype:
+        raise OperatorTypeError(
+            argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
+        )
+    if compat == "pil" and not antialias:
+        raise OperatorValueError(
+            argument="antialias", expected="True: Pillow always does it", got="False"
+        )
+    for name, value in (("min_filter", min_filter), ("mag_filter", mag_filter)):
+        if value is not None:
+            raise OperatorValueError(
+                argument=name, expected="`interp_type` alone with `compat`", got="a filter"
+            )
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(str(value) for value in values)
+
+
+def note_compat(call: Call, low: Array, high: Array, crop: bool = False) -> Int64Array:
+    """The filters of a call (N,), checked. Keeps what `run_compat` needs: these, the regions (N, 4)
+    as top, left, bottom, right, and whether Pillow's filters must not look beyond them."""
+    compat, filters = call["compat"], call["interp_type"]
+    if filters is None:
+        filters = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
+    known = [name for name in _NAMES if compat != "torchvision" or "LANCZOS" not in _NAMES[name]]
+    bad = ~np.isin(filters, known)
+    if bad.any():
+        raise OperatorValueError(
+            argument="interp_type",
+            expected=f"one of {', '.join(_NAMES[name] for name in known)} with {compat!r}",
+            got=str(filters[bad][0]),
+            sample=int(np.argmax(bad)),
+        )
+    if compat == "opencv":
+        area = filters == InterpType.INTERP_TRIANGULAR
+        limits = np.where(area, AREA_CHANNELS, MOST_CHANNELS)
+        layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
+        channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
+        if (channels > limits).any():
+            sample = int(np.argmax(channels > limits))
+            raise OperatorValueError(
+                argument="compat",
+                expected=f"at most {limits[sample]} channels, as OpenCV's filter",
+                got=str(channels[sample]),
+                sample=sample,
+            )
+    call.notes["compat"] = (filters, np.hstack([low, high]), crop)
+    return np.asarray(filters)
+
+
+def compat_sizes(call: Call, inputs: Int64Array) -> tuple[Int64Array, Array, Array]:
+    """Output sizes (N, 2), and both corners of the regions (N, 2), for inputs of (h, w)."""
+    compat, mode, limit = call["compat"], call["mode"], per_axis(call, "max_size", 2)
+    if (inputs == 0).any():
+        raise OperatorValueError(
+            "`compat` takes images that have pixels", sample=int(np.argwhere(inputs == 0)[0][0])
+        )
+    low, high = _regions(call, inputs)
+    wanted = {name: per_axis(call, name, 2) for name in ("size",)}
+    for name in ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer"):
+        wanted[name] = None if call[name] is None else call[name].astype(np.float64)
+    for name, value in wanted.items():
+        if value is not None and (value < 0).any():
+            _refuse(name, "sizes that are not negative, with `compat`", value, value < 0)
+    # Refuses what contradicts itself; and OpenCV has no rule of its own.
+    sizes, _, _ = resize_geometry(
+        inputs, **wanted, mode=mode, max_size=limit, subpixel_scale=False, roi_start=low,
+        roi_end=high,
+    )  # fmt: skip
+    if compat == "opencv":
+        return sizes, low, high
+    named = next((wanted[n] for n in ("resize_shorter", "resize_longer") if wanted[n] is not None),
+                 None)  # fmt: skip
+    if named is not None:
+        shorter = wanted["resize_shorter"] is not None
+        return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
+    if mode not in (None, "default", "stretch"):
+        raise OperatorValueError(
+            argument="mode", expected=f"no {mode!r}: {compat!r} has no such rule", got=repr(mode)
+        )
+    if limit is not None:
+        raise OperatorValueError(
+            argument="max_size", expected=f"`resize_shorter` beside it with {compat!r}", got="none"
+        )
+    for names in (("size",), ("resize_x", "resize_y")):
+        values = [wanted[name] for name in names]
+        if any(value is not None for value in values):
+            for name, value in zip(names, values, strict=True):
+                expected = f"a size for each axis with {compat!r}"
+                if value is None:
+                    raise OperatorValueError(argument=name, expected=expected, got="none")
+                if (value == 0).any():
+                    _refuse(name, expected, value, value == 0)
+    return sizes, low, high
+
+
+def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array) -> Int64Array:
+    """torchvision's rule, for tensors and for Pillow's images: the other side is truncated.
+
+    named: (N,) pixels of the shorter side, or else of the longer one, which is also what `limit`
+    says; extents: (N, 2) of the regions.
+    """
+    short, long = extents.min(axis=1), extents.max(axis=1)
+    if limit is not None:
+        name = "max_size"
+        if not shorter or (limit != limit[:, :1]).any():
+            raise OperatorValueError(
+                argument=name, expected="one number beside `resize_shorter`", got=str(limit[0])
+            )
+        top = np.floor(limit[:, 0] + 0.5)
+        if (top <= named).any():
+            _refuse(name, "more than `resize_shorter`", top, top <= named)
+    if shorter:
+        new_short, new_long = named, np.trunc(named * long / short)
+        if limit is not None:
+            over = new_long > top
+            new_short = np.where(
+                over, np.trunc(top * new_short / np.maximum(new_long, 1)), new_short
+            )
+            new_long = np.where(over, top, new_long)
+    else:
+        new_short, new_long = np.trunc(named * short / long), named
+    name = "resize_shorter" if shorter else "resize_longer"
+    if (new_short < 1).any():
+        _refuse(name, "a size that leaves a pixel of each side", named, new_short < 1)
+    portrait = extents[:, 1] <= extents[:, 0]
+    height, width = np.where(portrait, new_long, new_short), np.where(portrait, new_short, new_long)
+    return np.stack([height, width], axis=1).astype(np.int64)
+
+
+def _regions(call: Call, inputs: Int64Array) -> tuple[Array, Array]:
+    """Both corners (N, 2): in whole pixels, but for Pillow."""
+    start, end = per_axis(call, "roi_start", 2), per_axis(call, "roi_end", 2)
+    whole = inputs.astype(np.float64)
+    if start is None or end is None:
+        if (start is None) != (end is None):
+            raise OperatorValueError("give both `roi_start` and `roi_end`, or neither")
+        return np.zeros_like(whole), whole
+    relative = call["roi_relative"]
+    corners = []
+    for name, corner in (("roi_start", start), ("roi_end", end)):
+        place = corner * inputs if relative else corner
+        if call["compat"] != "pil":
+            if relative:
+                place = np.floor(place + 0.5)
+            if (place != np.floor(place)).any():
+                _refuse(name, "whole pixels: this library crops first", place,
+                        place != np.floor(place))  # fmt: skip
+        bad = ~((place >= 0) & (place <= whole))
+        if bad.any():
+            _refuse(name, "a region inside the image, with `compat`", place, bad)
+        corners.append(place)
+    low, high = corners
+    if (low >= high).any():
+        _refuse("roi_end", "more than `roi_start`, with `compat`", high, low >= high)
+    return low, high
+
+
+def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
+    raise OperatorValueError(
+        argument=name,
+        expected=expected,
+        got=f"{values[bad][0]:g}",
+        sample=int(np.argwhere(bad)[0][0]),
+    )
+
+
+def run_compat(call: Call) -> None:
+    """The kernel, after `note_compat`. A sample at a time: the libraries release the GIL."""
+    filters, regions, crop = call.notes["compat"]
+    compat, antialias = call["compat"], call["antialias"]
+    source, target = call.inputs[0], call.outputs[0]
+    layout = target.layout
+    pixels = (
+        None if compat == "torchvision" else {"pil": resize_pil, "opencv": resize_opencv}[compat]
+    )
+
+    def make(sample: int) -> None:
+        image, made = source.array(sample), target.array(sample)
+        if not made.size:
+            return
+        filter = InterpType(int(filters[sample]))
+        region = tuple(regions[sample].tolist())
+        if pixels is None:
+            _torchvision(image, region, made, layout.index("H"), filter, antialias)
+            return
+        frames = _frames(image, layout)
+        if crop or compat == "opencv":
+            top, left, bottom, right = map(int, region)
+            frames = frames[:, top:bottom, left:right]
+            region = (0, 0, bottom - top, right - left)
+        for one, other in zip(frames, _frames(made, layout), strict=True):
+            pixels(one, region, other, filter)
+
+    volumes = np.maximum(source.geometry.volumes, target.geometry.volumes)
+    call.each_sample(make, volumes.tolist())
+
+
+def _frames(sample: Array, layout: str) -> Array:
+    """A view (frames, H, W, C) of a sample."""
+    if "C" in layout:
+        sample = np.moveaxis(sample, layout.index("C"), -1)
+    else:
+        sample = sample[..., None]
+    return sample if "F" in layout else sample[None]
+
+
+def _torchvision(
+    image: Array, region: Any, made: Array, first: int, filter: InterpType, antialias: bool
+) -> None:
+    """Its resize of tensors, for samples whose axes H and W are `first` and the next."""
+    top, left, bottom, right = map(int, region)
+
+    def planes(sample: Array) -> Array:
+        height, width = sample.shape[first : first + 2]
+        channels = int(np.prod(sample.shape[first + 2 :]))
+        return sample.reshape(-1, height, width, channels)
+
+    one, other = planes(image), planes(made)
+    if other.shape[1:3] == (bottom - top, right - left):
+        other[:] = one[:, top:bottom, left:right]
+    elif filter == _NEAREST:
+        nearest(one, (top, left, bottom, right), other)
+    else:
+        resize_torch(one, (top, left, bottom, right), other, filter == _CUBIC, antialias)

@@ -1,0 +1,303 @@
+"""`resize`: resample samples to another size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.gpu.gather import table_launch
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Rows
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import (
+    InterpType,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    uint8,
+    uint16,
+)
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.resample.gpu import resample_call, resample_launches
+from gradiva.ops.image.resample.run import (
+    Tables,
+    bind_resample,
+    resample_samples,
+    rounding,
+    run_resample,
+)
+
+from .arguments import filters_of, per_axis, sizes_of
+from .compat import check_compat, compat_sizes, note_compat, run_compat
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = [
+    "ASSUMED",
+    "DTYPES",
+    "LAYOUTS",
+    "check_dtype",
+    "filters_of",
+    "launch_plan",
+    "per_axis",
+    "resample_tables",
+    "resize",
+    "run_plan",
+    "sizes_of",
+]
+
+DTYPES = (uint8, int8, uint16, int16, float32)
+LAYOUTS = (
+    "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW",
+    "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
+)  # fmt: skip
+ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
+
+
+@operator("resize")
+def resize(
+    input: SampleType,
+    /,
+    *,
+    size: FloatsArg | None = None,
+    resize_x: FloatArg | None = None,
+    resize_y: FloatArg | None = None,
+    resize_z: FloatArg | None = None,
+    resize_shorter: FloatArg | None = None,
+    resize_longer: FloatArg | None = None,
+    mode: str | None = None,
+    max_size: Floats | None = None,
+    subpixel_scale: bool = True,
+    roi_start: FloatsArg | None = None,
+    roi_end: FloatsArg | None = None,
+    roi_relative: bool = False,
+    interp_type: InterpArg | None = None,
+    min_filter: InterpArg | None = None,
+    mag_filter: InterpArg | None = None,
+    antialias: bool = True,
+    compat: str | None = None,
+    dtype: DTypeLike | None = None,
+    save_attrs: bool = False,
+    minibatch_size: int = 32,
+    temp_buffer_hint: int = 0,
+    **common: Unpack[Common],
+) -> SampleType | tuple[SampleType, SampleType]:
+    """Resample the spatial axes (H, W, and D in volumes) of each sample.
+
+    input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D, sequences
+        with F. Without a layout HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
+
+    The size, in pixels, by one of these, each of which may differ per sample:
+    size: (h, w) or (d, h, w), or one number for all axes; resize_x, resize_y, resize_z: width,
+        height, depth one by one; resize_shorter, resize_longer: of the shorter or longer axis.
+    mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio, "stretch"
+        keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and fit the sample
+        into, or around, the size.
+    max_size: limit of the output's axes. A negative size mirrors the axis. Sizes are rounded;
+    subpixel_scale: adjust the source region so that rounding does not change the scale.
+    roi_start, roi_end: the region of the input to resample, in pixels, or relative to its size with
+        `roi_relative`. A start beyond the end mirrors the axis.
+
+    interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN, LINEAR
+        (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
+    antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only, and
+        no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
+
+                          "pil"                "opencv"               "torchvision"
+        NN                NEAREST              INTER_NEAREST          nearest
+        LINEAR            BILINEAR             INTER_LINEAR           bilinear
+        TRIANGULAR        BILINEAR             INTER_AREA             bilinear
+        CUBIC             BICUBIC              INTER_CUBIC            bicubic
+        LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
+        antialias         always (but NN)      INTER_AREA only        as the argument says
+        dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
+        roi_start, _end   box=, any place      cropped first          cropped first
+        resize_shorter    truncates the other  rounds, as gradiva     truncates the other
+    dtype: of the output: the input's (default) or float32.
+    save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
+    minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
+
+    Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
+    OperatorValueError for sizes that contradict each other.
+    """
+    require_dtype(input, DTYPES)
+    layout = require_layout(input, LAYOUTS, ASSUMED)
+    check_dtype(input, dtype)
+    if compat is not None:
+        check_compat(
+            compat, input, layout, dtype=dtype, antialias=antialias, min_filter=min_filter,
+            mag_filter=mag_filter,
+        )  # fmt: skip
+    result = with_layout(input, layout)
+    if dtype is not None:
+        result = result.with_(dtype=dtype)
+    if not save_attrs:
+        return result
+    return result, SampleType(int32, 1, "", input.device)
+
+
+def check_dtype(input: SampleType, dtype: Any) -> None:
+    """Refuse a dtype of the output that resampling does not make."""
+    if dtype is not None and dtype is not float32 and input.dtype not in (None, dtype):
+        raise OperatorTypeError(
+            argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
+        )
+
+
+@resize.shapes
+def _shapes(call: Call) -> Any:
+    source = call.inputs[0].geometry
+    layout = call.types[0].layout or ""
+    axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
+    inputs = source.shapes[:, axes]
+    if call["compat"] is None:
+        sizes, low, high = sizes_of(call, inputs)
+        filters = filters_of(call, sizes, low, high)
+    else:
+        sizes, low, high = compat_sizes(call, inputs)
+        filters = note_compat(call, low, high)
+    call.notes["plan"] = (inputs, sizes, low, high, filters)
+    shapes = source.shapes.copy()
+    shapes[:, axes] = sizes
+    if not call["save_attrs"]:
+        return shapes
+    return shapes, np.full((call.size, 1), len(axes), np.int64)
+
+
+def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
+    """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
+    inputs, outputs, low, high, filters = call.notes["plan"]
+    count = inputs.shape[1]
+    first = layout.index("D" if count == 3 else "H")
+    sizes = np.ones((call.size, 11), np.int64)
+    sizes[:, 0] = source.shapes[:, :first].prod(axis=1)
+    sizes[:, 1] = source.shapes[:, first + count :].prod(axis=1)
+    sizes[:, 5 - count : 5] = inputs
+    sizes[:, 8 - count : 8] = outputs
+    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
+    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
+    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
+    window = np.zeros((call.size, 6), np.int64)
+    window[:, 1::2] = sizes[:, 5:8]
+    roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
+    return Tables(source.offsets, sizes, window, roi, filters)
+
+
+resize.stage = Rows(
+    resample_tables, run_resample, bind_resample, rounding, ("compat",), resample_launches
+)
+
+
+@resize.cpu
+def run_plan(call: Call) -> None:
+    """The kernel: reads `call.notes["plan"]`, which is the sizes (N, axes) of the inputs and of the
+    outputs, both ends of the source regions, and the filters."""
+    source = call.inputs[0].geometry
+    layout = call.outputs[0].layout
+    if "compat" in call.notes:
+        run_compat(call)
+    else:
+        resample_samples(call, resample_tables(call, source, layout))
+    if len(call.outputs) > 1:
+        call.outputs[1].as_array()[:] = call.notes["plan"][0]
+
+
+@resize.gpu
+def launch_plan(call: Call) -> list[Launch]:
+    """The GPU kernel: as `run_plan`."""
+    if "compat" in call.notes:
+        raise NoGpuKernelError(
+            argument="compat", expected="None: other libraries' results are made on the CPU",
+            got=repr(call["compat"]),
+        )  # fmt: skip
+    launches = resample_call(
+        call, resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
+    )
+    if len(call.outputs) > 1:
+        launches.append(table_launch(call.notes["plan"][0], call.outputs[1]))
+    return launches
+
+
+@resize.cases
+def _cases() -> list[Case]:
+    images = samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
+    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
+    frames = samples((2, 6, 8, 3), layout="FHWC", dtype=int16)
+    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=uint16)
+    nearest = {"interp_type": InterpType.INTERP_NN}
+    return [
+        Case("same size", (images,), {"size": 0, **nearest}, [images.at(i) for i in range(3)]),
+        Case(
+            "twice, nearest",
+            (planes,),
+            {"resize_shorter": [12, 10], **nearest},
+            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)],
+        ),
+        Case("down", (images,), {"size": (5, 6)}),
+        Case("shorter side", (images,), {"resize_shorter": 20, "max_size": 64}),
+        Case("longer side", (images,), {"resize_longer": [10, 11, 12], "mag_filter": 2}),
+        Case("width", (images,), {"resize_x": 10, "interp_type": InterpType.INTERP_CUBIC}),
+        Case("lanczos, float", (images,), {"size": (7, 9), "interp_type": 3, "dtype": float32}),
+        Case("no antialiasing", (images,), {"size": (5, 5), "antialias": False}),
+        Case(
+            "region, mirrored",
+            (planes,),
+            {"size": (6, 6), "roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True},
+        ),
+        Case("filter per sample", (images,), {"size": (8, 8), "interp_type": [0, 1, 5]}),
+        Case("sequence, attributes", (frames,), {"size": (3, 4), "save_attrs": True}),
+        Case("volume", (volume,), {"size": (3, 4, 5), "interp_type": InterpType.INTERP_TRIANGULAR}),
+        Case("of Pillow", (images,), {"resize_shorter": 6, "compat": "pil"}, oracle=False),
+        Case("of OpenCV", (frames,), {"size": (9, 5), "compat": "opencv"}, oracle=False),
+        Case(
+            "of torchvision",
+            (planes,),
+            {"size": (3, 9), "compat": "torchvision", "interp_type": [2, 1]},
+            oracle=False,
+        ),
+        Case("of Pillow, empty", (samples(),), {"size": (4, 4), "compat": "pil"}, [], oracle=False),
+        Case(
+            "unknown library",
+            (images,),
+            {"size": 4, "compat": "zork"},
+            raises=OperatorValueError,
+            match="`compat`",
+        ),
+        Case("empty", (samples(),), {"size": (4, 4)}, []),
+        Case("no size", (images,), raises=OperatorValueError, match="resize_shorter"),
+        Case(
+            "two sizes",
+            (images,),
+            {"size": (4, 4), "resize_x": 4},
+            raises=OperatorValueError,
+            match="exactly one",
+        ),
+        Case(
+            "bad mode",
+            (images,),
+            {"size": 4, "mode": "fit"},
+            raises=OperatorValueError,
+            match="mode",
+        ),
+        Case(
+            "bad dtype",
+            (samples((4, 4, 3), dtype=float64),),
+            {"size": 4},
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+    ]

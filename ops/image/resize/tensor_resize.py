@@ -1,0 +1,238 @@
+"""`tensor_resize`: resample any axes of samples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, InterpArg, Ints
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import InterpType, float32, float64, int16
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.resample.gpu import resample_call
+from gradiva.ops.image.resample.run import Tables, resample_samples
+
+from .resize import DTYPES, check_dtype, filters_of, per_axis
+from .shapes import resize_geometry
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["tensor_resize"]
+
+_MOST = 3
+_FARTHEST = 2.0**31
+
+
+@operator("tensor_resize")
+def tensor_resize(
+    input: SampleType,
+    /,
+    *,
+    sizes: FloatsArg | None = None,
+    scales: FloatsArg | None = None,
+    axes: Ints | None = None,
+    axis_names: str | None = None,
+    mode: str | None = None,
+    max_size: Floats | None = None,
+    size_rounding: str = "round",
+    subpixel_scale: bool = True,
+    alignment: FloatsArg = 0.5,
+    roi_start: FloatsArg | None = None,
+    roi_end: FloatsArg | None = None,
+    roi_relative: bool = False,
+    interp_type: InterpArg | None = None,
+    min_filter: InterpArg | None = None,
+    mag_filter: InterpArg | None = None,
+    antialias: bool = True,
+    dtype: DTypeLike | None = None,
+    minibatch_size: int = 32,
+    temp_buffer_hint: int = 0,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Resample samples of any rank and layout along some of their axes.
+
+    input: uint8, int8, uint16, int16 or float32, at least 1-D.
+    axes: which axes the numbers below are about, negative ones counted from the end; axis_names:
+        their letters in its place; all axes if neither is given. One number stands for all of them.
+    sizes: new extents, in elements; scales: factors of the old ones. One of these is given.
+    mode, max_size, roi_*, interp_type, min_filter, mag_filter, antialias, dtype, minibatch_size,
+        temp_buffer_hint: as in `resize`, for these axes alone.
+    size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
+    subpixel_scale: adjust the source region so that rounding does not change the scale; alignment:
+        the place in the region that stays where it is then: 0 the low end, 1 the high end.
+
+    Axes whose extents do not change are left alone. Of the others at most three can be resampled.
+    `sizes`, `scales`, `alignment`, `roi_*` and filters may differ per sample. Raises
+    OperatorValueError for axes that are not there, and for sizes that contradict each other.
+    """
+    require_dtype(input, DTYPES)
+    check_dtype(input, dtype)
+    if axes is not None and axis_names is not None:
+        raise OperatorValueError("`axes` and `axis_names` exclude each other")
+    if input.ndim == 0:
+        raise OperatorTypeError("the input", expected="at least 1-D samples", got="0-D samples")
+    return input if dtype is None else input.with_(dtype=dtype)
+
+
+def _axes(call: Call, ndim: int) -> list[int]:
+    layout, names, axes = call.inputs[0].type.layout or "", call["axis_names"], call["axes"]
+    if names:
+        if len(set(names)) < len(names) or not set(names) <= set(layout):
+            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
+            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+        return [layout.index(letter) for letter in names]
+    if not axes:
+        return list(range(ndim))
+    wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
+    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
+        raise OperatorValueError(
+            argument="axes",
+            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
+            got=str(list(axes)),
+        )
+    return wrapped
+
+
+@tensor_resize.shapes
+def _shapes(call: Call) -> Int64Array:
+    shapes = call.inputs[0].geometry.shapes
+    axes = _axes(call, shapes.shape[1])
+    inputs, count = shapes[:, axes], len(axes)
+    if (call["sizes"] is None) == (call["scales"] is None):
+        got = "none of them" if call["sizes"] is None else "both"
+        raise OperatorValueError(f"give exactly one of `sizes` and `scales`; got {got}")
+    wanted = per_axis(call, "sizes", count)
+    if wanted is None:
+        # In float32, like all sizes before they are rounded.
+        factors = per_axis(call, "scales", count).astype(np.float32)
+        if not (np.abs(factors) <= _FARTHEST).all():
+            raise OperatorValueError(argument="scales", expected="finite numbers")
+        wanted = (factors * inputs.astype(np.float32)).astype(np.float64)
+    alignment = per_axis(call, "alignment", count)
+    if not (np.abs(alignment) <= 1 << 16).all():
+        raise OperatorValueError(argument="alignment", expected="numbers from 0 to 1")
+    names = ("max_size", "roi_start", "roi_end")
+    sizes, low, high = resize_geometry(
+        inputs,
+        size=wanted,
+        **{name: per_axis(call, name, count) for name in names},
+        mode=call["mode"],
+        subpixel_scale=call["subpixel_scale"],
+        roi_relative=call["roi_relative"],
+        size_rounding=call["size_rounding"],
+        alignment=None if (alignment == 0.5).all() else alignment,
+    )
+    result = shapes.copy()
+    result[:, axes] = sizes
+    regions = np.zeros((*shapes.shape, 2))
+    regions[:, :, 1] = shapes
+    regions[:, axes, 0], regions[:, axes, 1] = low, high
+    call.notes["plan"] = _plan(call, shapes, result, regions)
+    return result
+
+
+def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Tables:
+    """The tables of the kernels: axes that change, and those between them, are what it resamples;
+    those before are planes, those after are channels."""
+    ndim = shapes.shape[1]
+    same = (shapes == sizes) & (regions[:, :, 0] == 0) & (regions[:, :, 1] == shapes)
+    changed = [axis for axis in range(ndim) if not same[:, axis].all()] or [ndim - 1]
+    first, last = changed[0], changed[-1]
+    groups: list[list[int]] = []
+    for axis in range(first, last + 1):
+        if groups and axis not in changed and groups[-1][0] not in changed:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    if len(groups) == 1 and last < ndim - 1:
+        # Rows that are blended are faster than pixels of many channels.
+        groups.append(list(range(last + 1, ndim)))
+        last = ndim - 1
+    if len(groups) > _MOST:
+        raise OperatorValueError(
+            "too many axes change",
+            expected=f"at most {_MOST}, those that lie between them included",
+            got=str(len(groups)),
+        )
+    before = np.stack([shapes[:, group].prod(axis=1) for group in groups], axis=1)
+    after = np.stack([sizes[:, group].prod(axis=1) for group in groups], axis=1)
+    count = len(groups)
+    low, high = np.zeros(before.shape), before.astype(np.float64)
+    for number, group in enumerate(groups):
+        if group[0] in changed:
+            low[:, number], high[:, number] = regions[:, group[0], 0], regions[:, group[0], 1]
+    filters = filters_of(call, after, low, high)
+    filters[:, 4] = max(count, 2)
+    for number, group in enumerate(groups):
+        if same[:, group[0]].all():
+            filters[:, 3 - count + number] = int(InterpType.INTERP_NN)
+    table = np.ones((len(shapes), 11), np.int64)
+    table[:, 0] = shapes[:, :first].prod(axis=1)
+    table[:, 1] = shapes[:, last + 1 :].prod(axis=1)
+    table[:, 5 - count : 5], table[:, 8 - count : 8] = before, after
+    table[:, 8] = table[:, 4] * table[:, 1]
+    table[:, 9] = table[:, 8] * table[:, 3]
+    table[:, 10] = table[:, 9] * table[:, 2]
+    window = np.zeros((len(shapes), 6), np.int64)
+    window[:, 1::2] = table[:, 5:8]
+    roi = np.tile(np.array([0.0, 1.0]), (len(shapes), 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
+    return Tables(call.inputs[0].geometry.offsets, table, window, roi, filters)
+
+
+@tensor_resize.cpu
+def _cpu(call: Call) -> None:
+    resample_samples(call, call.notes["plan"])
+
+
+@tensor_resize.gpu
+def _gpu(call: Call) -> list[Launch]:
+    return resample_call(call, call.notes["plan"])
+
+
+@tensor_resize.cases
+def _cases() -> list[Case]:
+    images = samples((12, 16, 3), (9, 7, 3), (2, 30, 3))
+    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
+    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
+    sounds = samples((9,), (4,), layout="", dtype=float32)
+    nearest = {"interp_type": InterpType.INTERP_NN}
+    return [
+        Case("nothing changes", (images,), {"scales": 1}, [images.at(i) for i in range(3)]),
+        Case("twice, nearest", (planes,), {"scales": 2, "axes": (1, 2), **nearest},
+             [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]),
+        Case("names", (images,), {"sizes": (5, 6), "axis_names": "WH"}),
+        Case("one axis", (sounds,), {"sizes": [[5], [7]]}),
+        Case("alignment", (sounds,), {"scales": 0.3, "alignment": 0.0}),
+        Case("channels", (volume,), {"sizes": 4, "axes": -1, **nearest},
+             [volume.at(0).repeat(2, 3)]),
+        Case("not adjacent", (volume,), {"sizes": (3, 4), "axes": (0, 2), "interp_type": 4}),
+        Case("region, mirrored", (images,),
+             {"sizes": (6, 6), "axes": (0, 1), "roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8),
+              "roi_relative": True}),
+        Case("rounded up", (images,), {"scales": 0.3, "axes": (0, 1), "size_rounding": "ceil",
+             "dtype": float32}),
+        Case("empty", (samples(),), {"sizes": (4, 4, 3)}, []),
+        Case("no size", (images,), raises=OperatorValueError, match="exactly one"),
+        Case("no such axis", (images,), {"sizes": 4, "axes": (0, 3)}, raises=OperatorValueError,
+             match="`axes`"),
+        Case("no such name", (images,), {"sizes": 4, "axis_names": "D"},
+             raises=OperatorValueError, match="`axis_names`"),
+        Case("two sizes", (images,), {"sizes": (4, 4), "axes": (0, 1, 2)},
+             raises=OperatorValueError, match="`sizes`"),
+        Case("four axes", (volume,), {"sizes": 4}, raises=OperatorValueError, match="at most 3"),
+        Case("rounding", (images,), {"sizes": 4, "size_rounding": "floor"},
+             raises=OperatorValueError, match="`size_rounding`"),
+        Case("bad dtype", (samples((4, 4, 3), dtype=float64),), {"sizes": 4},
+             raises=OperatorTypeError, match="float64"),
+    ]  # fmt: skip

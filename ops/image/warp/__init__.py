@@ -1,0 +1,1 @@
+"""Each pixel taken from another place: matrices, maps, waves."""

@@ -1,0 +1,86 @@
+"""What `water`, `sphere` and `jitter` share: each pixel is taken from another place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.types.dtypes import InterpType, float32, int8, int16, int32, uint8, uint16
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.image.crop.crop_window import fill_array
+
+from .rows import linear_row, nearest_row
+from .warp import require_simple
+
+__all__ = ["PIXELS", "displace", "displaced_type", "longest_row", "outside_of", "take_row"]
+
+PIXELS: Final = (uint8, int8, uint16, int16, int32, float32)
+
+
+def displaced_type(input: SampleType, interp_type: int) -> SampleType:
+    """The type rule: images with the channels last."""
+    require_dtype(input, PIXELS)
+    require_simple(interp_type, "interp_type")
+    return with_layout(input, require_layout(input, ("HWC",), {3: "HWC"}))
+
+
+@jit
+def take_row(
+    src: Any, base: int, height: int, width: int, channels: int, xs: Any, ys: Any, count: int,
+    linear: bool, fill: Any, soft_fill: Any, dst: Any, to: int,
+) -> None:  # fmt: skip
+    """A row of pixels at (xs, ys), with a constant outside of the image."""
+    if linear:
+        linear_row(src, base, height, width, channels, xs, ys, count, True, soft_fill, dst, to)
+    else:
+        nearest_row(src, base, height, width, channels, xs, ys, count, True, fill, dst, to)
+
+
+@jit
+def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
+    """The number of pixels in the longest row of the samples that are to be displaced."""
+    longest = 0
+    for i in range(begin, end):
+        if masks[i]:
+            longest = max(longest, shapes[i, 1])
+    return longest
+
+
+@jit
+def copy_unmasked(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, begin: int,
+    end: int,
+) -> None:  # fmt: skip
+    """Samples that stay as they are."""
+    for i in range(begin, end):
+        if not masks[i]:
+            size = shapes[i, 0] * shapes[i, 1] * shapes[i, 2]
+            s, d = src_offsets[i], dst_offsets[i]
+            for k in range(size):
+                dst[d + k] = src[s + k]
+
+
+def outside_of(call: Call) -> tuple[Any, np.float32]:
+    """The fill value as a pixel, and for mixing. It is cast as C does, as in the reference: its
+    fraction is lost, and it wraps."""
+    kind, value = call.outputs[0].dtype.numpy, call["fill_value"]
+    wide = kind.kind == "f" or bool(np.isfinite(value))
+    fill = fill_array(value if wide else 0.0, kind)[0]
+    return fill, np.float32(fill)
+
+
+def displace(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
+    """Run kernel(src, src_offsets, dst, dst_offsets, shapes, masks, linear, fill, soft_fill,
+    *parameters, begin, end) over the samples whose mask is not 0, and copy the others."""
+    source, target = call.inputs[0], call.outputs[0]
+    masks = np.asarray(call["mask"]) != 0
+    places = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
+    shapes = source.geometry.shapes
+    linear = call["interp_type"] == InterpType.INTERP_LINEAR
+    call.for_samples(copy_unmasked, *places, shapes, masks)
+    call.for_samples(kernel, *places, shapes, masks, linear, *outside_of(call), *parameters)

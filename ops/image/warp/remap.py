@@ -1,0 +1,224 @@
+"""`experimental.remap`: each pixel is taken from a place that maps say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.arguments import InterpType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.values.value import SampleType, Value
+
+from .displace import PIXELS, take_row
+from .gpu import TAPS, interpolation_text, pixel_types
+from .warp import require_simple
+from .warp_perspective import require_origin
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["remap"]
+
+
+@operator("experimental.remap", inputs=3)
+def remap(
+    input: SampleType,
+    mapx: SampleType | Value,
+    mapy: SampleType | Value,
+    /,
+    *,
+    interp: InterpType = InterpType.INTERP_LINEAR,
+    pixel_origin: str = "corner",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Make images whose pixel (x, y) is that of the input at (mapx(x, y), mapy(x, y)).
+
+    input: uint8, int8, uint16, int16, int32 or float32; layout HWC or FHWC, or HWC or FHWC by rank.
+    mapx, mapy: float32, (h, w) or (h, w, 1), in pixels; for sequences also (F, h, w) and
+        (F, h, w, 1), with layouts that begin with F or none; (h, w) is the size of the output.
+    interp: INTERP_NN, the pixel that holds the place, or INTERP_LINEAR.
+    pixel_origin: whether (0, 0) is the "corner" or, as in OpenCV, the "center" of the first pixel.
+
+    Outside of the image there is 0. Places are exact to float32, where OpenCV's remap rounds to
+    1/32 of a pixel in many versions. Raises OperatorTypeError for other layouts and dtypes,
+    OperatorValueError for shapes that do not fit together.
+    """
+    require_dtype(input, PIXELS)
+    require_simple(interp, "interp")
+    require_origin(pixel_origin)
+    for number, one in enumerate((mapx, mapy), 1):
+        assert isinstance(one, SampleType)
+        require_dtype(one, (float32,), f"input {number}")
+        if one.ndim is not None and one.ndim not in (2, 3, 4):
+            raise OperatorTypeError(
+                f"input {number} is a map", expected="2-D to 4-D samples", got=f"{one.ndim}-D"
+            )
+    return with_layout(input, require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
+
+
+def _frames(map: Batch, sequence: bool, number: int) -> NDArray[np.int64]:
+    """The shapes of maps as (frames, h, w). Raises OperatorValueError."""
+    shapes, ndim = map.geometry.shapes, map.geometry.ndim
+    many = ndim == 4 or (ndim == 3 and sequence and map.layout[:1] in ("", "F"))
+    result = np.ones((len(shapes), 3), np.int64)
+    result[:, 1 - many :] = shapes[:, : 2 + many]
+    single = shapes[:, 2 + many :].prod(axis=1) == 1
+    if (many and not sequence) or not single.all():
+        raise OperatorValueError(
+            f"input {number} is a map",
+            expected="(h, w) or (h, w, 1), and frames before these only for sequences",
+            got=f"samples of shape {map.geometry.shape(0)}, layout {map.layout!r}",
+        )
+    return result
+
+
+@remap.shapes
+def _shapes(call: Call) -> NDArray[np.int64]:
+    sequence = (call.types[0].layout or "").startswith("F")
+    shapes = call.inputs[0].geometry.shapes.copy()
+    if not call.size:
+        return shapes
+    across, down = (_frames(call.inputs[number], sequence, number) for number in (1, 2))
+    frames = shapes[:, 0] if sequence else np.ones(call.size, np.int64)
+    wrong = (across[:, 1:] != down[:, 1:]).any(axis=1)
+    for maps in (across, down):
+        wrong |= (maps[:, 0] != 1) & (maps[:, 0] != frames)
+    if wrong.any():
+        sample = int(np.flatnonzero(wrong)[0])
+        raise OperatorValueError(
+            "the maps do not fit each other, or the frames of the input",
+            expected=f"maps of one size, for 1 or {frames[sample]} frames",
+            got=f"{tuple(across[sample].tolist())} and {tuple(down[sample].tolist())}",
+            sample=sample,
+        )
+    shapes[:, -3:-1] = across[:, 1:]
+    call.notes["steps"] = np.stack([(maps[:, 0] > 1).astype(np.int64) for maps in (across, down)])
+    return shapes
+
+
+@jit
+def remap_samples(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, mapx: Any,
+    x_offsets: Any, mapy: Any, y_offsets: Any, steps: Any, shift: Any, linear: bool, fill: Any,
+    begin: int, end: int,
+) -> None:  # fmt: skip
+    """shapes: (N, 4) with frames; steps: (2, N), whether each frame has its own map."""
+    longest = 0
+    for i in range(begin, end):
+        longest = max(longest, sizes[i, 1])
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    for i in range(begin, end):
+        height, width, channels = shapes[i, 1], shapes[i, 2], shapes[i, 3]
+        area = sizes[i, 0] * sizes[i, 1]
+        for frame in range(shapes[i, 0]):
+            base = src_offsets[i] + frame * height * width * channels
+            for y in range(sizes[i, 0]):
+                row = y * sizes[i, 1]
+                first = x_offsets[i] + frame * steps[0, i] * area + row
+                second = y_offsets[i] + frame * steps[1, i] * area + row
+                for x in range(sizes[i, 1]):
+                    xs[x] = mapx[first + x] + shift
+                    ys[x] = mapy[second + x] + shift
+                to = dst_offsets[i] + (frame * area + row) * channels
+                take_row(src, base, height, width, channels, xs, ys, sizes[i, 1], linear, fill,
+                         np.float32(0.0), dst, to)  # fmt: skip
+
+
+def _framed(call: Call) -> NDArray[np.int64]:
+    """(N, 4): the shapes of the inputs with frames."""
+    shapes = call.inputs[0].geometry.shapes
+    if shapes.shape[1] == 4:
+        return shapes
+    return np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
+
+
+def _shift(call: Call) -> np.float32:
+    return np.float32(0.5 if call["pixel_origin"] == "center" else 0.0)
+
+
+@remap.cpu
+def _cpu(call: Call) -> None:
+    source, mapx, mapy = call.inputs
+    target = call.outputs[0]
+    call.for_samples(
+        remap_samples, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
+        _framed(call), np.ascontiguousarray(target.geometry.shapes[:, -3:-1]), mapx.data,
+        mapx.geometry.offsets, mapy.data, mapy.geometry.offsets, call.notes["steps"], _shift(call),
+        call["interp"] == InterpType.INTERP_LINEAR, target.data.dtype.type(0),
+    )  # fmt: skip
+
+
+_KERNEL = CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
+
+
+@remap.gpu
+def _gpu(call: Call) -> Launch:
+    source, target = call.inputs[0], call.outputs[0]
+    refuse_large(source.geometry.volumes)
+    refuse_large(target.geometry.volumes)
+    shapes = _framed(call)
+    areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
+    batches = (source, target, *call.inputs[1:])
+    wide = np.stack(
+        [*(one.geometry.offsets for one in batches), *(call.notes["steps"] * areas)], axis=1
+    )
+    pixels = np.where(target.geometry.volumes, shapes[:, 0] * areas, 0)
+    narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
+    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    blocks = blocks_of(pixels)
+    text = interpolation_text(call["interp"] == InterpType.INTERP_LINEAR)
+    maps = [one.data for one in call.inputs[1:]]
+    return Launch(
+        _KERNEL.unit(pixel_types(source, target), text), len(blocks),
+        (source.data, Out(target.data), *maps, table, blocks, _shift(call)),
+    )  # fmt: skip
+
+
+def _grids(*sizes: tuple[int, int]) -> tuple[Batch, Batch]:
+    """Maps that leave the pixels where they are, from their centres."""
+    grids = [np.indices(size).astype(np.float32) for size in sizes]
+    return batch([grid[1] for grid in grids]), batch([grid[0] for grid in grids])
+
+
+@remap.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (1, 5, 3))
+    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
+    floats = samples((6, 8, 2), (1, 5, 2), dtype=float32)
+    same = [images.at(i) for i in (0, 1)]
+    across, down = _grids((6, 8), (1, 5))
+    small = _grids((4, 5), (3, 3))
+    mirrored = batch([across.at(i)[:, ::-1].copy() for i in (0, 1)])
+    noise = samples((7, 4), (2, 9), dtype=float32, layout="", high=9)
+    center = {"pixel_origin": "center"}
+    nothing = samples(layout="FA", dtype=float32)
+    return [
+        Case("identity", (images, across, down), center, same, oracle=False),
+        Case("nearest", (images, across, down), {"interp": 0}, same, oracle=False),
+        Case("mirror", (images, mirrored, down), center, [a[:, ::-1] for a in same], oracle=False),
+        Case("corner", (images, across, down), oracle=False),
+        Case("noise", (floats, noise, noise), center, oracle=False),
+        Case("sequence", (frames, *small), center, [frames.at(i) for i in (0, 1)], oracle=False),
+        Case("empty", (samples(), nothing, nothing), expect=[], oracle=False),
+        Case("sizes", (images, across, noise), raises=OperatorValueError, match="sample 0"),
+        Case("frames", (images, frames, down), raises=OperatorTypeError, match="dtype"),
+        Case("two channels", (images, floats, down), raises=OperatorValueError, match="input 1"),
+        Case("cubic", (images, across, down), {"interp": 2}, raises=OperatorValueError,
+             match="`interp`"),
+        Case("origin", (images, across, down), {"pixel_origin": "top"}, raises=OperatorValueError,
+             match="`pixel_origin`"),
+        Case("wide", (samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down),
+             raises=OperatorTypeError, match="dtype"),
+    ]  # fmt: skip

@@ -1,0 +1,177 @@
+"""`rotate`: turn images and volumes around their centres."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import refuse_samples
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.values.value import SampleType
+from gradiva.ops.transforms.affine import turned
+
+from .gpu import affine_launch
+from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["rotate"]
+
+_SLACK = 0.01
+"""Pixels by which a turned image may leave its canvas."""
+
+
+@operator("rotate", frames=("angle", "axis"))
+def rotate(
+    input: SampleType,
+    /,
+    *,
+    angle: FloatArg,
+    axis: FloatsArg | None = None,
+    keep_size: bool = False,
+    size: FloatsArg | None = None,
+    fill_value: float | None = None,
+    interp_type: InterpType = InterpType.INTERP_LINEAR,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Turn each sample around its centre, which stays the centre of the output.
+
+    input, fill_value, interp_type, dtype: as in `warp_affine`.
+    angle: degrees; counter-clockwise for images as they are seen. axis: (x, y, z), needed for
+        volumes and ignored for images: around which to turn, by the right-hand rule.
+    size: of the output, as in `warp_affine`; or `keep_size`, the input's. By default the smallest
+        that holds what was turned (within 0.01 pixels), and is odd where the extent of the input
+        that lies along that axis most is odd, so that pixels stay on pixels for right angles.
+
+    `angle`, `axis` and `size` may differ per sample. Raises OperatorTypeError for other layouts and
+    dtypes, OperatorValueError for numbers that are not finite, an axis of length 0, and samples
+    without pixels if nothing fills.
+    """
+    return warp_type(input, dtype, interp_type)  # type: ignore[arg-type]  # converted
+
+
+def _axis(call: Call, axes: int) -> NDArray[np.float32] | None:
+    """The axes to turn around, None for images. Raises OperatorValueError."""
+    angle = call["angle"]
+    refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
+    if axes == 2:
+        return None
+    axis: NDArray[np.float32] | None = call["axis"]
+    if axis is None or axis.shape[1] != 3:
+        raise OperatorValueError(
+            argument="axis",
+            expected="(x, y, z), for volumes",
+            got="nothing" if axis is None else f"{axis.shape[1]} numbers",
+        )
+    bad = ~(np.isfinite(axis).all(axis=1) & (axis != 0).any(axis=1))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="axis",
+            expected="three finite numbers, not all 0",
+            got=str(axis[sample].tolist()),
+            sample=sample,
+        )
+    return axis
+
+
+def _canvas(
+    extents: NDArray[np.int64], angle: NDArray[np.float32], axis: NDArray[np.float32] | None
+) -> NDArray[np.int64]:
+    """The sizes that hold the turned samples; extents and result in the order of the layout."""
+    spread = np.abs(turned(angle, axis, np.float64))
+    along = extents[:, ::-1]
+    sizes = np.ceil((spread * along[:, None, :]).sum(axis=2) - _SLACK).astype(np.int64)
+    most = spread.argmax(axis=2)
+    odd = np.take_along_axis(along, most, axis=1)
+    canvas: NDArray[np.int64] = (sizes + (sizes + odd) % 2)[:, ::-1]
+    return canvas
+
+
+@rotate.shapes
+def _shapes(call: Call) -> NDArray[np.int64]:
+    extents = extents_of(call)
+    axis = _axis(call, extents.shape[1])
+    sizes = out_sizes(call, extents, cut=True)
+    if sizes is None:
+        sizes = extents if call["keep_size"] else _canvas(extents, call["angle"], axis)
+    require_pixels(call, sizes, call["fill_value"] is not None)
+    return out_shapes(call, sizes)
+
+
+def _maps(call: Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The matrix of each sample, and where it is: see `run_affine`."""
+    extents = extents_of(call)
+    axes = extents.shape[1]
+    axis = _axis(call, axes)
+    # The map is from output to input. In images y points down: turned back is turned on.
+    linear = turned(call["angle"] if axis is None else -call["angle"], axis)
+    shapes = call.outputs[0].geometry.shapes
+    half = np.float32(0.5)
+    middle = extents[:, ::-1].astype(np.float32) * half
+    out_middle = shapes[:, shapes.shape[1] - 1 - axes : -1][:, ::-1].astype(np.float32) * half
+    moved = np.zeros_like(middle)
+    for k in range(axes):
+        moved += linear[:, :, k] * out_middle[:, k, None]
+    matrices = np.concatenate([linear, (middle - moved)[:, :, None]], axis=2)
+    places = np.zeros((call.size, 2), np.int64)
+    places[:, 0] = np.arange(call.size)
+    return np.ascontiguousarray(matrices), places
+
+
+@rotate.cpu
+def _cpu(call: Call) -> None:
+    run_affine(call, *_maps(call))
+
+
+@rotate.gpu
+def _gpu(call: Call) -> Launch:
+    return affine_launch(call, *_maps(call))
+
+
+@rotate.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    volumes = samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=float32)
+    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
+    arrays = [images.at(i) for i in range(3)]
+    nearest = {"interp_type": InterpType.INTERP_NN}
+    around = {"axis": (0, 0, 1)}
+    return [
+        Case("nothing", (images,), {"angle": 0}, arrays),
+        Case("right angle", (images,), {"angle": 90, **nearest}, [np.rot90(a) for a in arrays]),
+        Case("half", (images,), {"angle": 180, **nearest}, [a[::-1, ::-1] for a in arrays]),
+        Case("per sample", (images,), {"angle": [0, -90, 180], **nearest},
+             [arrays[0], np.rot90(arrays[1], -1), arrays[2][::-1, ::-1]]),
+        Case("some", (images,), {"angle": 30, "fill_value": 7}),
+        Case("kept", (images,), {"angle": -400, "keep_size": True}),
+        Case("size", (images,), {"angle": 20, "size": (4, 9), "dtype": float32}),
+        Case("volumes", (volumes,), {"angle": 180, **around, **nearest},
+             [volumes.at(i)[:, ::-1, ::-1] for i in (0, 1)]),
+        Case("sequence", (frames,), {"angle": [30, 60], "fill_value": 0}),
+        Case("empty", (samples(),), {"angle": 5}, []),
+        Case("no axis", (volumes,), {"angle": 5}, raises=OperatorValueError, match="`axis`"),
+        Case("axis of no length", (volumes,), {"angle": 5, "axis": (0, 0, 0)},
+             raises=OperatorValueError, match="`axis`"),
+        Case("no number", (images,), {"angle": [0, np.nan, 1]}, raises=OperatorValueError,
+             match="`angle`"),
+        Case("no angle", (images,), raises=OperatorTypeError, match="`angle`"),
+        Case("size 0", (images,), {"angle": 1, "size": (0, 3)}, raises=OperatorValueError,
+             match="`size`"),
+        Case("layout", (samples((3, 4, 5), layout="CHW"),), {"angle": 1},
+             raises=OperatorTypeError, match="layout"),
+        Case("dtype", (samples((3, 4, 1), dtype=float64),), {"angle": 1},
+             raises=OperatorTypeError, match="dtype"),
+    ]  # fmt: skip

@@ -1,0 +1,83 @@
+"""Rows of voxels taken from given places of a volume, by the rules of `rows`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.jit.jit import jit
+
+from .rows import bounded, split
+
+__all__ = ["linear_voxels", "nearest_voxels"]
+
+
+@jit
+def nearest_voxels(
+    src: Any, base: int, depth: int, height: int, width: int, channels: int, xs: Any, ys: Any,
+    zs: Any, count: int, filled: bool, fill: Any, dst: Any, to: int,
+) -> None:  # fmt: skip
+    """`count` voxels at (xs, ys, zs) of the volume at src[base:]."""
+    zero = np.float32(0.0)
+    for k in range(count):
+        x, y, z = xs[k], ys[k], zs[k]
+        d = to + k * channels
+        inside = x >= zero and x < np.float32(width) and y >= zero and y < np.float32(height)
+        inside = inside and z >= zero and z < np.float32(depth)
+        if filled and not inside:
+            for c in range(channels):
+                dst[d + c] = fill
+            continue
+        plane = bounded(z, depth) * height + bounded(y, height)
+        s = base + (plane * width + bounded(x, width)) * channels
+        for c in range(channels):
+            dst[d + c] = convert_sat(src[s + c], dst)
+
+
+@jit
+def _line(
+    src: Any, row: int, inside: bool, x: int, qx: Any, width: int, channels: int, c: int,
+    filled: bool, fill: Any,
+) -> Any:  # fmt: skip
+    """One value on the row of voxels at src[row:]."""
+    if filled:
+        a = np.float32(src[row + x * channels + c]) if inside and 0 <= x < width else fill
+        right = inside and 0 <= x + 1 < width
+        b = np.float32(src[row + (x + 1) * channels + c]) if right else fill
+    else:
+        a = np.float32(src[row + min(max(x, 0), width - 1) * channels + c])
+        b = np.float32(src[row + min(max(x + 1, 0), width - 1) * channels + c])
+    return a * (np.float32(1.0) - qx) + b * qx
+
+
+@jit
+def linear_voxels(
+    src: Any, base: int, depth: int, height: int, width: int, channels: int, xs: Any, ys: Any,
+    zs: Any, count: int, filled: bool, fill: Any, dst: Any, to: int,
+) -> None:  # fmt: skip
+    """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
+    pitch = width * channels
+    for k in range(count):
+        x, qx = split(xs[k], width)
+        y, qy = split(ys[k], height)
+        z, qz = split(zs[k], depth)
+        d = to + k * channels
+        for c in range(channels):
+            value = np.float32(0.0)
+            for far in range(2):
+                layer = z + far
+                behind = 0 <= layer < depth
+                layer = min(max(layer, 0), depth - 1)
+                first = min(max(y, 0), height - 1)
+                second = min(max(y + 1, 0), height - 1)
+                row = base + (layer * height + first) * pitch
+                inside = behind and 0 <= y < height
+                a = _line(src, row, inside, x, qx, width, channels, c, filled, fill)
+                row = base + (layer * height + second) * pitch
+                inside = behind and 0 <= y + 1 < height
+                b = _line(src, row, inside, x, qx, width, channels, c, filled, fill)
+                plane = a * (np.float32(1.0) - qy) + b * qy
+                value = plane if far == 0 else value + (plane - value) * qz
+            dst[d + c] = convert_sat(value, dst)

@@ -1,0 +1,265 @@
+"""What the operators that warp by matrices share: layouts, sizes, matrices, the run."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import (
+    DType,
+    InterpType,
+    float32,
+    int8,
+    int16,
+    int32,
+    uint8,
+    uint16,
+)
+from gradiva.eager.values.value import SampleType
+
+from .warp_affine_cpu import warp_planes, warp_volumes
+
+__all__ = [
+    "LAYOUTS",
+    "extents_of",
+    "filling_of",
+    "framed",
+    "input_matrices",
+    "inverse",
+    "out_shapes",
+    "out_sizes",
+    "require_matrices",
+    "require_pixels",
+    "require_simple",
+    "run_affine",
+    "warp_matrices",
+    "warp_type",
+]
+
+F32 = NDArray[np.float32]
+Int64s = NDArray[np.int64]
+
+LAYOUTS: Final = ("HWC", "FHWC", "DHWC", "FDHWC")
+_ASSUMED: Final = {3: "HWC", 4: "FHWC", 5: "FDHWC"}
+_DTYPES: Final = (uint8, int8, uint16, int16, int32, float32)
+_LARGEST: Final = 1 << 24
+"""Sizes beyond this are not exact in float32, in which places are computed."""
+
+
+def warp_type(input: SampleType, dtype: DType | None, interp_type: int) -> SampleType:
+    """The type rule of `warp_affine` and `rotate`."""
+    require_dtype(input, _DTYPES)
+    require_simple(interp_type, "interp_type")
+    if dtype is not None and dtype not in _DTYPES:
+        names = ", ".join(one.name for one in _DTYPES)
+        raise OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+    found = with_layout(input, require_layout(input, LAYOUTS, _ASSUMED))
+    return found if dtype is None else found.with_(dtype=dtype)
+
+
+def require_simple(interpolation: int, argument: str) -> None:
+    """Refuse filters other than nearest neighbour and linear."""
+    if interpolation not in (InterpType.INTERP_NN, InterpType.INTERP_LINEAR):
+        raise OperatorValueError(
+            argument=argument,
+            expected="INTERP_NN or INTERP_LINEAR",
+            got=InterpType(interpolation).name,
+        )
+
+
+def _first_axis(layout: str) -> int:
+    """Where the spatial axes begin."""
+    return 1 if layout.startswith("F") else 0
+
+
+def out_sizes(
+    call: Call, extents: Int64s, *, repeat: bool = False, cut: bool = False
+) -> Int64s | None:
+    """`size` in whole pixels, (N, axes); None if it was not given.
+
+    repeat: one number serves all axes. cut: fractions of sizes given per sample are cut off, as in
+    the reference, which rounds those given for all samples.
+    """
+    rows = call["size"]
+    if rows is None or rows.shape[1] == 0:
+        return None
+    axes = extents.shape[1]
+    if repeat and rows.shape[1] == 1:
+        rows = np.broadcast_to(rows, (len(rows), axes))
+    if rows.shape[1] != axes:
+        raise OperatorValueError(
+            argument="size",
+            expected=f"{axes} numbers, channels not counted",
+            got=str(rows.shape[1]),
+        )
+    cut = cut and "size" in call.edges
+    bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            argument="size",
+            expected=f"numbers of pixels from {0 if cut else 1} to {_LARGEST}",
+            got=str(rows[sample].tolist()),
+            sample=sample,
+        )
+    wide = rows.astype(np.float64)
+    if cut:
+        whole: Int64s = wide.astype(np.int64)
+        return whole
+    # Less than half a pixel is one pixel, as in the reference.
+    rounded: Int64s = np.maximum(np.floor(wide + 0.5).astype(np.int64), 1)
+    return rounded
+
+
+def extents_of(call: Call) -> Int64s:
+    """The spatial extents of the samples, (N, 2) or (N, 3)."""
+    first = _first_axis(call.types[0].layout or "")
+    return call.inputs[0].geometry.shapes[:, first:-1]
+
+
+def require_pixels(call: Call, sizes: Int64s, filled: bool) -> None:
+    """Refuse samples without pixels, where the nearest pixel is asked for."""
+    source = call.inputs[0].geometry
+    bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
+    if bad.any() and not filled:
+        sample = int(np.flatnonzero(bad)[0])
+        raise OperatorValueError(
+            "there is no pixel to repeat: give `fill_value`",
+            got=f"a sample of shape {source.shape(sample)}",
+            sample=sample,
+        )
+
+
+def out_shapes(call: Call, sizes: Int64s) -> Int64s:
+    """The shapes of the outputs: the inputs', with other spatial extents."""
+    shapes = call.inputs[0].geometry.shapes.copy()
+    first = _first_axis(call.types[0].layout or "")
+    shapes[:, first:-1] = sizes
+    return shapes
+
+
+def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:
+    """The matrices of a call, (M, rows, columns), from `matrix`; None if the second input has them,
+    whose values shape rules do not read. And, (N, 2), the first one of each sample, and whether
+    each frame has its own."""
+    size = rows * columns
+    given = call["matrix"]
+    given = None if given is None or (given[0:1].size == 0 and call.size) else given
+    if (given is None) == (len(call.inputs) < 2):
+        raise OperatorValueError(
+            "one matrix is needed: `matrix`, or a second input"
+            if given is None
+            else "`matrix` and a second input exclude each other"
+        )
+    places = np.zeros((call.size, 2), np.int64)
+    places[:, 0] = np.arange(call.size)
+    if given is not None:
+        fits = given.shape[1:] == (rows, columns) if given.ndim == 3 else given.shape[1] == size
+        if not fits and call.size:
+            raise OperatorValueError(
+                argument="matrix",
+                expected=f"{size} numbers, {rows} rows of {columns}",
+                got=f"shape {given.shape[1:]}",
+            )
+        return np.ascontiguousarray(given.reshape(-1, rows, columns)), places
+    second, layout = call.inputs[1], call.types[0].layout or ""
+    shapes = second.geometry.shapes
+    wrong = (shapes[:, -2:] != (rows, columns)).any(axis=1)
+    if second.geometry.ndim == 3:
+        frames = call.inputs[0].geometry.shapes[:, 0] if layout.startswith("F") else -1
+        wrong |= shapes[:, 0] != frames
+        places[:, 1] = 1
+        places[:, 0] = np.concatenate([[0], shapes[:-1, 0].cumsum()]) if call.size else 0
+    if wrong.any():
+        sample = int(np.flatnonzero(wrong)[0])
+        raise OperatorValueError(
+            "the second input holds the wrong matrices",
+            expected=f"shape ({rows}, {columns}), or with one for each frame before it",
+            got=str(second.geometry.shape(sample)),
+            sample=sample,
+        )
+    return None, places
+
+
+def input_matrices(call: Call, rows: int, columns: int) -> F32:
+    """The matrices of the second input, (M, rows, columns)."""
+    parts = [call.inputs[1].array(i).reshape(-1, rows, columns) for i in range(call.size)]
+    if not parts:
+        return np.zeros((0, rows, columns), np.float32)
+    return np.ascontiguousarray(np.concatenate(parts))
+
+
+def require_matrices(type: Any) -> None:
+    """The type rule for a second input."""
+    if not isinstance(type, SampleType):
+        return
+    require_dtype(type, (float32,), "the second input")
+    if type.ndim is not None and type.ndim not in (2, 3):
+        raise OperatorTypeError(
+            "the second input holds matrices", expected="2-D samples, or 3-D ones for sequences",
+            got=f"{type.ndim}-D samples",
+        )  # fmt: skip
+
+
+def inverse(matrices: F32) -> F32:
+    """The inverse maps of [M T], in float64. Raises OperatorValueError for a singular one."""
+    axes = matrices.shape[1]
+    wide = np.zeros((len(matrices), axes + 1, axes + 1))
+    wide[:, :axes] = matrices
+    wide[:, axes, axes] = 1
+    result = np.zeros_like(wide)
+    for index, matrix in enumerate(wide):
+        try:
+            result[index] = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise OperatorValueError(
+                "the matrix has no inverse, which `inverse_map=False` asks for",
+                got=str(matrices[index].tolist()),
+            ) from None
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(result[:, :axes].astype(np.float32))
+
+
+class Filling(NamedTuple):
+    """What there is outside of the input, if `filled`: for nearest neighbour and for linear."""
+
+    filled: bool
+    hard: Any
+    soft: np.float32
+
+
+def filling_of(call: Call) -> Filling:
+    value = call["fill_value"]
+    with np.errstate(over="ignore"):
+        single = np.array([0.0 if value is None else value]).astype(np.float32)
+    hard = convert_array(single, call.outputs[0].dtype.numpy)
+    # Both conversions, in this order, as in the reference.
+    both = convert_array(hard, call.inputs[0].dtype.numpy)
+    return Filling(value is not None, hard[0], both.astype(np.float32)[0])
+
+
+def framed(call: Call) -> tuple[Int64s, Int64s]:
+    """The shapes of the inputs with frames first, and the spatial extents of the outputs."""
+    layout, shapes = call.outputs[0].layout, call.inputs[0].geometry.shapes
+    if not layout.startswith("F"):
+        shapes = np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
+    sizes = call.outputs[0].geometry.shapes[:, _first_axis(layout) : -1]
+    return np.ascontiguousarray(shapes), np.ascontiguousarray(sizes)
+
+
+def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
+    """Fill the output: each pixel from where its sample's matrix takes it to."""
+    source, target = call.inputs[0], call.outputs[0]
+    shapes, sizes = framed(call)
+    filling = filling_of(call)
+    call.for_samples(
+        warp_volumes if "D" in target.layout else warp_planes, source.data,
+        source.geometry.offsets, target.data, target.geometry.offsets, shapes, sizes, matrices,
+        places, call["interp_type"] == InterpType.INTERP_LINEAR, *filling,
+    )  # fmt: skip

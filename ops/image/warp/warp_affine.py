@@ -1,0 +1,163 @@
+"""`warp_affine`: images under an affine map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.types.dtypes import float32, float64, int16
+from gradiva.eager.values.value import SampleType, Value
+
+from .gpu import affine_launch
+from .warp import (
+    extents_of,
+    input_matrices,
+    inverse,
+    out_shapes,
+    out_sizes,
+    require_matrices,
+    require_pixels,
+    run_affine,
+    warp_matrices,
+    warp_type,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["warp_affine"]
+
+
+@operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
+def warp_affine(
+    input: SampleType,
+    matrix_input: SampleType | Value | None = None,
+    /,
+    *,
+    matrix: MatrixArg | None = None,
+    inverse_map: bool = True,
+    size: FloatsArg | None = None,
+    fill_value: float | None = None,
+    interp_type: InterpType = InterpType.INTERP_LINEAR,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Move the pixels of an image, or the voxels of a volume, by an affine map.
+
+    input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, FHWC, DHWC, FDHWC. Without a
+        layout HWC, FHWC or FDHWC by rank, and the output has that layout.
+    matrix_input: float32 matrices (2, 3), for volumes (3, 4); for sequences also one for each
+        frame, (F, 2, 3). matrix: instead, as 6 or 12 numbers row by row, or such matrices; may
+        differ per sample. They take (x, y) or (x, y, z) of the output, in pixels from the corner of
+        the first one, to the place in the input; with `inverse_map` False, from input to output.
+    size: (h, w) or (d, h, w) of the output in pixels, rounded half up, at least 1; the input's by
+        default. May differ per sample; then fractions are cut off, and 0 is allowed.
+    fill_value: what there is outside of the input, for all channels; without it, the nearest pixel.
+        Converted to the output's dtype; for linear interpolation then to the input's, and mixed in.
+    interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that place.
+    dtype: of the output, one of those above; the input's by default. Rounded half away from zero,
+        saturated.
+
+    Places are computed in float32 (see `warp_affine_cpu`); those that are not a number are
+    outside, or pixel 0. Raises OperatorTypeError for other layouts and dtypes, OperatorValueError
+    for wrong numbers of numbers, for matrices without the inverse that is asked for, and for
+    samples without pixels if nothing fills.
+    """
+    require_matrices(matrix_input)
+    return warp_type(input, dtype, interp_type)  # type: ignore[arg-type]  # converted
+
+
+@warp_affine.shapes
+def _shapes(call: Call) -> NDArray[np.int64]:
+    extents = extents_of(call)
+    axes = extents.shape[1]
+    matrices, call.notes["places"] = warp_matrices(call, axes, axes + 1)
+    if matrices is not None and not call["inverse_map"]:
+        matrices = inverse(matrices)
+    call.notes["matrices"] = matrices
+    given = out_sizes(call, extents, cut=True)
+    sizes = extents if given is None else given
+    require_pixels(call, sizes, call["fill_value"] is not None)
+    return out_shapes(call, sizes)
+
+
+@warp_affine.cpu
+def _cpu(call: Call) -> None:
+    matrices = call.notes["matrices"]
+    if matrices is None:
+        axes = extents_of(call).shape[1]
+        matrices = input_matrices(call, axes, axes + 1)
+        matrices = matrices if call["inverse_map"] else inverse(matrices)
+    run_affine(call, matrices, call.notes["places"])
+
+
+@warp_affine.gpu
+def _gpu(call: Call) -> Launch:
+    if call.notes["matrices"] is None and not call["inverse_map"]:
+        raise OperatorRuntimeError("the matrices of an input are not inverted on the GPU")
+    return affine_launch(call, call.notes["matrices"], call.notes["places"])
+
+
+@warp_affine.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    volumes = samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=float32)
+    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC", dtype=int16)
+    same = [images.at(i) for i in range(3)]
+    identity = np.eye(2, 3, dtype=np.float32)
+    shift = {"matrix": (1, 0, 1, 0, 1, 0)}
+    moved = [np.concatenate([array[:, 1:], array[:, -1:]], axis=1) for array in same]
+    filled = [array.copy() for array in moved]
+    for array in filled:
+        array[:, -1] = 7
+    turned = [array[::-1, ::-1] for array in (volumes.at(0), volumes.at(1))]
+    turn = np.array([[1, 0, 0, 0], [0, -1, 0, 4], [0, 0, -1, 3]], np.float32)
+    turns = np.stack([turn, turn])
+    turns[1, 1:, 3] = 2
+    maps = samples((2, 3), (2, 3), (2, 3), layout="", dtype=float32)
+    each = np.tile(identity, (3, 1, 1))
+    wrong = samples((3, 3), (3, 3), (3, 3), layout="", dtype=float32)
+    return [
+        Case("identity", (images,), {"matrix": (1, 0, 0, 0, 1, 0)}, same),
+        Case("shift", (images,), shift, moved),
+        Case("fill", (images,), {**shift, "fill_value": 7}, filled),
+        Case("back", (images,), {"matrix": (1, 0, -1, 0, 1, 0), "inverse_map": False}, moved),
+        Case("per sample", (images,), {"matrix": each, "interp_type": 0}, same),
+        Case("input", (images, maps), {"size": (5, 7), "fill_value": 3}),
+        Case("nearest", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "interp_type": 0}),
+        Case("to float", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "dtype": float32}),
+        Case("sizes", (images,), {**shift, "size": [[2.9, 3], [4, 1.5], [9, 9]]}),
+        Case("volumes", (volumes,), {"matrix": turns, "interp_type": 0}, turned),
+        Case("linear volumes", (volumes,), {"matrix": turns}, turned),
+        Case("sequence", (frames,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2)}),
+        Case("empty", (samples(),), shift, []),
+        Case("no matrix", (images,), raises=OperatorValueError, match="one matrix"),
+        Case("both", (images, maps), shift, raises=OperatorValueError, match="exclude"),
+        Case("five", (images,), {"matrix": (1, 0, 0, 0, 1)}, raises=OperatorValueError,
+             match="`matrix`"),
+        Case("wrong input", (images, wrong), raises=OperatorValueError, match="sample 0"),
+        Case("singular", (images,), {"matrix": (1, 1, 0, 1, 1, 0), "inverse_map": False},
+             raises=OperatorValueError, match="inverse"),
+        Case("size", (images,), {**shift, "size": (0, 3)}, raises=OperatorValueError,
+             match="`size`"),
+        Case("cubic", (images,), {**shift, "interp_type": 2}, raises=OperatorValueError,
+             match="`interp_type`"),
+        Case("no pixels", (samples((0, 4, 1)),), {**shift, "size": (2, 2)},
+             raises=OperatorValueError, match="fill_value"),
+        Case("layout", (samples((3, 4, 5), layout="CHW"),), shift, raises=OperatorTypeError,
+             match="layout"),
+        Case("dtype", (samples((3, 4, 1), dtype=float64),), shift, raises=OperatorTypeError,
+             match="dtype"),
+        Case("to uint64", (images,), {**shift, "dtype": "uint64"}, raises=OperatorTypeError,
+             match="`dtype`"),
+    ]  # fmt: skip

@@ -1,0 +1,106 @@
+"""Affine maps of images and volumes: where each output pixel comes from.
+
+The place of the first pixel of a row is ((t + a * 0.5) + b * y) + c * z, in float32 and in this
+order, with y and z at the centres of pixels. From there x takes steps of a, which are added up,
+anew after each 256 pixels, from a start that grows by 256 * a. So does the reference: the place of
+a pixel is part of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from gradiva.eager.jit.jit import jit
+
+from .rows import linear_row, nearest_row
+from .volume import linear_voxels, nearest_voxels
+
+__all__ = ["warp_planes", "warp_volumes"]
+
+TILE: Final = 256
+
+
+@jit
+def _places(start: Any, step: Any, count: int, out: Any) -> None:
+    """The coordinate of `count` pixels of a row, from that of the first one."""
+    tile = np.float32(TILE) * step
+    for first in range(0, count, TILE):
+        place = start
+        for k in range(first, min(first + TILE, count)):
+            out[k] = place
+            place += step
+        start += tile
+
+
+@jit
+def warp_planes(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, matrices: Any,
+    rows: Any, linear: bool, filled: bool, fill: Any, soft_fill: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """Warp samples of shapes (F, H, W, C) to sizes (H, W).
+
+    matrices: (M, 2, 3); rows: (N, 2), the first matrix of a sample, and 1 if each frame has its
+    own, else 0. fill: in the dtype of `dst`, for nearest neighbour; soft_fill: float32.
+    """
+    half = np.float32(0.5)
+    longest = 0
+    for i in range(begin, end):
+        longest = max(longest, sizes[i, 1])
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    for i in range(begin, end):
+        height, width, channels = shapes[i, 1], shapes[i, 2], shapes[i, 3]
+        out_height, out_width = sizes[i, 0], sizes[i, 1]
+        for frame in range(shapes[i, 0]):
+            m = matrices[rows[i, 0] + frame * rows[i, 1]]
+            base = src_offsets[i] + frame * height * width * channels
+            for y in range(out_height):
+                middle = np.float32(y) + half
+                _places((m[0, 2] + half * m[0, 0]) + middle * m[0, 1], m[0, 0], out_width, xs)
+                _places((m[1, 2] + half * m[1, 0]) + middle * m[1, 1], m[1, 0], out_width, ys)
+                to = dst_offsets[i] + (frame * out_height + y) * out_width * channels
+                if linear:
+                    linear_row(src, base, height, width, channels, xs, ys, out_width, filled,
+                               soft_fill, dst, to)  # fmt: skip
+                else:
+                    nearest_row(src, base, height, width, channels, xs, ys, out_width, filled,
+                                fill, dst, to)  # fmt: skip
+
+
+@jit
+def warp_volumes(
+    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, matrices: Any,
+    rows: Any, linear: bool, filled: bool, fill: Any, soft_fill: Any, begin: int, end: int,
+) -> None:  # fmt: skip
+    """As `warp_planes`, for samples (F, D, H, W, C), sizes (D, H, W) and matrices (M, 3, 4)."""
+    half = np.float32(0.5)
+    longest = 0
+    for i in range(begin, end):
+        longest = max(longest, sizes[i, 2])
+    xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
+    zs = np.empty(longest, np.float32)
+    for i in range(begin, end):
+        depth, height, width, channels = shapes[i, 1], shapes[i, 2], shapes[i, 3], shapes[i, 4]
+        count = sizes[i, 2]
+        for frame in range(shapes[i, 0]):
+            m = matrices[rows[i, 0] + frame * rows[i, 1]]
+            base = src_offsets[i] + frame * depth * height * width * channels
+            for z in range(sizes[i, 0]):
+                far = np.float32(z) + half
+                for y in range(sizes[i, 1]):
+                    mid = np.float32(y) + half
+                    start = ((m[0, 3] + half * m[0, 0]) + mid * m[0, 1]) + far * m[0, 2]
+                    _places(start, m[0, 0], count, xs)
+                    start = ((m[1, 3] + half * m[1, 0]) + mid * m[1, 1]) + far * m[1, 2]
+                    _places(start, m[1, 0], count, ys)
+                    start = ((m[2, 3] + half * m[2, 0]) + mid * m[2, 1]) + far * m[2, 2]
+                    _places(start, m[2, 0], count, zs)
+                    line = (frame * sizes[i, 0] + z) * sizes[i, 1] + y
+                    to = dst_offsets[i] + line * count * channels
+                    if linear:
+                        linear_voxels(src, base, depth, height, width, channels, xs, ys, zs,
+                                      count, filled, soft_fill, dst, to)  # fmt: skip
+                    else:
+                        nearest_voxels(src, base, depth, height, width, channels, xs, ys, zs,
+                                       count, filled, fill, dst, to)  # fmt: skip

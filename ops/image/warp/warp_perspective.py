@@ -1,0 +1,270 @@
+"""`experimental.warp_perspective`: images under a projective map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import Floats, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.dtypes import float32, float64, int16, uint8, uint16
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.transforms.affine import matrix_product
+
+from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
+from .warp_perspective_gpu import perspective_launches
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["require_origin", "warp_perspective"]
+
+cv2 = lazy_module("cv2", "opencv-python-headless")
+
+_LAYOUTS: Final = ("HW", "HWC", "FHWC", "CHW", "FCHW")
+_ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
+_BORDERS: Final = {
+    "constant": "BORDER_CONSTANT", "replicate": "BORDER_REPLICATE", "reflect": "BORDER_REFLECT",
+    "reflect_101": "BORDER_REFLECT_101", "wrap": "BORDER_WRAP",
+}  # fmt: skip
+_FILTERS: Final = {0: "INTER_NEAREST", 1: "INTER_LINEAR", 2: "INTER_CUBIC"}
+_MOST_FOLDS: Final = 1e8
+_TO_CENTERS: Final = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]], np.float32)
+_TO_CORNERS: Final = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]], np.float32)
+
+
+def require_origin(pixel_origin: str) -> None:
+    """Refuse what is no pixel origin."""
+    if pixel_origin not in ("corner", "center"):
+        raise OperatorValueError(
+            argument="pixel_origin", expected="'corner' or 'center'", got=repr(pixel_origin)
+        )
+
+
+@operator("experimental.warp_perspective", inputs=(1, 2), frames=("matrix", "1"))
+def warp_perspective(
+    input: SampleType,
+    matrix_input: SampleType | Value | None = None,
+    /,
+    *,
+    matrix: MatrixArg | None = None,
+    inverse_map: bool = True,
+    size: FloatsArg | None = None,
+    border_mode: str = "constant",
+    fill_value: Floats | None = None,
+    interp_type: InterpType = InterpType.INTERP_LINEAR,
+    pixel_origin: str = "corner",
+    **common: Unpack[Common],
+) -> SampleType:
+    """Move the pixels of an image by a projective map, as OpenCV's warpPerspective does.
+
+    input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW, FHWC, FCHW. Without a layout HW,
+        HWC or FHWC by rank, and the output has that layout.
+    matrix_input: float32 matrices (3, 3), for sequences also (F, 3, 3). matrix: instead, as 9
+        numbers row by row, or such matrices; may differ per sample. They take (x, y, 1) of the
+        output to w * (x, y, 1) of the input; with `inverse_map` False, from input to output.
+    size: (h, w) of the output, or one number for both; rounded half up, at least 1; the input's by
+        default. May differ per sample.
+    border_mode: what is outside of the input: "constant", "replicate" (aaa|abc), "reflect"
+        (cba|abc), "reflect_101" (dcb|abcd), "wrap" (bcd|abcd).
+    fill_value: of the constant border, one number or one for each channel; 0 by default.
+    interp_type: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC. pixel_origin: whether (0, 0) is the
+        "corner" or the "center" of the first pixel.
+
+    Raises OperatorTypeError for other layouts and dtypes; OperatorValueError for wrong numbers of
+    numbers, matrices that are not finite or lack the inverse that is asked for, samples without
+    pixels, and maps that go so far out that reflecting them would take very long.
+    """
+    require_dtype(input, (uint8, uint16, int16, float32))
+    require_matrices(matrix_input)
+    require_origin(pixel_origin)
+    if border_mode not in _BORDERS:
+        raise OperatorValueError(
+            argument="border_mode", expected=f"one of {', '.join(_BORDERS)}", got=repr(border_mode)
+        )
+    if interp_type not in _FILTERS:
+        raise OperatorValueError(
+            argument="interp_type", expected="INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
+            got=InterpType(interp_type).name,
+        )  # fmt: skip
+    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+
+
+def _centered(call: Call, matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Matrices for places that count from centres of pixels. Raises OperatorValueError."""
+    if not np.isfinite(matrices).all():
+        raise OperatorValueError("the matrix holds a number that is not finite")
+    if call["pixel_origin"] == "corner":
+        matrices = matrix_product(_TO_CORNERS, matrix_product(matrices, _TO_CENTERS))
+    if not call["inverse_map"] and (np.linalg.det(matrices.astype(np.float64)) == 0).any():
+        raise OperatorValueError("the matrix has no inverse, which `inverse_map=False` asks for")
+    return matrices
+
+
+@warp_perspective.shapes
+def _shapes(call: Call) -> NDArray[np.int64]:
+    layout = call.types[0].layout or ""
+    shapes = call.inputs[0].geometry.shapes.copy()
+    height = layout.index("H")
+    extents = shapes[:, height : height + 2]
+    empty = (extents == 0).any(axis=1)
+    if empty.any():
+        raise OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
+    given, call.notes["places"] = warp_matrices(call, 3, 3)
+    call.notes["given"] = given
+    call.notes["matrices"] = None if given is None else _centered(call, given)
+    sizes = out_sizes(call, extents, repeat=True)
+    if sizes is not None:
+        shapes[:, height : height + 2] = sizes
+    return shapes
+
+
+def _fill(call: Call) -> NDArray[np.float64]:
+    """The fill value of each channel. Raises OperatorValueError."""
+    layout, shapes = call.outputs[0].layout, call.outputs[0].geometry.shapes
+    counts = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
+    given = call["fill_value"] or (0.0,)
+    if len(given) > 1 and (counts != len(given)).any():
+        sample = int(np.flatnonzero(counts != len(given))[0])
+        raise OperatorValueError(
+            argument="fill_value", expected=f"1 number, or {counts[sample]}, one per channel",
+            got=str(len(given)), sample=sample,
+        )  # fmt: skip
+    values = np.asarray(given, np.float64)
+    return np.resize(values, int(counts.max(initial=1))) if len(given) == 1 else values
+
+
+def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inverse: bool) -> None:
+    """OpenCV reflects a coordinate fold by fold: refuse what would take it very long."""
+    wide = matrix.astype(np.float64)
+    if not inverse:
+        wide = np.linalg.inv(wide)
+    x, y = np.arange(size[1])[None, :], np.arange(size[0])[:, None]
+    with np.errstate(all="ignore"):
+        below = wide[2, 0] * x + wide[2, 1] * y + wide[2, 2]
+        across = np.abs((wide[0, 0] * x + wide[0, 1] * y + wide[0, 2]) / below) / shape[1]
+        down = np.abs((wide[1, 0] * x + wide[1, 1] * y + wide[1, 2]) / below) / shape[0]
+    folds = sum(np.minimum(np.nan_to_num(part), 2.0**31).sum() for part in (across, down))
+    if folds > _MOST_FOLDS:
+        raise OperatorValueError(
+            "the map goes too far out of the image to reflect it",
+            argument="matrix",
+            got=f"{folds:.0f} reflections",
+        )
+
+
+@warp_perspective.cpu
+def _cpu(call: Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    layout = target.layout
+    matrices, places = call.notes["matrices"], call.notes["places"]
+    if matrices is None:
+        matrices = _centered(call, input_matrices(call, 3, 3))
+    fill, mode = _fill(call), call["border_mode"]
+    flags = int(getattr(cv2, _FILTERS[call["interp_type"]]))
+    if call["inverse_map"]:
+        flags |= int(cv2.WARP_INVERSE_MAP)
+    border = getattr(cv2, _BORDERS[mode])
+    planar = layout.endswith("CHW")
+
+    def warp(sample: int) -> None:
+        before, after = source.array(sample), target.array(sample)
+        if not layout.startswith("F"):
+            before, after = before[None], after[None]
+        for frame in range(len(before)):
+            matrix = matrices[places[sample, 0] + frame * places[sample, 1]]
+            one, other = before[frame], after[frame]
+            if not planar:
+                one, other = one[None], other[None]
+            size = other.shape[1:3]
+            if mode.startswith("reflect"):
+                _check_folds(matrix, one.shape[1:3], size, call["inverse_map"])
+            for number, (plane, result) in enumerate(zip(one, other, strict=True)):
+                values = fill[number : number + 1] if planar else fill
+                count = plane.shape[2] if plane.ndim == 3 else 1
+                for first in range(0, count, 4):
+                    part = plane if count <= 4 else plane[:, :, first : first + 4]
+                    where = result if count <= 4 else result[:, :, first : first + 4]
+                    made = cv2.warpPerspective(
+                        np.ascontiguousarray(part), matrix.astype(np.float64), size[::-1],
+                        dst=where if count <= 4 else None, flags=flags, borderMode=border,
+                        borderValue=tuple(values[first : first + 4].tolist()),
+                    )  # fmt: skip
+                    # OpenCV writes into what it was given, if that fits.
+                    if not np.may_share_memory(made, where):
+                        where[...] = made.reshape(where.shape)
+
+    call.each_sample(warp, target.geometry.volumes.tolist())
+
+
+# The places are those of OpenCV 5 with fused steps, which it takes in vectors only, and where the
+# machine has them. In the last columns of a row, and on other machines, a value may differ by what
+# changes within that of its place; of two pixels that are equally far the other may be the nearest.
+@warp_perspective.gpu_within(1e-3)
+def _gpu(call: Call) -> list[Launch]:
+    fill = _fill(call)
+    kind = call.inputs[0].dtype.numpy
+    if kind.kind != "f":
+        limits = np.iinfo(kind)
+        fill = np.clip(np.rint(fill), limits.min, limits.max)
+    return perspective_launches(call, call.notes["given"], call.notes["places"], fill.astype(kind))
+
+
+@warp_perspective.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (2, 5, 3), (9, 1, 3))
+    planes = samples((3, 6, 5), (3, 2, 2), layout="CHW", dtype=float32)
+    same = [images.at(i) for i in range(3)]
+    identity = (1, 0, 0, 0, 1, 0, 0, 0, 1)
+    shift = (1, 0, 1, 0, 1, 0, 0, 0, 1)
+    some = (0.9, 0.1, 0.5, -0.2, 1.1, 0.3, 0.01, 0.02, 1)
+    filled = [np.concatenate([a[:, 1:], np.zeros_like(a[:, :1])], axis=1) for a in same]
+    for array in filled:
+        array[:, -1] = (7, 8, 9)
+    each = np.tile(np.eye(3, dtype=np.float32), (3, 1, 1))
+    wide = samples((4, 4, 6), dtype=int16)
+    return [
+        Case("identity", (images,), {"matrix": identity}, same),
+        Case("fill", (images,), {"matrix": shift, "fill_value": (7, 8, 9)}, filled),
+        Case("some", (images,), {"matrix": some, "size": (7, 4)}),
+        Case("per sample", (images,), {"matrix": each, "size": 2}),
+        Case("planes", (planes,), {"matrix": some, "border_mode": "reflect"}),
+        Case("centre", (images,), {"matrix": some, "pixel_origin": "center", "interp_type": 2,
+             "border_mode": "wrap"}),
+        Case("back", (images,), {"matrix": some, "inverse_map": False, "fill_value": 9}),
+        Case("gray", (samples((5, 6), layout="HW"),), {"matrix": some, "fill_value": 3}),
+        Case("sequence", (samples((2, 5, 6, 1), layout="FHWC"),), {"matrix": some}),
+        Case("six channels", (wide,), {"matrix": identity}, [wide.at(0)], oracle=False),
+        Case("empty", (samples(),), {"matrix": identity}, []),
+        Case("no matrix", (images,), raises=OperatorValueError, match="one matrix"),
+        Case("affine", (images,), {"matrix": identity[:6]}, raises=OperatorValueError,
+             match="`matrix`"),
+        Case("border", (images,), {"matrix": some, "border_mode": "none"},
+             raises=OperatorValueError, match="`border_mode`"),
+        Case("origin", (images,), {"matrix": some, "pixel_origin": "top"},
+             raises=OperatorValueError, match="`pixel_origin`"),
+        Case("fill of another length", (images,), {"matrix": some, "fill_value": (1, 2)},
+             raises=OperatorValueError, match="`fill_value`"),
+        Case("far", (images,), {"matrix": (1e6, 0, 0, 0, 1e9, 0, 0, 0, 1),
+             "border_mode": "reflect"}, raises=OperatorValueError, match="`matrix`"),
+        Case("singular", (images,), {"matrix": [1] * 9, "inverse_map": False},
+             raises=OperatorValueError, match="inverse"),
+        Case("no number", (images,), {"matrix": [np.nan] * 9}, raises=OperatorValueError,
+             match="finite"),
+        Case("lanczos", (images,), {"matrix": some, "interp_type": 3}, raises=OperatorValueError,
+             match="`interp_type`"),
+        Case("layout", (samples((3, 4, 5), layout="WHC"),), {"matrix": some},
+             raises=OperatorTypeError, match="layout"),
+        Case("dtype", (samples((3, 4, 1), dtype=float64),), {"matrix": some},
+             raises=OperatorTypeError, match="dtype"),
+    ]  # fmt: skip

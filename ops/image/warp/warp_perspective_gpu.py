@@ -1,0 +1,88 @@
+"""`experimental.warp_perspective` on the GPU: the matrices, then the pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradiva.eager.cuda.launch import (
+    THREADS,
+    CudaKernel,
+    Launch,
+    Out,
+    Scratch,
+    blocks_of,
+    refuse_large,
+    type_name,
+)
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.types.dtypes import int16
+from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
+
+__all__ = ["perspective_launches"]
+
+Int64s = NDArray[np.int64]
+
+_HERE: Final = Path(__file__).parent
+_MATRICES: Final = CudaKernel("projections", (_HERE / "projections.cuh",))
+_PIXELS: Final = CudaKernel(
+    "warp_perspective", (None, BORDERS_SOURCE, _HERE / "warp_perspective.cuh")
+)
+_BORDERS: Final = {"replicate": "clamp", "reflect": "reflect_1001"}
+_SIZE: Final = 9
+_BLOCK: Final = 1024
+"""Pixels for which OpenCV computes places at once, in blocks of up to 16 rows."""
+
+
+def perspective_launches(
+    call: Call, matrices: Any, places: Int64s, fill: NDArray[Any]
+) -> list[Launch]:
+    """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
+    source, target = call.inputs[0], call.outputs[0]
+    layout = target.layout
+    refuse_large(source.geometry.volumes)
+    # The matrices, one after the other, wherever they lie in the slab.
+    if matrices is None:
+        maps = call.inputs[1]
+        counts = maps.geometry.volumes // _SIZE
+        before = counts.cumsum() - counts
+        numbers = np.arange(counts.sum()) - np.repeat(before, counts)
+        firsts = np.repeat(maps.geometry.offsets, counts) + numbers * _SIZE
+        data: Any = maps.data
+    else:
+        firsts, data = np.arange(len(matrices), dtype=np.int64) * _SIZE, matrices
+    made = Scratch(len(firsts) * _SIZE, np.dtype(np.float64))
+    prepared = (
+        data, firsts, Out(made), np.int64(len(firsts)), np.bool_(call["pixel_origin"] == "corner"),
+        np.bool_(not call["inverse_map"]),
+    )  # fmt: skip
+    height = layout.index("H")
+    shapes, sizes = source.geometry.shapes, target.geometry.shapes[:, height : height + 2]
+    last = shapes[:, height + 2 :].prod(axis=1)
+    planes = shapes[:, height - 1] if layout.endswith("CHW") else np.ones_like(last)
+    rows = np.clip(sizes[:, 0], 1, 16)
+    stretch = np.minimum(_BLOCK // rows, np.maximum(sizes[:, 1], 1))
+    pixels = target.geometry.shapes[:, : height + 2].prod(axis=1)
+    wide = np.stack([source.geometry.offsets, target.geometry.offsets, *places.T], axis=1)
+    narrow = np.stack(
+        [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch], axis=1
+    )
+    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    blocks = blocks_of(np.where(target.geometry.volumes, pixels, 0))
+    refuse_large(target.geometry.volumes)
+    taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]
+    # Four channels are taken at a time, and what remains.
+    classic = 1 if source.dtype is int16 else 2 if (last % 4 == 2).any() else 0
+    classic = classic if taps < 4 else 0
+    mode = call["border_mode"]
+    text = f"constexpr i32 TAPS = {taps};\nconstexpr i32 CLASSIC = {classic};\n"
+    unit = _PIXELS.unit(
+        {"Source": type_name(source.data.dtype)}, text + border_text(_BORDERS.get(mode, mode))
+    )
+    return [
+        Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
+        Launch(unit, len(blocks), (source.data, Out(target.data), made, table, blocks, fill)),
+    ]

@@ -1,0 +1,171 @@
+"""`slice`: a region of each sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradiva.eager.cuda.launch import Launch
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, IntsArg
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.operator import operator
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.dtypes import float32, int16
+from gradiva.eager.values.batch import batch
+from gradiva.eager.values.value import SampleType, Value
+from gradiva.ops.image.crop.crop import output_dtype, window_view
+from gradiva.ops.image.crop.crop_window import apply_policy
+from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows
+
+from .slice_region import check_region, slice_region
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["ASSUMED", "slice"]
+
+ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
+
+
+@operator("slice", inputs=(1, 3), bfloat16=True)
+def slice(
+    input: SampleType,
+    anchor: SampleType | Value | None = None,
+    extent: SampleType | Value | None = None,
+    /,
+    *,
+    start: IntsArg | None = None,
+    end: IntsArg | None = None,
+    shape: IntsArg | None = None,
+    rel_start: FloatsArg | None = None,
+    rel_end: FloatsArg | None = None,
+    rel_shape: FloatsArg | None = None,
+    axes: IntsArg | None = None,
+    axis_names: str | None = None,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    out_of_bounds_policy: str = "error",
+    fill_values: Floats = 0.0,
+    dtype: DTypeLike | None = None,
+    **common: Unpack[Common],
+) -> SampleType:
+    """Cut a region out of each sample.
+
+    input: any dtype, rank and layout.
+
+    The region is given by two more inputs or by arguments, with a number for each of the axes:
+    anchor, extent: the region's low end and its shape. Integers are elements. Floats are
+        fractions of the sample, or elements where normalized_anchor, normalized_shape are False.
+    start or rel_start: the low end, in elements or as fractions; 0 if neither is given.
+    end or rel_end: the high end, not included; shape or rel_shape: the extent in its place. The
+        end of the sample if none is given. One number stands for all axes.
+    axes: which axes the numbers are about, negative ones counted from the end. axis_names: their
+        letters in its place, "WH" (x before y) if neither is given. None in it: all axes. Other
+        axes stay whole. Without a layout letters are those of HW, HWC or DHWC, by rank.
+    out_of_bounds_policy: what to do with a region that leaves the sample: "error", "pad" (with
+        `fill_values`, one or one per channel) or "trim_to_shape".
+    dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes an
+        integer loses its fraction here and saturates.
+
+    Both ends of the region are rounded, half away from zero. What is marked as numbers may differ
+    per sample, but for `fill_values`. Raises OperatorValueError, naming the sample, for a region
+    that leaves it or ends before it starts, and for axes that it does not have.
+    """
+    given = {"start": start, "end": end, "shape": shape}
+    relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}
+    check_region(anchor, extent, {**given, **relative}, axes, axis_names)
+    return input.with_(dtype=output_dtype(input, dtype))
+
+
+def _layout(call: Call) -> str:
+    own = call.inputs[0].type
+    return own.layout or ASSUMED.get(own.ndim or 0, "")
+
+
+@slice.shapes
+def _shapes(call: Call) -> Int64Array:
+    shapes = call.inputs[0].geometry.shapes
+    anchors, windows = slice_region(call, shapes, _layout(call))
+    anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
+    call.notes["anchors"] = anchors
+    return windows
+
+
+slice.stage = Reindex(window_view, moves=False)  # it may cut channels
+
+
+@slice.cpu
+def _cpu(call: Call) -> None:
+    fill, channel = channel_fill(call, _layout(call))
+    copy_windows(call, call.notes["anchors"], fill, channel)
+
+
+@slice.gpu
+def _gpu(call: Call) -> Launch:
+    fill, channel = channel_fill(call, _layout(call))
+    return launch_windows(call, call.notes["anchors"], fill, channel)
+
+
+slice.host_from = 1
+
+
+@slice.cases
+def _cases() -> list[Case]:
+    images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
+    planes = samples((3, 7, 6), (3, 4, 5), dtype=float32, layout="CHW")
+    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
+    sound = samples((9,), (5,), layout="", dtype=float32)
+    anchors = batch([np.array(a, np.int32) for a in ((1, 2), (0, 1), (3, 4))])
+    extents = batch([np.array(a, np.int32) for a in ((3, 2), (2, 4), (1, 5))])
+    parts = [
+        batch([np.array([x, y], np.float32) for x, y in rows])
+        for rows in (((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((0.25, 0.5), (0.5, 0.25), (0.3, 0.4)))
+    ]
+    whole = [images.at(i) for i in range(3)]
+    cut = [whole[0][2:4, 1:4], whole[1][1:5, 0:2], whole[2][4:9, 3:4]]
+    padded = [np.full((4, 4, 3), (1, 2, 3), np.uint8) for _ in range(3)]
+    for i, image in enumerate(whole):
+        part = image[4:8, 3:7]
+        padded[i][: part.shape[0], : part.shape[1]] = part
+    return [
+        Case("inputs", (images, anchors, extents), expect=cut),
+        Case("fractions", (images, *parts)),
+        Case("start and end", (images,), {"start": (1, 2), "end": (3, 4)},
+             [image[2:4, 1:3] for image in whole]),
+        Case("relative", (planes,), {"rel_start": (0.2, 0.1), "rel_shape": (0.5, 0.4)}),
+        Case("channels", (planes,), {"start": 1, "axis_names": "C"},
+             [planes.at(i)[1:] for i in range(2)]),
+        Case("axes per sample", (images,), {"end": 3, "axes": [[0], [1], [-3]]},
+             [whole[0][:3], whole[1][:, :3], whole[2][:3]]),
+        Case("volume", (volume,), {"start": (1, 2, 3), "shape": 2, "axis_names": "DHW"},
+             [volume.at(0)[1:3, 2:4, 3:5]]),
+        Case("one axis", (sound,), {"start": [[2], [1]], "end": 4, "axes": 0},
+             [sound.at(0)[2:4], sound.at(1)[1:4]]),
+        Case("pad", (images,),
+             {"start": (3, 4), "shape": 4, "out_of_bounds_policy": "pad",
+              "fill_values": (1, 2, 3)}, padded),
+        Case("trim", (images,), {"start": (3, 4), "shape": 4, "out_of_bounds_policy":
+             "trim_to_shape"}, [image[4:8, 3:7] for image in whole]),
+        Case("to float", (images,), {"end": (2, 3), "dtype": float32},
+             [image[:3, :2].astype(np.float32) for image in whole]),
+        Case("empty", (samples(),), {"end": (2, 3)}, []),
+        Case("outside", (images,), {"start": (0, 3), "shape": (4, 3)},
+             raises=OperatorValueError, match="sample 1"),
+        Case("backwards", (images,), {"start": (3, 3), "end": (4, 2)},
+             raises=OperatorValueError, match="ends before"),
+        Case("no such axis", (images,), {"start": 0, "axis_names": "D"},
+             raises=OperatorValueError, match="`axis_names`"),
+        Case("anchor alone", (images, anchors), raises=OperatorTypeError, match="shape"),
+        Case("none", (images,), raises=OperatorValueError, match="none was given"),
+        Case("bad dtype", (images,), {"end": 2, "dtype": "int16"}, raises=OperatorTypeError,
+             match="`dtype`"),
+        Case("three fill values", (samples((3, 3), layout="HW"),),
+             {"shape": 5, "out_of_bounds_policy": "pad", "fill_values": (1, 2, 3)},
+             raises=OperatorValueError, match="`fill_values`"),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Arithmetic and mathematical functions: promotion, values, expressions on a GPU."""

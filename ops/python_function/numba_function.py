@@ -1,0 +1,250 @@
+"""`numba_function`: a function of the user's that Numba compiles, as an operator."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.arguments import Ints
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+)
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType, float16, float32, uint8
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.value import SampleType
+
+from .numba_driver import compile_for, compiled, driver, takes_any_types
+from .prefetchable import raised
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["numba_function"]
+
+
+@maker("numba_function", inputs=(1, 64), effects=True)
+def numba_function(
+    *inputs: Any,
+    run_fn: Any,
+    out_types: Any,
+    in_types: Any,
+    outs_ndim: Ints,
+    ins_ndim: Ints,
+    setup_fn: Any = None,
+    batch_processing: bool = False,
+    blocks: Ints | None = None,
+    threads_per_block: Ints | None = None,
+    **common: Unpack[Common],
+) -> Any:
+    """Run a function that is compiled by Numba in nopython mode, over the worker threads.
+
+    inputs: batches, tensors or arrays; their dtypes and ranks must be `in_types` and `ins_ndim`.
+    run_fn: called as `run_fn(out0, out1, ..., in0, in1, ...)` with arrays for one sample, and
+        writes into the outputs; with `batch_processing=True`, called once per batch with a list
+        of arrays for each. It must not write into inputs (Numba refuses to compile that), and must
+        stay within its arrays: Numba does not check, unless NUMBA_BOUNDSCHECK=1 is set.
+    out_types, outs_ndim: dtype and rank of each output, all types of NumPy but float16.
+    setup_fn: called once per batch as `setup_fn(outs, ins)`, compiled too, to set the shapes of
+        the outputs: `outs[k][i]` is the shape of sample i of output k, `ins` those of the inputs.
+        Without it, output k has the shapes of input k.
+    blocks, threads_per_block: for GPUs; without effect here.
+
+    The function is compiled once for each set of types. It counts as having effects, as in
+    `python_function`: it runs once per batch, batch after batch, but its samples in any order.
+    Outputs have no layout. Raises OperatorTypeError for other types than declared, and for a
+    function that does not compile; OperatorValueError for shapes that cannot be;
+    OperatorRuntimeError, with the sample, if the function raises.
+    """
+    for name, function in (("run_fn", run_fn), ("setup_fn", setup_fn)):
+        if not callable(function) and (function is not None or name == "run_fn"):
+            raise OperatorTypeError(argument=name, expected="a function", got=describe(function))
+    expected = _declared("in_types", in_types, "ins_ndim", ins_ndim)
+    types = _declared("out_types", out_types, "outs_ndim", outs_ndim)
+    if len(inputs) != len(expected):
+        raise OperatorTypeError(
+            argument="in_types",
+            expected=f"one for each of {len(inputs)} inputs",
+            got=str(len(expected)),
+        )
+    for index, (given, wanted) in enumerate(zip(inputs, expected, strict=True)):
+        for name, got, want in (
+            ("in_types", given.dtype, wanted.dtype),
+            ("ins_ndim", given.ndim, wanted.ndim),
+        ):
+            if got is not None and got != want:
+                raise OperatorTypeError(
+                    f"input {index} is not what was declared",
+                    argument=name,
+                    expected=str(want),
+                    got=str(got),
+                )
+    if setup_fn is None and len(types) > len(inputs):
+        raise OperatorValueError(
+            "without it an output has the shapes of the input at its place",
+            argument="setup_fn",
+            expected=f"a function, for {len(types)} outputs of {len(inputs)} inputs",
+            got="None",
+        )
+    if setup_fn is None:
+        for index, (one, other) in enumerate(zip(types, expected, strict=False)):
+            if one.ndim != other.ndim:
+                raise OperatorValueError(
+                    f"output {index} would have another rank than input {index}, whose shapes it "
+                    "takes",
+                    argument="setup_fn",
+                    expected="a function",
+                    got="None",
+                )
+    return tuple(types)
+
+
+def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[SampleType]:
+    several = isinstance(types, list | tuple)
+    given = list(types) if several else [types]
+    counts = list(ranks) if isinstance(ranks, list | tuple) else [ranks]
+    if not given or len(given) != len(counts):
+        raise OperatorValueError(
+            argument=ranks_name, expected=f"one for each of {types_name}, {len(given)} in all",
+            got=str(len(counts)),
+        )  # fmt: skip
+    found = []
+    for name, rank in zip(given, counts, strict=True):
+        try:
+            dtype = DType.of(name)
+        except (TypeError, ValueError) as error:
+            raise OperatorTypeError(str(error), argument=types_name) from None
+        if dtype is float16:
+            raise OperatorTypeError(
+                "Numba has no float16 on the CPU: cast first",
+                argument=types_name,
+                expected="another dtype",
+                got="float16",
+            )
+        if not 0 <= rank <= 16:
+            raise OperatorValueError(
+                argument=ranks_name, expected="a number of axes", got=str(rank)
+            )
+        found.append(SampleType(dtype, rank, ""))
+    return found
+
+
+@numba_function.shapes
+def _shapes(call: Call) -> tuple[Geometry, ...]:
+    setup = call["setup_fn"]
+    if setup is None:
+        geometries = [batch.geometry for batch in call.inputs[: len(call.types)]]
+        return tuple(geometries)
+    outs = tuple(np.zeros((call.size, type.ndim or 0), np.int64) for type in call.types)
+    ins = tuple(np.ascontiguousarray(batch.geometry.shapes) for batch in call.inputs)
+    if call.size:
+        function = compiled(setup)
+        if takes_any_types(function):
+            compile_for(function, (outs, ins), "setup_fn", setup)
+        try:
+            function(outs, ins)
+        except Exception as error:
+            raise raised(error, setup, "function").complete(argument="setup_fn") from error
+    for index, shapes in enumerate(outs):
+        bad = np.nonzero((shapes < 0).any(axis=1))[0]
+        if bad.size:
+            raise OperatorValueError(
+                f"setup_fn has set a shape of output {index} that cannot be",
+                argument="setup_fn",
+                expected="extents of 0 and more",
+                got=str(tuple(shapes[bad[0]].tolist())),
+                sample=int(bad[0]),
+            )
+    return tuple(Geometry.of(shapes) for shapes in outs)
+
+
+@numba_function.cpu
+def _cpu(call: Call) -> None:
+    function, whole = call["run_fn"], call["batch_processing"]
+    ranks = [tuple(batch.geometry.ndim for batch in part) for part in (call.outputs, call.inputs)]
+    run = driver(function, ranks[0], ranks[1], whole)
+    protected = takes_any_types(function)
+    arrays: list[Any] = []
+    for batch in (*call.outputs, *call.inputs):
+        arrays += _parts(batch, protected and len(arrays) >= 4 * len(call.outputs))
+    progress = np.zeros(1, np.int64)
+    compile_for(run, (progress, *arrays, 0, 0), "run_fn", function)
+
+    def part(begin: int, end: int) -> None:
+        place = np.zeros(1, np.int64)
+        try:
+            run(place, *arrays, begin, end)
+        except Exception as error:
+            sample = None if whole else int(place[0])
+            raise raised(error, function, "function").complete(sample=sample) from error
+
+    pieces = 1 if whole else min(call.size, 4 * call.pool.num_threads)
+    cuts = [call.size * piece // pieces for piece in range(pieces + 1)]
+    if len(cuts) == 2:
+        part(0, call.size)
+    else:
+        call.pool.run(part, list(itertools.pairwise(cuts)))
+
+
+def _parts(batch: Batch, protect: bool) -> list[Any]:
+    data = batch.data.view()
+    if protect:
+        data.flags.writeable = False
+    geometry = batch.geometry
+    tables = (geometry.offsets, geometry.volumes, geometry.shapes)
+    return [data, *(np.ascontiguousarray(table, np.int64) for table in tables)]
+
+
+def _inverted(output: Any, input: Any) -> None:
+    output[:] = 255 - input
+
+
+def _halved(outputs: Any, inputs: Any) -> None:
+    for output, input in zip(outputs, inputs):  # noqa: B905  Numba knows no strict=
+        output[:] = input // 2
+
+
+def _row_shapes(outs: Any, ins: Any) -> None:
+    for sample in range(len(outs[0])):
+        outs[0][sample][0] = ins[0][sample][0]
+
+
+def _row_means(output: Any, input: Any) -> None:
+    for row in range(input.shape[0]):
+        output[row] = input[row].mean()
+
+
+def _unknown(output: Any, input: Any) -> None:
+    output[:] = describe(input)
+
+
+@numba_function.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3))
+    like = {"in_types": [uint8], "ins_ndim": [3], "out_types": [uint8], "outs_ndim": [3]}
+    rows = {**like, "out_types": [float32], "outs_ndim": [1], "run_fn": _row_means}
+    each = [images.at(i) for i in range(2)]
+    means = [image.mean(axis=(1, 2)).astype(np.float32) for image in each]
+    return [
+        Case("per sample", (images,), {**like, "run_fn": _inverted}, [255 - one for one in each],
+             oracle=False),
+        Case("per batch", (images,), {**like, "run_fn": _halved, "batch_processing": True},
+             [one // 2 for one in each], oracle=False),
+        Case("own shapes", (images,), {**rows, "setup_fn": _row_shapes}, means, oracle=False),
+        Case("empty", (samples(),), {**like, "run_fn": _inverted}, [], oracle=False),
+        Case("another rank without setup_fn", (images,), rows, raises=OperatorValueError,
+             match="`setup_fn`"),
+        Case("dtype", (images,), {**like, "in_types": [float32], "run_fn": _inverted},
+             raises=OperatorTypeError, match="`in_types`"),
+        Case("does not compile", (images,), {**like, "run_fn": _unknown},
+             raises=OperatorTypeError, match="_unknown does not compile"),
+    ]  # fmt: skip

@@ -1,0 +1,281 @@
+"""`python_function`: a Python function of the user's as an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.operator import maker
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+)
+from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.dtypes import DType
+from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.tensor import prepare, to_array
+from gradiva.eager.values.value import SampleType
+
+from .prefetchable import raised
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gradiva.eager.operators.arguments import Common
+
+__all__ = ["python_function"]
+
+Array = np.ndarray[Any, Any]
+
+_MOST_INPUTS = 256
+
+
+@maker("python_function", inputs=(0, _MOST_INPUTS), effects=True)
+def python_function(
+    *inputs: Any,
+    function: Any,
+    num_outputs: int = 1,
+    batch_processing: bool = False,
+    output_layouts: Any = None,
+    **common: Unpack[Common],
+) -> Any:
+    """Call a Python function on NumPy arrays.
+
+    inputs: any number of batches, tensors or arrays, of any dtype, rank and layout.
+    function: is called with an array per input, once for each sample, in the order of the samples;
+        or, with `batch_processing=True`, once per batch with a list of arrays per input. The
+        arrays are the function's own: it may write into them, and keep them.
+    num_outputs: how many arrays it returns: with 1, an array (or number); with more, a tuple; with
+        0, nothing. With `batch_processing`, each of them is a list with an array per sample, or
+        one array with a leading axis for the samples.
+    output_layouts: one layout for all outputs, or a list with one for each; those at the end may
+        be left out, and have no layout.
+
+    The function has effects, as far as this library knows: it runs exactly once per batch (with
+    `prefetch_queue_depth` batches ahead of the user, in a pipeline), in one thread at a time, batch
+    after batch, whether its outputs are used or not; equal calls are not merged. In a captured loop
+    it is called where it stands, unless it is declared `gradiva.prefetchable`.
+
+    dtype and rank of an output are those of the arrays that came; all samples of a batch have the
+    same ones. For a batch without samples the function is not called, and the outputs are like the
+    first input. Raises OperatorRuntimeError, with the function's own traceback and the sample, if
+    the function raises; OperatorTypeError or OperatorValueError if it returns something else.
+    """
+    if not callable(function):
+        raise OperatorTypeError(argument="function", expected="a callable", got=describe(function))
+    if num_outputs < 0:
+        raise OperatorValueError(argument="num_outputs", expected="0 or more", got=str(num_outputs))
+    return tuple(
+        SampleType(None, len(layout) or None, layout)
+        for layout in _layouts(output_layouts, num_outputs)
+    )
+
+
+def _layouts(given: Any, count: int) -> list[str]:
+    """A layout for each output, "" for those that have none."""
+    several = isinstance(given, list | tuple)
+    layouts = list(given) if several else [given or ""] * count
+    if len(layouts) > count:
+        raise OperatorValueError(
+            argument="output_layouts",
+            expected=f"at most {count}, one for each output",
+            got=str(len(layouts)),
+        )
+    try:
+        checked = [check_layout(layout or "") for layout in layouts]
+    except TypeError:
+        raise OperatorTypeError(
+            argument="output_layouts", expected="a layout or a list of layouts", got=describe(given)
+        ) from None
+    except ValueError as error:
+        raise OperatorValueError(str(error), argument="output_layouts") from None
+    return checked + [""] * (count - len(checked))
+
+
+@python_function.shapes
+def _shapes(call: Call) -> tuple[Geometry, ...]:
+    """Calls the function: without its results there are no shapes."""
+    if not call.size:
+        like = call.inputs[0].type if call.inputs else SampleType(DType.of("uint8"), 1, "")
+        call.types = tuple(
+            type.with_(dtype=like.dtype, ndim=like.ndim if type.ndim is None else type.ndim)
+            for type in call.types
+        )
+        return tuple(Geometry.of(np.empty((0, type.ndim or 0), np.int64)) for type in call.types)
+    made = _batch(call) if call["batch_processing"] else _each(call)
+    call.notes["made"] = made
+    types, geometries = [], []
+    for index, (arrays, type) in enumerate(zip(made, call.types, strict=True)):
+        _check(arrays, type, index)
+        dtype = DType.from_numpy(arrays[0].dtype)
+        types.append(SampleType(dtype, arrays[0].ndim, type.layout or ""))
+        shapes = np.array([array.shape for array in arrays], np.int64)
+        geometries.append(Geometry.of(shapes.reshape(len(arrays), arrays[0].ndim)))
+    call.types = tuple(types)
+    return tuple(geometries)
+
+
+def _each(call: Call) -> list[list[Array]]:
+    """Call the function once per sample: a list of arrays per output."""
+    function, count = call["function"], len(call.types)
+    made: list[list[Array]] = [[] for _ in range(count)]
+    for sample in range(call.size):
+        # Copies: what is in the buffers may be read by others, and the function may write.
+        arrays = [batch.array(sample).copy() for batch in call.inputs]
+        try:
+            results = _outputs(_ask(function, arrays), count)
+            for output, result in enumerate(results):
+                made[output].append(_array(result, output, count))
+        except GradivaError as error:
+            raise error.complete(sample=sample) from error.__cause__
+    return made
+
+
+def _batch(call: Call) -> list[list[Array]]:
+    """Call the function once for all samples: a list of arrays per output."""
+    function, count = call["function"], len(call.types)
+    lists = [[array.copy() for array in batch.arrays()] for batch in call.inputs]
+    results = _outputs(_ask(function, lists), count)
+    made: list[list[Array]] = []
+    for output, result in enumerate(results):
+        iterable = isinstance(result, list | Batch) or getattr(result, "ndim", 0) > 0
+        if not iterable or len(result) != call.size:
+            got = f"{len(result)} samples" if iterable else describe(result)
+            raise OperatorTypeError(
+                f"the function returned the wrong thing as output {output}",
+                expected=f"a list of {call.size} arrays, one per sample",
+                got=got,
+            )
+        arrays = []
+        for sample, item in enumerate(result):
+            try:
+                arrays.append(_array(item, output, count))
+            except GradivaError as error:
+                raise error.complete(sample=sample) from error.__cause__
+        made.append(arrays)
+    return made
+
+
+def _ask(function: Any, arguments: Sequence[Any]) -> Any:
+    try:
+        return function(*arguments)
+    except Exception as error:
+        if isinstance(error, GradivaError) and error.operator is None:
+            raise  # of an adapter around the function, and no call of an operator inside it
+        raise raised(error, function, "function") from error
+
+
+def _outputs(result: Any, count: int) -> Sequence[Any]:
+    """What the function returned, as one thing per output."""
+    if count == 0:
+        if result is None or (isinstance(result, tuple) and not result):
+            return ()
+        expected = "nothing (num_outputs=0)"
+    elif isinstance(result, tuple):
+        if len(result) == count:
+            return result
+        expected = "an array" if count == 1 else f"a tuple of {count} (num_outputs)"
+    elif count == 1:
+        return (result,)
+    elif isinstance(result, list) and len(result) == count:
+        return result
+    else:
+        expected = f"a tuple of {count} (num_outputs)"
+    many = isinstance(result, tuple | list)
+    raise OperatorTypeError(
+        "the function returned the wrong thing",
+        expected=expected,
+        got=f"a {type(result).__name__} of {len(result)}" if many else describe(result),
+    )
+
+
+def _array(value: Any, output: int, count: int) -> Array:
+    """One sample of one output: a copy, for the function may use its memory again."""
+    which = f" as output {output}" if count > 1 else ""
+    problem = f"the function returned the wrong thing{which}"
+    if value is None or isinstance(value, str | bytes | list | tuple | dict | Batch):
+        raise OperatorTypeError(problem, expected="an array", got=describe(value))
+    try:
+        array, _ = prepare(to_array(value), None, "")
+    except GradivaError as error:
+        error.problem = f"{problem}: {error.problem}".removesuffix(": ")
+        raise
+    return array.copy()
+
+
+def _check(arrays: list[Array], type: SampleType, output: int) -> None:
+    first = arrays[0]
+    if type.ndim not in (None, first.ndim):
+        raise OperatorValueError(
+            f"the samples of output {output} do not have the rank that its layout says",
+            argument="output_layouts",
+            expected=f"{type.ndim}-D samples for {type.layout!r}",
+            got=f"{first.ndim}-D",
+            sample=0,
+        )
+    for sample, array in enumerate(arrays):
+        if array.dtype != first.dtype or array.ndim != first.ndim:
+            raise OperatorTypeError(
+                f"the samples of output {output} have one dtype and one rank",
+                expected=f"{first.ndim}-D {first.dtype} as in sample 0",
+                got=f"{array.ndim}-D {array.dtype}",
+                sample=sample,
+            )
+
+
+@python_function.cpu
+def _cpu(call: Call) -> None:
+    for output, arrays in zip(call.outputs, call.notes["made"], strict=True):
+        for sample, array in enumerate(arrays):
+            output.array(sample)[...] = array
+
+
+def _inverted(image: Any) -> Any:
+    return 255 - image
+
+
+def _reversed_batch(images: Any) -> Any:
+    return images[::-1]
+
+
+def _width(image: Any) -> Any:
+    return np.int32(image.shape[1])
+
+
+def _broken(image: Any) -> Any:
+    raise KeyError(image.shape[0])
+
+
+def _nothing(image: Any) -> Any:
+    return None
+
+
+@python_function.cases
+def _cases() -> list[Case]:
+    images = samples((4, 5, 3), (1, 7, 3))
+    inverted = [255 - images.at(i) for i in range(2)]
+    widths = [np.array(5, np.int32), np.array(7, np.int32)]
+    backwards = [images.at(1), images.at(0)]
+    whole = {"function": _reversed_batch, "batch_processing": True}
+    return [
+        Case("per sample", (images,), {"function": _inverted, "output_layouts": "HWC"}, inverted,
+             oracle=False),
+        Case("a number", (images,), {"function": _width}, widths, oracle=False),
+        Case("per batch", (images,), whole, backwards, oracle=False),
+        Case("empty", (samples(),), {"function": _inverted}, [], oracle=False),
+        Case("raises", (images,), {"function": _broken}, raises=GradivaError,
+             match="_broken raised KeyError: 4"),
+        Case("nothing", (images,), {"function": _nothing}, raises=OperatorTypeError,
+             match="wrong thing"),
+        Case("not callable", (images,), {"function": 3}, raises=OperatorTypeError,
+             match="`function`"),
+        Case("rank", (images,), {"function": _inverted, "output_layouts": "HW"},
+             raises=OperatorValueError, match="`output_layouts`"),
+    ]  # fmt: skip
