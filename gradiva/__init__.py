@@ -53,7 +53,7 @@ from gradiva.eager.contexts.stream import stream as stream
 from gradiva.eager.execution.align import align as align
 from gradiva.eager.execution.quarantine import Quarantine as Quarantine
 from gradiva.eager.execution.quarantine import quarantine as quarantine
-from gradiva.eager.random.philox import step as step
+from gradiva.eager.random.step import step as step
 from gradiva.eager.runtime.thread_pool import ThreadPool as ThreadPool
 from gradiva.eager.runtime.worker_pool import get_num_threads as get_num_threads
 from gradiva.eager.runtime.worker_pool import set_num_threads as set_num_threads

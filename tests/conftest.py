@@ -17,7 +17,7 @@ from hypothesis import settings
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.jit.jit import Kernel
-from gradiva.eager.random.philox import _step
+from gradiva.eager.random.step import _step
 
 from . import tiers
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import gradiva
-from gradiva.eager.random.philox import enter_step, leave_step
+from gradiva.eager.random.step import enter_step, leave_step
 from tests.program_inputs import draw_turns
 from tests.program_moments import Moments
 

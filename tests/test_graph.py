@@ -14,7 +14,7 @@ from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.compiler.verify import GraphError, check
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.eager.operators.operator import operators
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 
 def graph_of(function: Any, **options: Any) -> Graph:

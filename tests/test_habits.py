@@ -15,7 +15,7 @@ from gradiva import EvalContext, EvalMode, GradivaError, capture, fn, pipeline_d
 from gradiva.eager.operators.operator import maker, operators
 from gradiva.eager.types.batch_shape import SHARED, Geometry
 from gradiva.eager.types.dtypes import DTypeLike, float32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 
 def numbers() -> gradiva.Batch:

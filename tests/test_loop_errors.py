@@ -14,7 +14,7 @@ import gradiva
 from gradiva import random, readers
 from gradiva.capture.loop import signatures
 from gradiva.capture.runtime.program import Program
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 
 from .loops import (
     bits,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
-import gradiva.eager.random.philox
+import gradiva.eager.random.step
 from gradiva import batch
 from gradiva.eager.random.philox import normal_from_word
 from gradiva.ops.noise.poisson import falling, poisson_from_word
@@ -36,7 +36,7 @@ def test_every_batch_size_and_number_of_threads(name: str) -> None:
             gradiva.set_num_threads(threads)
             made = []
             for first in range(0, 6, size):
-                with gradiva.eager.random.philox.step(first, size):
+                with gradiva.eager.random.step.step(first, size):
                     part = batch(images[first : first + size], layout="HWC")
                     rng = gradiva.random.RNG(5)
                     made += list(map(np.asarray, operator(name)(part, rng=rng, **OPERATORS[name])))

@@ -15,7 +15,8 @@ import gradiva.eager.values.value
 from gradiva.capture.graph.graph import Edge
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.cases import Case
-from gradiva.eager.operators.operator import OperatorBase, interpreter, operators
+from gradiva.eager.operators.interpreter import interpreter
+from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.extension import checks
 from gradiva.extension.modes import CaseCalls

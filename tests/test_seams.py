@@ -21,7 +21,7 @@ import pytest
 import gradiva
 from gradiva import GradivaError, Pipeline, fn, pipeline_def
 from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.workers import shared_memory
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")

@@ -303,7 +303,7 @@ def test_what_has_no_place_in_a_file() -> None:
 
 def test_user_made_operators_are_refused() -> None:
     from gradiva.eager.operators.operator import operator, operators
-    from gradiva.eager.values.value import SampleType
+    from gradiva.eager.types.sample_type import SampleType
 
     @operator("tests.mine")
     def mine(input: SampleType, /) -> SampleType:

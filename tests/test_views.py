@@ -15,7 +15,7 @@ from gradiva.eager.operators.cases import samples
 from gradiva.eager.runtime.host_memory import is_leased, pool
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 VIEWS: dict[str, Any] = {
     "reshape": lambda x: gradiva.reshape(x, shape=[-1]),

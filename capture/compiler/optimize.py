@@ -13,8 +13,8 @@ from gradiva.capture.compiler.passes.decompose import lower
 from gradiva.capture.compiler.passes.fuse_chains import fuse, region
 from gradiva.capture.compiler.passes.fuse_elementwise import express
 from gradiva.capture.compiler.passes.hoist_views import move
+from gradiva.capture.compiler.passes.keep_skips import hold
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.runtime.dropped_samples import hold
 
 from .verify import check
 

@@ -10,8 +10,8 @@ import numpy as np
 from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
+from gradiva.capture.graph.hints import HINT
 from gradiva.capture.graph.type_inference import infer
-from gradiva.capture.runtime.preallocate import HINT
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.tensor import Tensor
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
+from gradiva.capture.graph.hints import HINT
 from gradiva.capture.graph.scopes import ScopeError, is_anchored, scopes_of
 from gradiva.capture.graph.type_inference import infer
-from gradiva.capture.runtime.fused_expression import is_expression
-from gradiva.capture.runtime.preallocate import HINT
 from gradiva.ops.conditional.split import split
+
+from .eligibility import is_expression
 
 __all__ = ["GraphError", "check"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["constant", "fused", "parameter", "random_key"]
 

@@ -19,7 +19,7 @@ from gradiva.capture.viz import svg, text_formats
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import Location
 from gradiva.eager.types.dtypes import DType
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of"]
 

@@ -10,7 +10,7 @@ from gradiva.eager.gpu.execute import require_gpu_kernel
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.device import Device
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .graph import Edge, Opaque
 

@@ -8,11 +8,12 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
-from gradiva.eager.operators.operator import interpreter
+from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.tensor import Tensor, tensor_on
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 from .interpreter import Deferred
 from .pending import LazyBatch, LazyTensor

@@ -27,11 +27,11 @@ from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, user_location
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import is_owned
 from gradiva.eager.values.drawn import drawn_by
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import SampleType
 
 from .pending import Home, LazyBatch, Leaf, Pending, Ref, leaf_of
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from gradiva.eager.contexts.eval_modes import EvalContext, lazy_interpreter
 from gradiva.eager.execution.error_policy import skips
-from gradiva.eager.operators.operator import OperatorBase, eager_interpreter, interpreter
+from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import GradivaError, frameless, without_frames
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor

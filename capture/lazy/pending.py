@@ -15,15 +15,15 @@ import numpy as np
 
 from gradiva.capture.runtime.program import Positions
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.support.errors import Location
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.drawn import Drawn
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import SampleType
 
 from .places import LazyPlace
 

@@ -17,8 +17,8 @@ from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import CPU
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 from .defer import run_now
 from .pending import Leaf, Pending, Ref, leaf_of

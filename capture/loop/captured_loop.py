@@ -21,8 +21,8 @@ from gradiva.capture.lazy.pending import Leaf, Pending
 from gradiva.capture.lazy.program_cache import Plans
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.philox import Step as Running
-from gradiva.eager.random.philox import close_step, current_step, enter_step, leave_step
+from gradiva.eager.random.step import Step as Running
+from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
 from gradiva.eager.readers.reader import loop_makers
 from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.eager.runtime.worker_pool import default_pool

@@ -5,14 +5,14 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
-from gradiva.eager.operators.operator import (
+from gradiva.eager.operators.interpreter import (
     Interpreter,
-    OperatorBase,
     current_interpreter,
     eager_interpreter,
     enter_interpreter,
     interpreter,
 )
+from gradiva.eager.operators.operator import OperatorBase
 
 __all__ = ["Face"]
 

@@ -18,8 +18,8 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 from .prefetcher import Item
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradiva.capture.graph.graph import key_of
 from gradiva.capture.lazy.pending import Pending
-from gradiva.eager.random.philox import current_step
+from gradiva.eager.random.step import current_step
 
 __all__ = ["Signatures"]
 

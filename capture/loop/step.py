@@ -9,7 +9,7 @@ from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Leaf, Pending, R
 from gradiva.capture.lazy.program_cache import Plans, evaluate
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.random.philox import current_step
+from gradiva.eager.random.step import current_step
 
 from .exposure import Looks
 from .prefetcher import Item

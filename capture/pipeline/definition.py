@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
-from gradiva.eager.operators.operator import interpreter
+from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,

@@ -19,7 +19,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = [
     "CPU_ONLY",

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, blaming
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["ApiCheck", "PipelineAPIType", "check_types"]
 

@@ -9,7 +9,8 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 from gradiva.ops.arrays.copy import copy
 from gradiva.ops.indexing.get_property import get_property
 from gradiva.ops.indexing.shapes import shapes

@@ -10,12 +10,13 @@ import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
+from gradiva.capture.graph.hints import HINT, hint_for
 from gradiva.capture.graph.type_inference import device_of_call, infer
 from gradiva.capture.recording.conditionals.branches import Branches
-from gradiva.capture.runtime.preallocate import HINT, hint_for
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.arguments import Argument, is_edge
-from gradiva.eager.operators.operator import Maker, OperatorBase, current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
+from gradiva.eager.operators.operator import Maker, OperatorBase
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import (
@@ -27,10 +28,11 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.types.device import Device
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.tensor import tensor_on
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 from .data_node import BatchSize, DataNode
 

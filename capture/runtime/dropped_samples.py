@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gradiva.capture.graph.graph import Graph, Node
+from gradiva.capture.graph.graph import Node
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Made", "Rows", "deliver", "drop_inside", "drops", "hold", "in_step"]
+__all__ = ["Made", "Rows", "deliver", "drop_inside", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -46,40 +45,6 @@ def in_step(
         if not stays.all():
             values[node, output] = keep_rows(batch, np.flatnonzero(stays))
     return size - len(gone), np.delete(np.arange(size), gone)
-
-
-def drops(node: Node) -> bool:
-    """Whether samples may leave the step at this node."""
-    return node.attribute("on_error") == "skip" or any(map(drops, node.members))
-
-
-def hold(graph: Graph) -> Graph:
-    """A pass: what may leave out samples stays, though no output needs it."""
-    needed = _before([*(edge.node for edge in graph.outputs), *graph.kept])
-    read = {edge.node for node in graph.nodes for edge in node.inputs}
-    held: set[Node] = set()
-    waiting = [node for node in graph.nodes if node not in read and node not in needed]
-    while waiting:
-        node = waiting.pop()
-        if drops(node):
-            held.add(node)
-        else:
-            waiting += [edge.node for edge in node.inputs if edge.node not in needed]
-    if not held:
-        return graph
-    return replace(graph, kept=graph.kept | held)
-
-
-def _before(nodes: Iterable[Node]) -> set[Node]:
-    """These nodes and all that they need."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += [edge.node for edge in node.inputs]
-    return found
 
 
 class Made(tuple[Batch, ...]):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.row_chain import (
     FRAMES,
     LAST,
@@ -31,6 +30,7 @@ from gradiva.eager.jit.row_chain import (
     run_strips,
     table,
 )
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.runtime.host_memory import allocate

@@ -9,7 +9,6 @@ import numpy as np
 
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.execution.execute import prepare
-from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import Device
@@ -21,14 +20,9 @@ from .fused_cpu import UnfitError
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
 
-__all__ = ["is_expression", "run_expression"]
+__all__ = ["run_expression"]
 
 _NOTHING = np.empty(0, np.uint8)
-
-
-def is_expression(nodes: Sequence[Node]) -> bool:
-    """Whether these are all arithmetic."""
-    return all(isinstance(node.operator.stage, Expression) for node in nodes)
 
 
 def run_expression(

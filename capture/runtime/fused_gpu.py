@@ -1,19 +1,18 @@
 """Fused groups on a GPU: chains that are one launch, with the bits of their members' own launches.
 
-What is to join them is added here: to `is_gpu_chain`, which the compiler asks, and to `_launches`,
+What is to join them is added to `is_gpu_chain`, which the compiler asks, and here to `_launches`,
 which makes the launches of the members' prepared calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
-from gradiva.eager.gpu.fused_elementwise import chain_launch, gpu_kernel, pixelwise_launch
-from gradiva.eager.operators.fusion_roles import Images, Rows
+from gradiva.eager.gpu.fused_elementwise import chain_launch
+from gradiva.eager.operators.call import Call
+from gradiva.eager.operators.fusion_roles import Rows
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
@@ -21,21 +20,9 @@ from gradiva.eager.values.batch import Batch
 from .fused_cpu import Sweep, UnfitError
 from .fused_gpu_launches import sweep_launches
 
-if TYPE_CHECKING:
-    from gradiva.capture.graph.graph import Node
-
-__all__ = ["is_gpu_chain", "run_launches"]
+__all__ = ["run_launches"]
 
 Blame = Callable[[GradivaError], GradivaError]
-
-
-def is_gpu_chain(nodes: Sequence[Node]) -> bool:
-    """Whether the nodes of a chain are worth one group on a GPU: pixel-wise steps, or a resize with
-    what stands around it."""
-    stages = [node.operator.stage for node in nodes]
-    if any(isinstance(stage, Rows) for stage in stages):
-        return not any(isinstance(stage, Images) for stage in stages)
-    return all(gpu_kernel(node.operator) is pixelwise_launch for node in nodes)
 
 
 def run_launches(

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.capture.compiler.eligibility import is_expression
 from gradiva.capture.graph.graph import Node, Opaque
 from gradiva.eager.execution.error_policy import forgives
-from gradiva.eager.execution.execute import Call, blamed, prepare
+from gradiva.eager.execution.execute import blamed, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Planes
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, SampleDataError
@@ -26,7 +28,7 @@ from gradiva.eager.types.dtypes import bfloat16, float16
 from gradiva.eager.values.batch import Batch
 
 from .fused_cpu import Sweep, UnfitError
-from .fused_expression import is_expression, run_expression
+from .fused_expression import run_expression
 from .fused_gpu import run_launches
 
 __all__ = ["UnfitError", "run_group"]

@@ -6,18 +6,15 @@ from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Graph, Node
-from gradiva.eager.operators.arguments import bytes_hint
+from gradiva.capture.graph.hints import HINT
 from gradiva.eager.runtime.host_memory import pool
 from gradiva.eager.runtime.memory_settings import settings
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.validation import integer
 
 from .gpu_streams import DeviceStage
 
-__all__ = ["HINT", "check_bytes_per_sample", "hint_for", "presize"]
+__all__ = ["check_bytes_per_sample", "presize"]
 
-HINT = "bytes_per_sample_hint"
-"""The attribute of a node that holds its hints, one per output."""
 
 _AT_WORK = 2
 """Batches that are computed at once, hence blocks that an intermediate result may need."""
@@ -29,21 +26,6 @@ def check_bytes_per_sample(value: Any) -> int:
         value, 0, expected="a number of bytes, 0 for no hint", bools=False,
         operator="Pipeline", argument="bytes_per_sample",
     )  # fmt: skip
-
-
-def hint_for(value: Any, outputs: int) -> tuple[int, ...]:
-    """The hint of an operator as one number per output, from one for all or one for each.
-
-    Raises OperatorTypeError or OperatorValueError.
-    """
-    hints = bytes_hint(value)
-    if len(hints) not in (1, outputs):
-        raise OperatorValueError(
-            argument=HINT,
-            expected="one number" if outputs == 1 else f"one number, or {outputs}, one per output",
-            got=f"{len(hints)}",
-        )
-    return hints if len(hints) == outputs else hints * outputs
 
 
 def presize(

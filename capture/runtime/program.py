@@ -12,7 +12,7 @@ from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
 from gradiva.eager.execution.execute import execute
-from gradiva.eager.random.philox import RandomKey
+from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing

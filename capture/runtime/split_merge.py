@@ -7,7 +7,7 @@ from typing import Any
 
 from gradiva.capture.graph.graph import Node
 from gradiva.capture.graph.scopes import Scope, Selection
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch

@@ -16,7 +16,7 @@ from gradiva.capture.recording.conditionals.branches import Branch
 from gradiva.capture.recording.conditionals.merging import merge_leaves
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorValueError, user_location
 from gradiva.ops.conditional.boolean import boolean
 from gradiva.ops.conditional.merge import merge

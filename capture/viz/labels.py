@@ -11,8 +11,8 @@ import numpy as np
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.indexing import written
-from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Edge, Graph, Node

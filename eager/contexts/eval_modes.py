@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gradiva.eager.checkpoints.checkpoint import Checkpoint
 from gradiva.eager.cuda.context import restore_streams, streams_in_force
-from gradiva.eager.operators.operator import (
+from gradiva.eager.operators.interpreter import (
     Interpreter,
     current_interpreter,
     enter_interpreter,

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gradiva.eager.random.philox import current_step, narrow_step
+from gradiva.eager.random.step import current_step, narrow_step
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.values.batch import Batch

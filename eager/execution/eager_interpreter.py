@@ -10,11 +10,13 @@ import numpy as np
 
 from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
-from gradiva.eager.operators.operator import OperatorBase, set_eager
+from gradiva.eager.operators.interpreter import set_eager
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
 from gradiva.eager.random.generator import RNG
-from gradiva.eager.random.philox import RandomKey, current_step
+from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.random.step import current_step
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (
     GradivaError,

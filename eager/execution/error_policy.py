@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.random.philox import narrow_step
+from gradiva.eager.random.step import narrow_step
 from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch

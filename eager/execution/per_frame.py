@@ -8,85 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradiva.eager.operators.per_frame_types import has_frames, of_frames, of_sequences
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu, put
-from gradiva.eager.values.value import SampleType
 
 if TYPE_CHECKING:
+    from gradiva.eager.operators.call import Call
     from gradiva.eager.operators.operator import OperatorBase
     from gradiva.eager.runtime.worker_pool import WorkerPool
 
-    from .execute import Call
-
-__all__ = [
-    "Frames",
-    "execute_frames",
-    "framed_types",
-    "given_per_frame",
-    "of_frames",
-    "of_sequences",
-]
-
-
-def _has_frames(type: SampleType) -> bool:
-    return bool(type.layout) and type.layout[0] == "F"  # type: ignore[index]
+__all__ = ["Frames", "execute_frames", "given_per_frame"]
 
 
 def given_per_frame(
     names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any]
 ) -> bool:
     """Whether an argument among `names`, or an input beside the first ("1"), is given per frame."""
-    if any(isinstance(given.get(name), Batch) and _has_frames(given[name].type) for name in names):
+    if any(isinstance(given.get(name), Batch) and has_frames(given[name].type) for name in names):
         return True
-    return "1" in names and any(_has_frames(batch.type) for batch in inputs[1:])
-
-
-def of_frames(type: SampleType) -> SampleType:
-    """The type of one frame."""
-    if not _has_frames(type):
-        return type
-    layout = (type.layout or "")[1:]
-    ndim = None if type.ndim is None else type.ndim - 1
-    return type.with_(ndim=ndim, layout="" if set(layout) <= {"*"} else layout)
-
-
-def of_sequences(type: SampleType) -> SampleType:
-    """The type of a sequence of such frames."""
-    if type.ndim is None or type.layout is None:
-        return type.with_(ndim=None, layout=None)
-    return type.with_(ndim=type.ndim + 1, layout="F" + (type.layout or "*" * type.ndim))
-
-
-def framed_types(rule: Callable[..., Any], names: frozenset[str]) -> Callable[..., Any]:
-    """The type rule of an operator that takes the arguments `names` per frame."""
-
-    @wraps(rule)
-    def infer(*inputs: Any, **given: Any) -> Any:
-        kinds = {
-            name: value for name, value in given.items()
-            if name in names and isinstance(value, SampleType)
-        }  # fmt: skip
-        others = [one for one in inputs[1:] if isinstance(one, SampleType)] if "1" in names else []
-        if not any(map(_has_frames, (*kinds.values(), *others))):
-            types = rule(*inputs, **given)
-            images = [one for one in inputs[:1] if isinstance(one, SampleType) and one.layout]
-            if images or all(kind.layout is not None for kind in kinds.values()):
-                return types
-            # Whether it is per frame turns out later.
-            return types.with_(ndim=None, layout=None)
-        stripped = [of_frames(one) if isinstance(one, SampleType) else one for one in inputs]
-        given.update({name: of_frames(kind) for name, kind in kinds.items()})
-        return of_sequences(rule(*stripped, **given))
-
-    return infer
+    return "1" in names and any(has_frames(batch.type) for batch in inputs[1:])
 
 
 def _volume(shapes: Int64Array) -> int:
@@ -106,17 +53,17 @@ class Frames:
         names: frozenset[str], inputs: tuple[Batch, ...], given: Mapping[str, Any], size: int
     ) -> Frames:
         """Raises OperatorTypeError and OperatorValueError."""
-        sequences = [batch for batch in inputs[:1] if _has_frames(batch.type)]
+        sequences = [batch for batch in inputs[:1] if has_frames(batch.type)]
         per_frame = {
             name: value
             for name, value in given.items()
-            if name in names and isinstance(value, Batch) and _has_frames(value.type)
+            if name in names and isinstance(value, Batch) and has_frames(value.type)
         }
         lengths = {name: value.geometry.shapes[:, 0] for name, value in per_frame.items()}
         lengths |= {
             f"input {number + 1}": value.geometry.shapes[:, 0]
             for number, value in enumerate(inputs[1:])
-            if _has_frames(value.type)
+            if has_frames(value.type)
         }
         if sequences:
             counts = sequences[0].geometry.shapes[:, 0]
@@ -152,7 +99,7 @@ class Frames:
             return value
         geometry, where = value.geometry, value.provenance
         where = where.select(self.owners.tolist()) if where is not None else None
-        if not _has_frames(value.type):
+        if not has_frames(value.type):
             return Batch(value.data, geometry.select(self.owners.tolist()), value.type, where)
         shapes = geometry.shapes[self.owners]
         # One value for all frames of a sample stands for each of them.

@@ -13,9 +13,9 @@ from gradiva.eager.gpu.moves import move_launch
 from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import DType, bool_, uint8
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
-from gradiva.eager.values.value import SampleType
 
 __all__ = ["view_of"]
 

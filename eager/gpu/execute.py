@@ -8,7 +8,7 @@ from typing import Any
 from gradiva.eager.contexts.eval_modes import EvalMode
 from gradiva.eager.cuda.cupy_runtime import gpu_of
 from gradiva.eager.cuda.launch import launches_of
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.device import Device

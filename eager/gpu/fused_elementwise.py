@@ -21,7 +21,7 @@ from gradiva.eager.values.batch import Batch
 from .translate import UntranslatableError, translated, translated_name
 
 if TYPE_CHECKING:
-    from gradiva.eager.execution.execute import Call
+    from gradiva.eager.operators.call import Call
 
 __all__ = ["chain_launch", "chain_parameters", "chain_source", "gpu_kernel", "pixelwise_launch"]
 

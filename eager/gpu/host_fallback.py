@@ -8,7 +8,7 @@ from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.values.batch import Batch
 
 if TYPE_CHECKING:
-    from gradiva.eager.execution.execute import Call
+    from gradiva.eager.operators.call import Call
 
 __all__ = ["through_host"]
 

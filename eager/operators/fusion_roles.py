@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.types.batch_shape import Int64Array
+
+from .call import Call
 
 __all__ = ["Expression", "Images", "Planes", "Reindex", "Rows", "View"]
 

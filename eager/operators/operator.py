@@ -1,37 +1,38 @@
-"""`@operator`: one declaration of an operator; and the interpreter that runs its calls.
+"""`@operator`: one declaration of an operator.
 
-An operator is a Python function over types. Who runs a call is decided by the interpreter in
-force in the calling context: eager by default, recording inside a pipeline definition.
+An operator is a Python function over types. Who runs a call is decided by the current
+interpreter of the calling context: eager by default, recording inside a pipeline definition.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from gradiva.eager.execution.per_frame import framed_types
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
     leaving,
 )
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import SampleType, Value, refuse_bfloat16
+from gradiva.eager.values.value import Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature
+from .interpreter import current_interpreter, eager_interpreter
+from .per_frame_types import framed_types
 from .signature import described, spread
 
 if TYPE_CHECKING:
     from gradiva.eager.cuda.context import Gpu
-    from gradiva.eager.execution.execute import Call
 
-__all__ = ["Interpreter", "Maker", "Operator", "interpreter", "maker", "operator", "operators"]
+    from .call import Call
+
+__all__ = ["Maker", "Operator", "maker", "operator", "operators"]
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
@@ -39,54 +40,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 operators: dict[str, OperatorBase] = {}
 """All operators by name: "flip", "decoders.image", ..."""
-
-
-class Interpreter(Protocol):
-    """Runs, or records, one call of an operator."""
-
-    def bind(
-        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
-    ) -> Any: ...
-
-
-_interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
-_eager: list[Interpreter] = []
-
-
-def set_eager(eager: Interpreter) -> None:
-    """Called once by `run`, which stands on this module."""
-    _eager[:] = [eager]
-
-
-@contextmanager
-def interpreter(chosen: Interpreter) -> Iterator[None]:
-    """Let `chosen` bind the calls made in this block, in this context."""
-    token = _interpreter.set(chosen)
-    try:
-        yield
-    finally:
-        _interpreter.reset(token)
-
-
-def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
-    """Let `chosen` bind calls in this context, None: the eager one; until `leave_interpreter`."""
-    return _interpreter.set(chosen)
-
-
-def leave_interpreter(token: Token[Interpreter | None]) -> None:
-    """Undo `enter_interpreter`; from another context it has no effect."""
-    with suppress(ValueError):
-        _interpreter.reset(token)
-
-
-def eager_interpreter() -> Interpreter:
-    """The interpreter that runs calls at once."""
-    return _eager[0]
-
-
-def current_interpreter() -> Interpreter | None:
-    """The interpreter in force, or None for the eager one."""
-    return _interpreter.get()
 
 
 class OperatorBase:
@@ -187,7 +140,7 @@ class OperatorBase:
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Hand a call to the interpreter in force; errors leave with the user's line."""
         try:
-            return (_interpreter.get() or _eager[0]).bind(self, inputs, keywords)
+            return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
         except GradivaError as error:
             del inputs, keywords  # who keeps the error keeps this frame
             raise leaving(error, self.name) from error.__cause__

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.row_chain import (
     FRAMES,
@@ -34,6 +33,7 @@ from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import SHARED, Geometry, Int64Array
 from gradiva.eager.types.dtypes import float16
 
+from .call import Call
 from .operator import OperatorBase
 
 __all__ = ["Pixelwise", "axes_of", "pixelwise", "run_pixelwise", "step_of"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, DTypeLike, float32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = [
     "own_or_float32",

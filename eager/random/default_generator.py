@@ -21,7 +21,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from .generator import RNG, SEED_BITS
-from .philox import leave_loops
+from .step import leave_loops
 
 __all__ = ["DefaultRNG", "copied_in_forks", "default", "get_default_rng", "set_seed"]
 

@@ -13,7 +13,9 @@ import numpy as np
 from gradiva.eager.support.errors import OperatorValueError, describe
 from gradiva.eager.support.validation import integer
 
-from .philox import RandomKey, current_step, philox
+from .keys import RandomKey
+from .philox import philox
+from .step import current_step
 
 __all__ = ["RNG", "SEED_BITS"]
 

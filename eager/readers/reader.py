@@ -9,10 +9,10 @@ import numpy as np
 
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
-from gradiva.eager.random.philox import close_step, enter_step, leave_step
+from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
 from gradiva.eager.support.errors import OperatorTypeError, blaming
 from gradiva.eager.support.validation import integer

@@ -12,7 +12,7 @@ from gradiva.eager.display.axes import arrange
 from gradiva.eager.display.grid import Cell, Figure
 from gradiva.eager.display.overlays import draw_boxes, draw_masks
 from gradiva.eager.display.thumbnails import draw
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,

@@ -19,6 +19,7 @@ from gradiva.eager.types.device import CPU, Device, DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import allocated, device_of, moved, require_host, stacked
 from .collate import Gathered, converted, from_array, from_samples, repeated
@@ -27,7 +28,6 @@ from .drawn import Drawn, drawn_among
 from .indexing import chosen_samples, sample_number
 from .interop import ArrayLike, SupportsDLPack, in_low_corners, is_array
 from .tensor import Tensor, array_of, as_torch
-from .value import SampleType
 
 if TYPE_CHECKING:
     import torch

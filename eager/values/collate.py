@@ -15,12 +15,12 @@ from gradiva.eager.support.validation import integer
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import device_of, gpu_array, on_cpu, same_dtype, spread
 from .drawn import Drawn, drawn_among
 from .interop import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
 from .tensor import Tensor
-from .value import SampleType
 
 __all__ = ["Gathered", "converted", "from_array", "from_samples", "repeated"]
 

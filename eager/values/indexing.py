@@ -20,8 +20,9 @@ from gradiva.eager.support.errors import (
     describe,
 )
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.sample_type import SampleType
 
-from .value import SampleType, Value
+from .value import Value
 
 __all__ = [
     "GIVEN",

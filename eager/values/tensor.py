@@ -15,13 +15,14 @@ from gradiva.eager.types.device import DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import Exported, gpu_array, moved, on_cpu, require_host, same_dtype
 from .device_value import Placed
 from .drawn import Drawn, drawn_among
 from .indexing import parse, result_type, view
 from .interop import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
-from .value import SampleType, Value, ufuncs
+from .value import Value, ufuncs
 
 if TYPE_CHECKING:
     import torch

@@ -7,13 +7,13 @@ the registry, because operators live in a higher room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, user_location
-from gradiva.eager.types.dtypes import DType, bfloat16
+from gradiva.eager.types.dtypes import bfloat16
+from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,33 +24,10 @@ if TYPE_CHECKING:
         complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
     )
 
-__all__ = ["SampleType", "Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
+__all__ = ["Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
 
 
 V = TypeVar("V", bound="Value")
-
-
-@dataclass(frozen=True, slots=True)
-class SampleType:
-    """The type of the samples of a batch. None means not known yet; a layout "" means none given.
-
-    dtype: element type; ndim: number of axes of a sample; layout: one letter per axis;
-    device: "cpu" or "gpu".
-    """
-
-    dtype: DType | None = None
-    ndim: int | None = None
-    layout: str | None = None
-    device: str = "cpu"
-
-    def with_(self, **changes: Any) -> SampleType:
-        """A copy with some fields changed."""
-        return replace(self, **changes)
-
-    def __str__(self) -> str:
-        dtype = "?" if self.dtype is None else self.dtype.name
-        shape = self.layout or ("?" if self.ndim is None else f"{self.ndim}-D")
-        return f"{dtype} {shape} {self.device}"
 
 
 def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:

@@ -8,7 +8,6 @@ A file that declares operators begins with `from __future__ import annotations`:
 annotation is the name of its kind, and kinds that end in `Arg` may be given per sample.
 """
 
-from gradiva.eager.execution.execute import Call as Call
 from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
@@ -26,6 +25,7 @@ from gradiva.eager.operators.arguments import RaggedFloatsArg as RaggedFloatsArg
 from gradiva.eager.operators.arguments import RaggedIntsArg as RaggedIntsArg
 from gradiva.eager.operators.arguments import Sampled as Sampled
 from gradiva.eager.operators.arguments import Strings as Strings
+from gradiva.eager.operators.call import Call as Call
 from gradiva.eager.operators.cases import Case as Case
 from gradiva.eager.operators.cases import samples as samples
 from gradiva.eager.operators.operator import maker as maker
@@ -39,6 +39,6 @@ from gradiva.eager.random.philox import normal_from_word as normal_from_word
 from gradiva.eager.random.philox import philox as philox
 from gradiva.eager.types.batch_shape import Geometry as Geometry
 from gradiva.eager.types.dtypes import DTypeLike as DTypeLike
-from gradiva.eager.values.value import SampleType as SampleType
+from gradiva.eager.types.sample_type import SampleType as SampleType
 from gradiva.extension.checks import check_operator as check_operator
 from gradiva.extension.draws import draws as draws

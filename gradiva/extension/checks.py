@@ -17,8 +17,8 @@ from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, as_batch
-from gradiva.eager.values.value import SampleType
 from gradiva.extension.modes import CaseCalls, argument_dtype, outputs_of, per_sample
 from gradiva.ops.image.color.brightness_contrast import brightness_contrast
 

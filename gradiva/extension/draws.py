@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.call import Call
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorRuntimeError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["alike", "named_axis", "resolve_axis", "with_axis"]
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import int32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

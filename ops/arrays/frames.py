@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 __all__ = ["require_frames", "require_in_range"]
 

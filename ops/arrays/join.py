@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch, numbered
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operators.arguments import RaggedIntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int16
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range

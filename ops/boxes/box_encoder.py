@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.translate import translation_of
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import Floats
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.random.philox import natural_log
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int32, int64
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType
 
 from .checks import refuse, require_boxes, require_fours, require_labels
 

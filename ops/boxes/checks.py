@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 __all__ = ["refuse", "require_boxes", "require_flat_boxes", "require_fours", "require_labels"]
 

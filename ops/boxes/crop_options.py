@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 
 from .checks import refuse

@@ -17,9 +17,9 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
-from gradiva.eager.values.value import SampleType
 
 from .rules import require_scalar
 from .split import Mask

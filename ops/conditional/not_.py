@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float32, int32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.math.expression import Term, expression_launch, operand
 
 from .rules import require_scalar

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.dtypes import bool_
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["require_boolean", "require_scalar"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
-from gradiva.eager.values.value import SampleType
 
 from .rules import require_scalar
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import DTypeLike
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.arrays.copy_pieces import copy_pieces
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import numpy as np
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import SampleType
 
 __all__ = ["Receiver", "declared_types", "one_size", "restored", "stored"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.contexts.eval_modes import pool_of
-from gradiva.eager.random.philox import close_step, enter_step, leave_step
+from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.readers.reader import Loop, loop_makers, size_of_batches
 from gradiva.eager.support.errors import (
@@ -25,9 +25,9 @@ from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.device import require_device
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.tensor import Tensor, tensor_on
-from gradiva.eager.values.value import SampleType
 
 from .callback_source import Feed
 from .collate_feed import declared_types

@@ -22,9 +22,9 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor, prepare, to_array
-from gradiva.eager.values.value import SampleType
 from gradiva.eager.workers.tasks import BadReplyError, Task
 
 from .callback_source import BatchInfo, Feed, SampleInfo, parts_of

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, MatrixArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import own_or_float32, require_dtype
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

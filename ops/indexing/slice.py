@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.fusion_roles import Reindex
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int16
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 from gradiva.ops.image.crop.crop import output_dtype, window_view
 from gradiva.ops.image.crop.crop_window import apply_policy
 from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows

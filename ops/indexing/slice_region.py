@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import round_half_away
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.values.batch import Batch

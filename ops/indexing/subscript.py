@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import move_launch, steps_of
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int64, uint8
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
-from gradiva.eager.values.value import SampleType, Value, arithmetic
+from gradiva.eager.values.value import Value, arithmetic
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

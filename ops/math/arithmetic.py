@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
@@ -23,9 +23,10 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, bool_, float32, int16, int32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.drawn import drawn_among
 from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import SampleType, Value, arithmetic
+from gradiva.eager.values.value import Value, arithmetic
 
 from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch

@@ -26,7 +26,7 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16, int32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .arithmetic import (
     Arithmetic,

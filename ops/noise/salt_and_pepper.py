@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float32, int16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .words import NOISY, STRIP, random_words, require_range
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import Ints
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.support.errors import (
@@ -18,8 +18,8 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, float16, float32, uint8
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 from .numba_driver import compile_for, compiled, driver, takes_any_types
 from .prefetchable import raised

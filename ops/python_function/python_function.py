@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.support.errors import (
@@ -19,9 +19,9 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import prepare, to_array
-from gradiva.eager.values.value import SampleType
 
 from .prefetchable import raised
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import natural_log, normal_from_word, philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import float32, float64, uint8
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 
 from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill

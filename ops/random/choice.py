@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatsArg, IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 __all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draws"]
 

@@ -13,8 +13,8 @@ from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, Sam
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 __all__ = ["read_files"]
 

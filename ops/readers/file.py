@@ -16,8 +16,8 @@ from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import int32, uint8
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 from .contents import read_files
 from .listing import digest_of, list_files

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.operators.arguments import Ints
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["exclusive", "groups", "reduced_shapes", "reduced_type", "resolve_axes"]
 

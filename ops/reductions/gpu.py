@@ -16,7 +16,7 @@ from gradiva.eager.cuda.launch import (
     blocks_of,
     type_name,
 )
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.values.batch import Batch
 

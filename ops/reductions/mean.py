@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, Ints, Layout
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, int16, uint8
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .axes import reduced_type
 from .cpu import MEAN

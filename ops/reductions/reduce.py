@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import DType, float16, float32, float64, int64, uint64

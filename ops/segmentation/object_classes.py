@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 
 __all__ = ["class_rows", "refuse_rows"]

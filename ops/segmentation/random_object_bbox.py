@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntArg, IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
@@ -25,8 +25,8 @@ from gradiva.eager.types.dtypes import (
     uint16,
     uint32,
 )
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.random.scaled import scaled
 
 from .object_classes import class_rows, refuse_rows

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, Out, launches_of
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.values.batch import Batch

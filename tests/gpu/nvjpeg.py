@@ -16,8 +16,8 @@ from gradiva.eager.runtime.host_memory import MemoryPool, _Lease
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.declarations import Output

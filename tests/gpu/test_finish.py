@@ -13,8 +13,8 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.cuda.nvrtc import ARCHITECTURES
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.decode import output_shape
 from gradiva.ops.decoders.formats.decode_region import decode_region_into
 from gradiva.ops.decoders.formats.probe import probe

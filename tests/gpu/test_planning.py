@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, launches_of
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
 

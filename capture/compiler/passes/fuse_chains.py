@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradiva.capture.compiler.eligibility import is_gpu_chain
 from gradiva.capture.compiler.fusion_groups import Grouping
 from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import parameter
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
-from gradiva.capture.runtime.fused_gpu import is_gpu_chain
 from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows
 from gradiva.eager.operators.pixelwise import Pixelwise
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from gradiva.capture.compiler.eligibility import is_expression
 from gradiva.capture.compiler.fusion_groups import Grouping
 from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import parameter
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
-from gradiva.capture.runtime.fused_expression import is_expression
 
 __all__ = ["express"]
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.recording.data_node import DataNode
-from gradiva.eager.operators.operator import current_interpreter
+from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, user_location
 from gradiva.eager.types.dtypes import bool_
 from gradiva.eager.values.drawn import refuse_drawn

@@ -15,8 +15,8 @@ import numpy as np
 from gradiva.capture.recording.conditionals.dispatch import call as rewritten
 from gradiva.capture.recording.conditionals.dispatch import choose
 from gradiva.capture.recording.data_node import DataNode
-from gradiva.eager.operators.operator import current_interpreter
-from gradiva.eager.random.philox import current_step, narrow_step
+from gradiva.eager.operators.interpreter import current_interpreter
+from gradiva.eager.random.step import current_step, narrow_step
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,

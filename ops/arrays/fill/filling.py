@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.gpu.pieces import fill_launch
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import DType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 __all__ = [
     "broadcast_into",

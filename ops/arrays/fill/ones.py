@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, IntsArg, Layout
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, bool_, float16, int32, uint8
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .filling import fill_with, filled_shapes, filled_type, filling_launch
 

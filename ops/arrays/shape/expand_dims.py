@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import Ints, Layout
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.arrays.axes import resolve_axis
 
 from .new_shapes import reshaped_view

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.execution.views import view_of
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 __all__ = ["reshaped_type", "reshaped_view", "wanted_shapes"]
 

@@ -11,8 +11,8 @@ from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import SampleType
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 

@@ -17,8 +17,8 @@ import numpy as np
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.execution.error_policy import forgiven
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import ImageType
+from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
 from gradiva.eager.support.errors import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.execution.error_policy import forgiven
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.fusion_roles import Images
 from gradiva.eager.operators.operator import operator
@@ -19,8 +19,8 @@ from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo

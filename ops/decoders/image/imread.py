@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.execution.error_policy import forgives, refuse_single
 from gradiva.eager.execution.quarantine import collecting, record
-from gradiva.eager.operators.operator import current_interpreter, eager_interpreter, interpreter
+from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import (

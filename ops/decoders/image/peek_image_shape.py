@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, float32, float64, int32, int64, uint8, uint32, uint64
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.decoders.formats.decode import output_shape
 
 from .image import encode, headers, picture

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Images
 from gradiva.eager.support.errors import OperatorValueError, SampleDataError
 from gradiva.eager.types.batch_shape import Int64Array

@@ -15,17 +15,17 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import DTypeLike
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.pixelwise import axes_of
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.math.series import sine_cosine
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.fusion_roles import Reindex, View
 from gradiva.eager.operators.operator import operator
@@ -19,7 +19,7 @@ from gradiva.eager.operators.type_rules import require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float16, float32
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import int64
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 from gradiva.ops.random.scaled import scaled
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
 from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import bfloat16, float16
 

@@ -17,7 +17,7 @@ from gradiva.eager.cuda.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.batch_shape import Int64Array
 
 from .blur_windows import extents_of

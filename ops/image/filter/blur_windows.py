@@ -15,7 +15,7 @@ from gradiva.eager.operators.type_rules import (
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import DTypeLike, bool_, dtypes
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 __all__ = ["blurred_type", "extents_of", "per_axis"]
 

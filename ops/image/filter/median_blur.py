@@ -16,8 +16,8 @@ from gradiva.eager.cuda.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import IntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
@@ -25,7 +25,7 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int16, int32, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .borders import pad
 from .morphology import ASSUMED, LAYOUTS, pairs, planes_of

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import float32, int16, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .borders import pad
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import IntArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
@@ -17,7 +17,7 @@ from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     import cv2

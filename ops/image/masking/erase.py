@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatsArg, Ints, RaggedFloatsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType
 from gradiva.ops.image.crop.crop_window import fill_array
 
 if TYPE_CHECKING:

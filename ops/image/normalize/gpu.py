@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.ops.math.expression import Spread, spread_launch
 from gradiva.ops.reductions.axes import reduced_shapes

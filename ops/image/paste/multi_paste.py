@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.moves import steps_of
 from gradiva.eager.gpu.pieces import SLABS, in_eights
 from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float16, float32
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import paste_regions

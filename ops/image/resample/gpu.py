@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, Tail, blocks_of, type_name
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.batch_shape import Int64Array
 
 from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -19,6 +18,7 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
+from gradiva.eager.operators.call import Call
 
 from .cpu import resample_range, scratch_sizes
 from .rows import store_row

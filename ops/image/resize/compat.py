@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import InterpType, float32, int16, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .arguments import per_axis
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, Floats, InterpArg, Ints
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import InterpType, float32, float64, int16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .compat import check_compat, note_compat

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.gpu.gather import table_launch
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.fusion_roles import Rows
 from gradiva.eager.operators.operator import operator
@@ -26,7 +26,7 @@ from gradiva.eager.types.dtypes import (
     uint8,
     uint16,
 )
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,

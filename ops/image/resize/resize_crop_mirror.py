@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import (
     DTypeLike,
     FloatArg,
@@ -16,13 +15,14 @@ from gradiva.eager.operators.arguments import (
     IntArg,
     InterpArg,
 )
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import InterpType, float32, float64
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.image.crop.crop_window import crop_window
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples

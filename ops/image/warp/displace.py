@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.types.dtypes import InterpType, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.image.crop.crop_window import fill_array
 
 from .rows import linear_row, nearest_row

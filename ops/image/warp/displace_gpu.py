@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.dtypes import InterpType
 
 from .displace import outside_of

@@ -16,7 +16,7 @@ from gradiva.eager.cuda.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.dtypes import InterpType
 from gradiva.eager.values.batch import Batch
 

@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import InterpType
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch, batch
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.values.value import Value
 
 from .displace import PIXELS, take_row
 from .gpu import TAPS, interpolation_text, pixel_types

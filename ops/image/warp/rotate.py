@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import refuse_samples
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.transforms.affine import turned
 
 from .gpu import affine_launch

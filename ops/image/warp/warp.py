@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import (
@@ -21,7 +21,7 @@ from gradiva.eager.types.dtypes import (
     uint8,
     uint16,
 )
-from gradiva.eager.values.value import SampleType
+from gradiva.eager.types.sample_type import SampleType
 
 from .warp_affine_cpu import warp_planes, warp_volumes
 

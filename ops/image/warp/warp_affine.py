@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64, int16
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 
 from .gpu import affine_launch
 from .warp import (

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.execution.execute import Call
 from gradiva.eager.operators.arguments import Floats, FloatsArg, InterpType, MatrixArg
+from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import float32, float64, int16, uint8, uint16
-from gradiva.eager.values.value import SampleType, Value
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.value import Value
 from gradiva.ops.transforms.affine import matrix_product
 
 from .warp import input_matrices, out_sizes, require_matrices, warp_matrices

@@ -18,7 +18,7 @@ from gradiva.eager.cuda.launch import (
     refuse_large,
     type_name,
 )
-from gradiva.eager.execution.execute import Call
+from gradiva.eager.operators.call import Call
 from gradiva.eager.types.dtypes import int16
 from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
 

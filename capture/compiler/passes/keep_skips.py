@@ -1,0 +1,44 @@
+"""Keep what may leave out samples (`on_error=\"skip\"`), though no output needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gradiva.capture.graph.graph import Graph, Node
+
+__all__ = ["drops", "hold"]
+
+
+def drops(node: Node) -> bool:
+    """Whether samples may leave the step at this node."""
+    return node.attribute("on_error") == "skip" or any(map(drops, node.members))
+
+
+def hold(graph: Graph) -> Graph:
+    """A pass: what may leave out samples stays, though no output needs it."""
+    needed = _before([*(edge.node for edge in graph.outputs), *graph.kept])
+    read = {edge.node for node in graph.nodes for edge in node.inputs}
+    held: set[Node] = set()
+    waiting = [node for node in graph.nodes if node not in read and node not in needed]
+    while waiting:
+        node = waiting.pop()
+        if drops(node):
+            held.add(node)
+        else:
+            waiting += [edge.node for edge in node.inputs if edge.node not in needed]
+    if not held:
+        return graph
+    return replace(graph, kept=graph.kept | held)
+
+
+def _before(nodes: Iterable[Node]) -> set[Node]:
+    """These nodes and all that they need."""
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += [edge.node for edge in node.inputs]
+    return found

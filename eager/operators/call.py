@@ -1,0 +1,125 @@
+"""One call while it runs: what shape rules and kernels see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.execution.error_policy import forgiven
+from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.values.batch import Batch
+
+from .operator import OperatorBase
+
+__all__ = ["Call"]
+
+
+_INLINE_BYTES = 1 << 16
+"""Work on fewer bytes than this is not worth waking another thread for."""
+
+
+class Call:
+    """One call while it runs: what shape rules and kernels see.
+
+    `call["name"]` is the value of an argument: an array with one row per sample if the argument
+    may be given per sample, else the value; None if it was not given and has no default.
+    """
+
+    __slots__ = (
+        "_given",
+        "edges",
+        "failures",
+        "geometries",
+        "inputs",
+        "key",
+        "notes",
+        "operator",
+        "outputs",
+        "pool",
+        "positions",
+        "size",
+        "types",
+    )
+
+    def __init__(
+        self,
+        operator: OperatorBase,
+        inputs: tuple[Batch, ...],
+        given: dict[str, Any],
+        size: int,
+        pool: WorkerPool,
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self._given = given
+        self.size = size
+        self.pool = pool
+        self.types: tuple[SampleType, ...] = ()
+        self.geometries: tuple[Geometry, ...] = ()
+        self.outputs: tuple[Batch, ...] = ()
+        self.key: RandomKey | None = None
+        self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
+        self.notes: dict[str, Any] = {}
+        self.failures: dict[int, GradivaError] | None = None
+        """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
+        self.edges: frozenset[str] = frozenset()
+        """The arguments that were given per sample, not as one value for all."""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._given[name]
+        except KeyError:
+            argument = self.operator.arguments[name]
+            value = argument.default
+            if value is not None and argument.per_sample:
+                value = argument.rows(value, self.size)
+            self._given[name] = value
+            return value
+
+    def for_samples(
+        self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
+    ) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges that together cover all samples.
+
+        work: the batch whose size tells how much work there is; the first output by default.
+        """
+        output = self.outputs[0] if work is None else work
+        if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
+            kernel(*arrays, 0, self.size)
+            return
+        ranges = output.geometry.shares(self.pool.num_threads)
+        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def each_sample(
+        self, function: Callable[[int], None], costs: Sequence[float] | None = None
+    ) -> None:
+        """Run `function(sample)` for each sample, the costly ones first.
+
+        An exception that is not a GradivaError becomes one; both are given the sample's index.
+        Samples that have failed before are left out.
+        """
+
+        def run(begin: int, end: int) -> None:
+            for sample in range(begin, end):
+                try:
+                    function(sample)
+                except SampleDataError as error:
+                    error.complete(sample=sample)
+                    if not forgiven(self.failures, error):
+                        raise
+                except GradivaError as error:
+                    raise error.complete(sample=sample) from error.__cause__
+                except Exception as error:
+                    raise OperatorRuntimeError(str(error), sample=sample) from error
+
+        order = [i for i in range(self.size) if not self.failures or i not in self.failures]
+        if costs is not None:
+            order.sort(key=lambda sample: -costs[sample])
+        if order:
+            self.pool.run(run, [(sample, sample + 1) for sample in order])

@@ -1,0 +1,69 @@
+"""The current interpreter: who runs, or records, the calls of operators in a context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .operator import OperatorBase
+
+__all__ = [
+    "Interpreter",
+    "current_interpreter",
+    "eager_interpreter",
+    "enter_interpreter",
+    "interpreter",
+    "leave_interpreter",
+    "set_eager",
+]
+
+
+class Interpreter(Protocol):
+    """Runs, or records, one call of an operator."""
+
+    def bind(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any: ...
+
+
+_interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
+_eager: list[Interpreter] = []
+
+
+def set_eager(eager: Interpreter) -> None:
+    """Called once by `run`, which stands on this module."""
+    _eager[:] = [eager]
+
+
+@contextmanager
+def interpreter(chosen: Interpreter) -> Iterator[None]:
+    """Let `chosen` bind the calls made in this block, in this context."""
+    token = _interpreter.set(chosen)
+    try:
+        yield
+    finally:
+        _interpreter.reset(token)
+
+
+def enter_interpreter(chosen: Interpreter | None) -> Token[Interpreter | None]:
+    """Let `chosen` bind calls in this context, None: the eager one; until `leave_interpreter`."""
+    return _interpreter.set(chosen)
+
+
+def leave_interpreter(token: Token[Interpreter | None]) -> None:
+    """Undo `enter_interpreter`; from another context it has no effect."""
+    with suppress(ValueError):
+        _interpreter.reset(token)
+
+
+def eager_interpreter() -> Interpreter:
+    """The interpreter that runs calls at once."""
+    return _eager[0]
+
+
+def current_interpreter() -> Interpreter | None:
+    """The interpreter in force, or None for the eager one."""
+    return _interpreter.get()

@@ -1,0 +1,145 @@
+"""Steps: a step is one turn of a loop over a reader or source.
+
+In it, random calls are numbered anew, and samples have the positions the source gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "Step",
+    "close_step",
+    "current_step",
+    "enter_step",
+    "leave_loops",
+    "leave_step",
+    "narrow_step",
+    "step",
+]
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One turn of a loop: the positions of its samples and the calls counted so far.
+
+    leader: the source that opened it, and alone may open the next one in its place; owner: the
+    loop over the source; outer: the step it stands in, which is in force again when the leader has
+    ended; narrowed: what is left of the positions where samples were left out, by their number.
+
+    A step is in force until its leader opens the next one or ends. Whether somebody still holds the
+    loop does not matter: objects go at moments that no program determines.
+    """
+
+    positions: np.ndarray[Any, np.dtype[np.int64]]
+    leader: object = None
+    owner: object = None
+    outer: Step | None = None
+    calls: dict[Hashable, int] = field(default_factory=dict)
+    narrowed: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = field(default_factory=dict)
+
+    def take(self, generator: Hashable) -> int:
+        """The number of the next call that uses `generator` in this step."""
+        number = self.calls.get(generator, 0)
+        self.calls[generator] = number + 1
+        return number
+
+
+_step: ContextVar[Step | None] = ContextVar("gradiva_step", default=None)
+
+_DEEPEST = 32
+"""Steps that are remembered at once: of more sources whose loops were left the first are forgotten.
+"""
+
+
+def current_step() -> Step | None:
+    """The step in force in this context, or None outside of any loop over a source."""
+    return _step.get()
+
+
+def enter_step(
+    leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], owner: object = None
+) -> Step:
+    """The source `leader` delivers a batch: its step is in force from now on.
+
+    Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
+    an older one that was never finished, and after an inner loop the outer step goes on. Steps that
+    were opened within the last one of this leader are over.
+    """
+    running = _step.get()
+    own, depth, deepest = running, 1, running
+    while own is not None and own.leader is not leader:
+        depth += 1
+        if depth == _DEEPEST:
+            deepest = own
+        own = own.outer
+    if own is None and depth > _DEEPEST:
+        assert deepest is not None
+        deepest.outer = None
+    opened = Step(positions, leader, owner, running if own is None else own.outer)
+    _step.set(opened)
+    return opened
+
+
+def narrow_step(positions: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+    """Only the samples at these positions are left of the step: random values for as many samples
+    are theirs. Without effect for positions of other samples."""
+    running = _step.get()
+    if (
+        running is not None
+        and len(positions) < len(running.positions)
+        and np.isin(positions, running.positions).all()
+    ):
+        running.narrowed[len(positions)] = positions
+
+
+def leave_step(leader: object) -> None:
+    """The source `leader` has come to its end: its step is over, and those opened within it."""
+    own = _step.get()
+    while own is not None and own.leader is not leader:
+        own = own.outer
+    if own is not None:
+        _step.set(own.outer)
+
+
+def close_step(owner: object) -> None:
+    """The loop `owner` was closed: take its step away. Without effect if another loop over its
+    source has opened one since."""
+    within, own = None, _step.get()
+    while own is not None and own.owner is not owner:
+        within, own = own, own.outer
+    if own is None:
+        return
+    if within is None:
+        _step.set(own.outer)
+    else:
+        within.outer = own.outer
+
+
+def leave_loops() -> None:
+    """Take away the steps of all loops, up to a step that was opened by hand."""
+    running = _step.get()
+    while running is not None and running.leader is not None:
+        running = running.outer
+    _step.set(running)
+
+
+@contextmanager
+def step(first_position: int = 0, batch_size: int = 1) -> Iterator[Step]:
+    """Open a step by hand, for samples at `first_position` ... `first_position + batch_size - 1`.
+
+    Random calls in the block are numbered from 0, so the block's values can be computed again.
+    """
+    positions = np.arange(first_position, first_position + batch_size, dtype=np.int64)
+    opened = Step(positions, outer=_step.get())
+    token = _step.set(opened)
+    try:
+        yield opened
+    finally:
+        _step.reset(token)
