@@ -17,4 +17,5 @@ from gradiva.capture.lazy.compile import compile as compile
 from gradiva.capture.lazy.compile import invariant as invariant
 from gradiva.capture.lazy.compile import trace as trace
 from gradiva.capture.loop.captured_loop import CapturedLoop as CapturedLoop
+from gradiva.capture.viz import text_formats as text_formats  # fills places of graphs
 from gradiva.capture.viz.svg import before_after as before_after

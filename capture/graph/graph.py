@@ -8,16 +8,16 @@ effects carry their number as an attribute, so nothing merges that must not.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.capture.viz import svg, text_formats
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import Location
+from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 
@@ -25,6 +25,12 @@ __all__ = ["Edge", "Graph", "GraphBuilder", "Members", "Node", "Opaque", "key_of
 
 _DIGESTED = 1024
 """Arrays of more bytes than this are compared by digest, so that keys stay small."""
+
+
+to_svg: Hook[Callable[[Graph], str]] = Hook("graphs as pictures")
+to_dot: Hook[Callable[[Graph], str]] = Hook("graphs for Graphviz")
+to_mermaid: Hook[Callable[[Graph], str]] = Hook("graphs as Mermaid flowcharts")
+"""Filled by `viz`."""
 
 
 class Edge(NamedTuple):
@@ -151,15 +157,15 @@ class Graph:
 
     def _repr_svg_(self) -> str:
         """The picture that a notebook shows."""
-        return svg.svg(self)
+        return to_svg.get()(self)
 
     def to_dot(self) -> str:
         """The graph as text for Graphviz."""
-        return text_formats.dot(self)
+        return to_dot.get()(self)
 
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart, such as GitHub draws from a block fenced `mermaid`."""
-        return text_formats.mermaid(self)
+        return to_mermaid.get()(self)
 
 
 def _lines(node: Node, numbers: dict[tuple[Node, int], str]) -> list[str]:

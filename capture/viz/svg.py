@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradiva.capture.graph.graph import to_svg
+
 from .labels import shorten
 from .scene import Frame
 from .strokes import GREY, SANS, escape, number, straight
@@ -80,3 +82,6 @@ def _panel(graph: Graph, caption: str | None) -> tuple[str, float, float]:
         f'<g transform="translate({number(aside)} {number(_MARGIN + 30)})">{frame.text()}</g>'
     )
     return body, width, frame.layout.height + 30 + 2 * _MARGIN
+
+
+to_svg.fill(svg)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradiva.capture.graph.graph import to_dot, to_mermaid
+
 from .labels import Card, card, inputs_of, members, output_card
 
 if TYPE_CHECKING:
@@ -155,3 +157,9 @@ def _mermaid_text(text: str) -> str:
     return "".join(
         sign if sign.isalnum() or sign in " .,=_()…:/-+" else f"#{ord(sign)};" for sign in text
     )
+
+
+to_dot.fill(dot)
+
+
+to_mermaid.fill(mermaid)

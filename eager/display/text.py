@@ -5,16 +5,16 @@ from __future__ import annotations
 import html as markup
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.device import Device
+from gradiva.eager.types.dtypes import DType
+
 from .grid import Cell, grid_html
 from .thumbnails import draw
-
-if TYPE_CHECKING:
-    from gradiva.eager.values.batch import Batch
-    from gradiva.eager.values.tensor import Tensor
 
 __all__ = ["MOST", "batch_text", "html", "tensor_text"]
 
@@ -23,14 +23,50 @@ _THUMBNAIL = 128
 _NUMBERS = 12
 
 
-def tensor_text(tensor: Tensor) -> str:
+class ShownTensor(Protocol):
+    """What is asked of a tensor here."""
+
+    @property
+    def layout(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def device(self) -> Device: ...
+    def cpu(self) -> Any: ...
+    def source_info(self) -> str: ...
+
+
+class ShownBatch(Protocol):
+    """What is asked of a batch here."""
+
+    @property
+    def layout(self) -> str: ...
+    @property
+    def shape(self) -> list[tuple[int, ...]]: ...
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def geometry(self) -> Geometry: ...
+    def cpu(self) -> Any: ...
+    def __len__(self) -> int: ...
+
+
+def tensor_text(tensor: ShownTensor) -> str:
     layout = f", layout={tensor.layout!r}" if tensor.layout else ""
     values = _values(np.asarray(tensor.cpu()))
     where = "" if tensor.device.device_type == "cpu" else f", device='{tensor.device}'"
     return f"Tensor({values}, shape={tensor.shape}, dtype={tensor.dtype}{layout}{where})"
 
 
-def batch_text(batch: Batch) -> str:
+def batch_text(batch: ShownBatch) -> str:
     shapes = batch.shape
     if batch.geometry.uniform and shapes:
         shape = f"shape={shapes[0]}"
@@ -53,7 +89,7 @@ def _values(array: np.ndarray[Any, Any]) -> str:
     return np.array2string(array, separator=", ", max_line_width=1000).replace("\n", "")
 
 
-def html(tensors: Sequence[Tensor], batch: Batch | None = None) -> str:
+def html(tensors: Sequence[ShownTensor], batch: ShownBatch | None = None) -> str:
     """Thumbnails of the samples, and a caption with shape, dtype, layout and device.
 
     Under each sample stand its file, where known, its shape, and what was done to draw it.
@@ -70,7 +106,7 @@ def html(tensors: Sequence[Tensor], batch: Batch | None = None) -> str:
     return "".join(parts)
 
 
-def _cell(tensor: Tensor, alone: bool) -> Cell | None:
+def _cell(tensor: ShownTensor, alone: bool) -> Cell | None:
     """A sample, or None if the caption above says all there is to say."""
     array = np.asarray(tensor.cpu())
     if alone and array.size <= _NUMBERS:
