@@ -116,7 +116,7 @@ def test_plans_are_kept_by_structure() -> None:
         with EvalMode.deferred:
             return work(batch)[1].evaluate()
 
-    plans = lazy_interpreter[0].plans  # type: ignore[attr-defined]
+    plans = lazy_interpreter.get().plans  # type: ignore[attr-defined]
     run(images())
     before = plans.compilations
     for step in range(20):

@@ -177,4 +177,4 @@ def _ancestors(pending: Pending) -> set[Pending]:
     return found
 
 
-lazy_interpreter[:] = [Deferred()]
+lazy_interpreter.fill(Deferred())

@@ -23,7 +23,7 @@ from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import Step as Running
 from gradiva.eager.random.step import close_step, current_step, enter_step, leave_step
-from gradiva.eager.readers.reader import loop_makers
+from gradiva.eager.readers.reader import make_loop
 from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, blaming, user_location
@@ -290,4 +290,4 @@ def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool
         return CapturedLoop(source, operator, single, strict)
 
 
-loop_makers[:] = [_make]
+make_loop.fill(_make)

@@ -22,6 +22,7 @@ from gradiva.eager.runtime.worker_pool import (
     thread_count,
 )
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.device import Device, DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
 
@@ -29,7 +30,7 @@ from .stream import Stream, device_stream, face_of
 
 __all__ = ["EvalContext", "EvalMode", "lazy_interpreter", "pool_of"]
 
-lazy_interpreter: list[Interpreter] = []
+lazy_interpreter: Hook[Interpreter] = Hook("deferred mode")
 """The interpreter of deferred mode; put here by the room that has graphs."""
 
 _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())
@@ -52,7 +53,7 @@ class EvalMode(enum.Enum):
     default = 2  # noqa: PIE796  an alias
 
     def __enter__(self) -> EvalMode:
-        chosen = lazy_interpreter[0] if self is EvalMode.deferred else None
+        chosen = lazy_interpreter.get() if self is EvalMode.deferred else None
         _entered.set((*_entered.get(), (self, enter_interpreter(chosen))))
         return self
 
@@ -65,7 +66,7 @@ class EvalMode(enum.Enum):
     def current() -> EvalMode:
         """The mode in force in this context."""
         entered = _entered.get()
-        deferred = bool(lazy_interpreter) and current_interpreter() is lazy_interpreter[0]
+        deferred = lazy_interpreter.filled and current_interpreter() is lazy_interpreter.get()
         if deferred:
             return EvalMode.deferred
         mode: EvalMode = entered[-1][0] if entered else EvalMode.eager
@@ -154,8 +155,8 @@ class EvalContext:
     def evaluate_all(self) -> None:
         """Run all deferred calls made in this context whose results somebody still holds. Where
         some fail the others run, then the first error is raised."""
-        for pending in lazy_interpreter:
-            pending.evaluate_all(self)  # type: ignore[attr-defined]  # the deferred one has it
+        if lazy_interpreter.filled:
+            lazy_interpreter.get().evaluate_all(self)  # type: ignore[attr-defined]  # the deferred one has it
 
     def cached_results(self, invocation: Any) -> Any:
         """What `cache_results` kept for this invocation, or None."""

@@ -298,4 +298,4 @@ def gpu_of(device: Device) -> Gpu:
         ) from error
 
 
-find_gpu[:] = [gpu_of]
+find_gpu.fill(gpu_of)

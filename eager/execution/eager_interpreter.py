@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.gpu.execute import on_gpu
 from gradiva.eager.operators.arguments import Argument, bytes_hint, is_edge
-from gradiva.eager.operators.interpreter import set_eager
+from gradiva.eager.operators.interpreter import eager_hook
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.default_generator import get_default_rng
@@ -298,5 +298,5 @@ def as_argument(argument: Argument, value: Any, size: int) -> Any:
     return argument.static(value)
 
 
-set_eager(Eager())
+eager_hook.fill(Eager())
 backends["gpu"] = on_gpu

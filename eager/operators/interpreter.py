@@ -7,17 +7,19 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gradiva.eager.support.hooks import Hook
+
 if TYPE_CHECKING:
     from .operator import OperatorBase
 
 __all__ = [
     "Interpreter",
     "current_interpreter",
+    "eager_hook",
     "eager_interpreter",
     "enter_interpreter",
     "interpreter",
     "leave_interpreter",
-    "set_eager",
 ]
 
 
@@ -30,12 +32,8 @@ class Interpreter(Protocol):
 
 
 _interpreter: ContextVar[Interpreter | None] = ContextVar("gradiva_interpreter", default=None)
-_eager: list[Interpreter] = []
-
-
-def set_eager(eager: Interpreter) -> None:
-    """Called once by `run`, which stands on this module."""
-    _eager[:] = [eager]
+eager_hook: Hook[Interpreter] = Hook("the interpreter that runs calls at once")
+"""Filled by `execution`, which stands on this module."""
 
 
 @contextmanager
@@ -61,7 +59,7 @@ def leave_interpreter(token: Token[Interpreter | None]) -> None:
 
 def eager_interpreter() -> Interpreter:
     """The interpreter that runs calls at once."""
-    return _eager[0]
+    return eager_hook.get()
 
 
 def current_interpreter() -> Interpreter | None:

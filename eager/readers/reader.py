@@ -15,16 +15,17 @@ from gradiva.eager.random.default_generator import default
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
 from gradiva.eager.support.errors import OperatorTypeError, blaming
+from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
 from .progress import watched
 from .read_ahead import ReadAhead
 from .source import Source, SourceOperator
 
-__all__ = ["Epoch", "Loop", "Reader", "loop_makers", "reader_class", "size_of_batches"]
+__all__ = ["Epoch", "Loop", "Reader", "make_loop", "reader_class", "size_of_batches"]
 
-loop_makers: list[Callable[..., Any]] = []
-"""What makes captured loops, `(source, operator, single, strict)`; the room with graphs puts it
+make_loop: Hook[Callable[..., Any]] = Hook("captured loops")
+"""What makes a captured loop, `(source, operator, single, strict)`; the room with graphs puts it
 here."""
 
 P = ParamSpec("P")
@@ -214,7 +215,7 @@ class Reader:
         epoch: Iterator[Any]
         if capture:
             ahead = _Ahead(self, self._source, batch_size, pool)
-            epoch = loop_makers[0](ahead, self.operator, batch_size is None, strict)
+            epoch = make_loop.get()(ahead, self.operator, batch_size is None, strict)
         else:
             epoch = Epoch(self, self._source, batch_size, self.operator.name, pool)
         if not progress:

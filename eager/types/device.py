@@ -9,6 +9,7 @@ from operator import index
 from typing import Any, ClassVar, SupportsIndex, TypeAlias
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
 __all__ = ["CPU", "Device", "DeviceLike", "device", "find_gpu", "require_device"]
@@ -154,7 +155,7 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
     return made if made.device_type == "gpu" else CPU
 
 
-find_gpu: list[Callable[[Device], Any]] = []
+find_gpu: Hook[Callable[[Device], Any]] = Hook("the search for a GPU")
 """Finds the GPU that a device names, or raises OperatorRuntimeError; put here by
 eager/cuda/cupy_runtime.py."""
 
@@ -162,6 +163,5 @@ eager/cuda/cupy_runtime.py."""
 def require_device(where: Device) -> Device:
     """The device, if it is there. Raises OperatorRuntimeError, which says what a GPU lacks."""
     if where.device_type != "cpu":
-        for find in find_gpu:
-            find(where)
+        find_gpu.get()(where)
     return where

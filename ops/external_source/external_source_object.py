@@ -11,7 +11,7 @@ from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
-from gradiva.eager.readers.reader import Loop, loop_makers, size_of_batches
+from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
@@ -100,7 +100,7 @@ class ExternalSource:
         """
         batch_size = size_of_batches(batch_size, "ExternalSource.captured")
         self._ahead.pause()
-        made: Loop = loop_makers[0](_Ahead(self, batch_size, ctx), external_source, False, strict)
+        made: Loop = make_loop.get()(_Ahead(self, batch_size, ctx), external_source, False, strict)
         return made
 
     def _take(self, copy: bool = False) -> list[Batch | Tensor]:
