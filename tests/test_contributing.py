@@ -25,7 +25,7 @@ MODULE = "example_operator_invert"
 def example() -> str:
     """The text of the operator's file, as the document shows it."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    _, _, rest = text.partition(f"```python ops/image/{NAME}.py\n")
+    _, _, rest = text.partition(f"```python ops/image/color/{NAME}.py\n")
     code, fence, _ = rest.partition("\n```\n")
     assert fence
     return code + "\n"

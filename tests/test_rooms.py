@@ -1,4 +1,4 @@
-"""The house: which room may import which, what stays unloaded, how long files are."""
+"""The house: what stays unloaded, how long files are. `lint-imports` checks who imports whom."""
 
 from __future__ import annotations
 
@@ -12,12 +12,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("eager", "ops", "capture", "gradiva")
-MAY_IMPORT = {
-    "eager": {"eager"},
-    "ops": {"eager", "ops"},
-    "capture": {"eager", "ops", "capture"},
-    "gradiva": {"eager", "ops", "capture", "gradiva"},
-}
 LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}}
 
 
@@ -25,31 +19,6 @@ def files(room: str) -> Iterator[Path]:
     for path in sorted((ROOT / room).rglob("*.py")):
         if room != "gradiva" or not {"eager", "ops", "capture"} & set(path.relative_to(ROOT).parts):
             yield path
-
-
-def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
-    package = ["gradiva", *path.relative_to(ROOT).parts[:-1]]
-    if path.relative_to(ROOT).parts[0] == "gradiva":
-        package = package[1:]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            name = ".".join([*base, *([node.module] if node.module else [])])
-            yield name, node
-            yield from ((f"{name}.{alias.name}", node) for alias in node.names)
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_imports_flow_one_way(room: str) -> None:
-    for path in files(room):
-        for name, _node in imports(path):
-            parts = name.split(".")
-            if parts[0] != "gradiva":
-                continue
-            target = parts[1] if len(parts) > 1 and parts[1] in ROOMS else "gradiva"
-            assert target in MAY_IMPORT[room], f"{path.relative_to(ROOT)} imports {name}"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -67,9 +36,27 @@ def test_function_level_imports_are_the_named_ones(room: str) -> None:
 
 @pytest.mark.parametrize("room", [*ROOMS, "tests"])
 def test_files_are_small(room: str) -> None:
+    """Beside their imports, whose lines are as long as the names of packages."""
     for path in files(room):
+        text = path.read_text("utf-8")
         most = 500 if room == "tests" else 300
-        assert len(path.read_text().splitlines()) <= most, path
+        assert len(text.splitlines()) - import_lines(text) <= most, path
+
+
+def import_lines(text: str) -> int:
+    """Lines of the imports at the top of a file."""
+    return sum(
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
+def test_packages_are_small() -> None:
+    """Those of rooms have at most 20 modules of their own."""
+    for room in ROOMS[:3]:
+        for init in (ROOT / room).rglob("__init__.py"):
+            assert len(list(init.parent.glob("*.py"))) <= 21, init.parent
 
 
 def test_no_part_of_a_user_program_is_loaded_early() -> None:
@@ -101,7 +88,7 @@ def test_folders_are_packages() -> None:
     """So they are installed, with the sources of GPU kernels that lie in them."""
     found = [path for room in ROOMS[:3] for path in (ROOT / room).rglob("*.*")]
     folders = {path.parent for path in found if path.suffix in (".py", ".cuh")}
-    assert len(folders) > 8
+    assert len(folders) > 50
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
     assert '\n"*" = ["*.cuh"]\n' in (ROOT / "pyproject.toml").read_text("utf-8")
 
