@@ -298,7 +298,7 @@ def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
 HARMED = """
 import json, pathlib, random, sys
 import numpy as np, gradiva
-from gradiva.eager import kernel_cache, numba_adapter
+from gradiva.eager.jit import kernel_cache, numba_adapter
 from gradiva.eager.jit.jit import jit
 def total(values):
     result = 0.0

@@ -70,7 +70,7 @@ def note(
     types = _infer(operator, refs, attributes, where)
     pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
     pending.device = where
-    pending.drawn_at = drawn_by(operator, inputs, keywords)
+    pending.drawn_at = drawn_by(operator.random, inputs, keywords)
     pending.serial = next(_serial)
     pending.name = common.get("name")
     if operator.random:

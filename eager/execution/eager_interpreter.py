@@ -69,7 +69,7 @@ class Eager:
         given, common = split_common(operator, keywords)
         size, single = batch_size_of(operator, inputs, given, common)
         refuse_single(given, single)
-        drawn = drawn_by(operator, inputs, keywords)
+        drawn = drawn_by(operator.random, inputs, keywords)
         batches = tuple(as_input(value, size, number) for number, value in enumerate(inputs))
         for name, value in given.items():
             given[name] = as_argument(operator.arguments[name], value, size)

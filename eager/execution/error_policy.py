@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.random.step import narrow_step
-from gradiva.eager.support.errors import GradivaError, OperatorValueError, without_frames
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import fill
@@ -17,7 +17,6 @@ from gradiva.eager.values.buffers import fill
 from .quarantine import Quarantined, place_of, record
 
 __all__ = [
-    "forgiven",
     "forgives",
     "keep_rows",
     "quarantine_samples",
@@ -35,15 +34,6 @@ def skips(given: Mapping[str, Any]) -> bool:
 def forgives(given: Mapping[str, Any]) -> bool:
     """Whether a call with these arguments goes on where a sample cannot be read."""
     return bool(given.get("on_error", "raise") != "raise")
-
-
-def forgiven(failures: dict[int, GradivaError] | None, error: GradivaError) -> bool:
-    """Note down in the `failures` of a call that a sample cannot be read. False where the call does
-    not go on after that, and the error is to be raised."""
-    if failures is None or error.sample is None:
-        return False
-    failures[error.sample] = without_frames(error)
-    return True
 
 
 def refuse_single(given: Mapping[str, Any], single: bool) -> None:

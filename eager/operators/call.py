@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import forgiven
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    SampleDataError,
+    without_frames,
+)
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -96,6 +100,14 @@ class Call:
         ranges = output.geometry.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
+    def goes_on_after(self, error: GradivaError) -> bool:
+        """Note down in `failures` that a sample cannot be read. False where the call does not go on
+        after that, and the error is to be raised."""
+        if self.failures is None or error.sample is None:
+            return False
+        self.failures[error.sample] = without_frames(error)
+        return True
+
     def each_sample(
         self, function: Callable[[int], None], costs: Sequence[float] | None = None
     ) -> None:
@@ -111,7 +123,7 @@ class Call:
                     function(sample)
                 except SampleDataError as error:
                     error.complete(sample=sample)
-                    if not forgiven(self.failures, error):
+                    if not self.goes_on_after(error):
                         raise
                 except GradivaError as error:
                     raise error.complete(sample=sample) from error.__cause__

@@ -9,14 +9,11 @@ NumPy array or a Python number, has no mark.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from gradiva.eager.support.errors import Location, OperatorValueError, user_location
 
 from .device_value import Placed
-
-if TYPE_CHECKING:
-    from gradiva.eager.operators.operator import OperatorBase
 
 __all__ = ["Drawn", "drawn_among", "drawn_by", "refuse_drawn"]
 
@@ -40,9 +37,9 @@ def drawn_among(values: Iterable[Any]) -> Drawn:
     return None
 
 
-def drawn_by(operator: OperatorBase, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Drawn:
-    """The mark of the outputs of a call."""
-    if operator.random:
+def drawn_by(random: bool, inputs: tuple[Any, ...], keywords: Mapping[str, Any]) -> Drawn:
+    """The mark of the outputs of a call. random: whether its operator draws random values."""
+    if random:
         return user_location() or _UNKNOWN
     return drawn_among(inputs) or drawn_among(keywords.values())
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray
-from gradiva.eager.execution.error_policy import forgiven
 from gradiva.eager.operators.arguments import ImageType
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.host_memory import allocate, is_leased
@@ -179,7 +178,7 @@ class _Host:
 
     def _is_forgiven(self, sample: int) -> bool:
         error = self._failures[sample]
-        return isinstance(error, SampleDataError) and forgiven(self._call.failures, error)
+        return isinstance(error, SampleDataError) and self._call.goes_on_after(error)
 
     def _decode(self, sample: int) -> None:
         try:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import forgiven
 from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
@@ -125,7 +124,7 @@ def headers(call: Call) -> list[ImageInfo]:
             continue
         except ValueError as error:
             problem = str(error)
-        if not forgiven(call.failures, SampleDataError(problem, sample=sample)):
+        if not call.goes_on_after(SampleDataError(problem, sample=sample)):
             raise SampleDataError(problem, sample=sample)
         found.append(_UNREADABLE)
     return found
