@@ -18,6 +18,7 @@ import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.random.step import _step
+from gradiva.eager.runtime.closer import closer
 
 from . import tiers
 
@@ -58,6 +59,7 @@ def pytest_collection_finish() -> None:
     ask for: they would take half a second each."""
     gc.collect()
     gc.freeze()
+    closer.ready()  # before tests count threads
 
 
 @pytest.fixture(scope="module", autouse=True)

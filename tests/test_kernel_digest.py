@@ -62,7 +62,7 @@ def kernel_files() -> list[str]:
 # Every kernel, and every C function around one: a digest, and the files that have a part in it.
 DIGESTS = """
 import gc, json, pathlib, sys, gradiva
-from gradiva.eager import rows
+from gradiva.eager.jit import row_kernel as rows
 from gradiva.eager.jit.jit import Kernel, _copied
 from gradiva.eager.jit.kernel_digest import kernel_digest, reached_functions
 functions = {}

@@ -23,6 +23,7 @@ from gradiva import GradivaError, Pipeline, fn, pipeline_def
 from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.workers import shared_memory
+from tests.garbage import settle
 
 pytestmark = pytest.mark.filterwarnings("ignore:samples that cannot be read")
 
@@ -258,6 +259,7 @@ def test_a_pipeline_that_is_its_own_source_goes_when_it_is_dropped() -> None:
         time.sleep(0.05)
         gc.collect()
     assert gone() is None
+    settle()
     assert threading.active_count() <= threads
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import gradiva
 from gradiva import ExternalSource, Pipeline, fn, random
 from gradiva.eager.cuda import cupy_runtime
+from tests.garbage import settle
 
 from .simulated import SimulatedRuntime, simulated
 
@@ -43,6 +44,7 @@ def device(**options: Any) -> Iterator[SimulatedRuntime]:
     with simulated(**options) as runtime:
         yield runtime
         gc.collect()
+        settle()
         for gpu in cupy_runtime._gpus.values():
             gpu.memory.tidy()
             if gpu.runtime is runtime:
