@@ -15,6 +15,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
 
+from ..tiers import few
 from .harness import also_planning, with_gpu_kernels
 
 
@@ -37,7 +38,7 @@ def on_device(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     return tuple(found)
 
 
-@pytest.mark.parametrize("name", with_gpu_kernels())
+@pytest.mark.parametrize("name", few(with_gpu_kernels(), "crop", "flip", "pad", "transpose"))
 def test_planning_looks_at_no_values(name: str) -> None:
     """Shapes and arguments are all that there is to plan with, for every case."""
     operator = operators[name]
