@@ -115,8 +115,10 @@ def try_in_turn(pythons: list[Python], which: str, pins: list[str]) -> tuple[str
         constraints.write_text("".join(f"{pin}\n" for pin in pins), "utf-8")
         numba = subprocess.run(
             [*install, "--only-binary", ":all:", "numba"],
-            stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
         if numba.returncode == 0:
             subprocess.run([*install, "--editable", f"{ROOT}[{','.join(EXTRAS)}]"], check=True)
             return run_tests(python, which, program)
@@ -135,8 +137,10 @@ def run_tests(python: Python, which: str, program: str) -> tuple[str, bool]:
     surroundings = {**os.environ, "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(
         [program, "-m", "pytest", "-m", SELECTION],
-        cwd=ROOT, env=surroundings, start_new_session=True,
-    ) as process:  # fmt: skip
+        cwd=ROOT,
+        env=surroundings,
+        start_new_session=True,
+    ) as process:
         try:
             code = process.wait(LIMIT_S)
         except subprocess.TimeoutExpired:

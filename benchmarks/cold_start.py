@@ -46,9 +46,12 @@ def seconds(head: str, device: str, folder: str, cache: str) -> float:
     script = head + BODY.replace("{device}", device)
     environment = {**os.environ, "GRADIVA_CACHE": cache}
     run = subprocess.run(
-        [sys.executable, "-c", script, folder], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", script, folder],
+        capture_output=True,
+        text=True,
+        check=True,
         env=environment,
-    )  # fmt: skip
+    )
     return float(run.stdout.split()[-1])
 
 

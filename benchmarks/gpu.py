@@ -63,11 +63,19 @@ def machine(gpu: Gpu) -> dict[str, Any]:
         "cuda_runtime": runtime.runtimeGetVersion(),
         "driver": driver.read_text().splitlines()[0] if driver.exists() else "unknown",
         "packages": versions(
-            "numpy", "cupy-cuda12x", "cupy-cuda13x", "nvidia-nvjpeg-cu12", "nvidia-nvjpeg",
-            "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc", "torch", "torchvision",
-            "nvidia-dali-cuda120", "nvidia-dali-cuda130",
+            "numpy",
+            "cupy-cuda12x",
+            "cupy-cuda13x",
+            "nvidia-nvjpeg-cu12",
+            "nvidia-nvjpeg",
+            "nvidia-cuda-nvrtc-cu12",
+            "nvidia-cuda-nvrtc",
+            "torch",
+            "torchvision",
+            "nvidia-dali-cuda120",
+            "nvidia-dali-cuda130",
         ),
-    }  # fmt: skip
+    }
 
 
 def nvjpeg(gpu: Gpu, clock: Clock, files: list[Any]) -> Row:
@@ -146,12 +154,14 @@ def main() -> None:
         make_data(Path(folder), options.images if "recipes" in options.only else 0)
         work: dict[str, Callable[[], Iterable[Row]]] = {
             "operators": lambda: operators(
-                clock, EXTRA | CALLS, Used(inputs_for(gradiva.as_batch)),
+                clock,
+                EXTRA | CALLS,
+                Used(inputs_for(gradiva.as_batch)),
                 copy["gigabytes_per_second"],
             ),
             "decoding": lambda: decode_rows(gpu, clock, options),
             "recipes": lambda: recipe_rows(folder, options),
-        }  # fmt: skip
+        }
         for part, make in work.items():
             if part in options.only:
                 rows[part] = printed(make())

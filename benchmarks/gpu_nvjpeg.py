@@ -68,18 +68,25 @@ def batched_rate(
             stream.synchronize()
             library("nvjpegDecodeBatchedInitialize", handle, state, len(chosen), 1, Output.RGBI)
             library(
-                "nvjpegDecodeBatchedEx", handle, state, sources.ctypes.data, lengths.ctypes.data,
-                destinations.ctypes.data, each.ctypes.data, stream.handle,
-            )  # fmt: skip
+                "nvjpegDecodeBatchedEx",
+                handle,
+                state,
+                sources.ctypes.data,
+                lengths.ctypes.data,
+                destinations.ctypes.data,
+                each.ctypes.data,
+                stream.handle,
+            )
 
         seconds = seconds_of(work)
     finally:
         gpu.stream.synchronize()
         owned.close()
     return {
-        "images_per_second": len(chosen) / seconds, "images": len(chosen),
+        "images_per_second": len(chosen) / seconds,
+        "images": len(chosen),
         "engines": engines.value,
-    }  # fmt: skip
+    }
 
 
 _KINDS = ("nvjpegJpegState", "nvjpegJpegStream")

@@ -150,9 +150,11 @@ def operators(
             continue
         rate = moved / seconds / 1e9
         yield {
-            "name": name, "microseconds": 1e6 * seconds, "gigabytes_per_second": rate,
+            "name": name,
+            "microseconds": 1e6 * seconds,
+            "gigabytes_per_second": rate,
             "share_of_copy": rate / copy,
-        }  # fmt: skip
+        }
 
 
 def decoding(
@@ -200,16 +202,19 @@ def pipeline_rate(
     library: tuple[Any, Any, Any] | None = None,
 ) -> float:
     """Images per second of a pipeline on the GPU; the last batch is copied to the host. One epoch
-    is not counted, then the median of several."""  # fmt: skip
+    is not counted, then the median of several."""
     make, f, t = library or (gradiva.pipeline_def, fn, types)
     where: dict[str, Any] = {"device": "mixed"}
     if load is not None:
         where["hw_decoder_load"] = load
 
     @make(
-        batch_size=options.batch_size, num_threads=options.threads, device_id=0, seed=1,
+        batch_size=options.batch_size,
+        num_threads=options.threads,
+        device_id=0,
+        seed=1,
         prefetch_queue_depth=AHEAD,
-    )  # fmt: skip
+    )
     def program() -> Any:
         files, labels = f.readers.file(file_root=folder)
         return recipe(f, t, files, **where), labels

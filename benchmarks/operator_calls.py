@@ -222,17 +222,28 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
         d.boxes, ratio=1.5, paste_x=0.2, paste_y=0.3, ltrb=True
     ),
     "bbox_rotate": lambda m, t, d: m.bbox_rotate(
-        d.boxes, d.box_labels, angle=d.angles, input_shape=d.shape, bbox_layout="xyXY",
+        d.boxes,
+        d.box_labels,
+        angle=d.angles,
+        input_shape=d.shape,
+        bbox_layout="xyXY",
         shape_layout="HWC",
     ),
     "box_encoder": lambda m, t, d: m.box_encoder(d.boxes, d.box_labels, anchors=_ANCHORS),
     "random_bbox_crop": lambda m, t, d: m.random_bbox_crop(
-        d.boxes, d.box_labels, bbox_layout="xyXY", thresholds=[0.1, 0.3, 0.5],
-        aspect_ratio=[0.5, 2.0], scaling=[0.3, 1.0],
+        d.boxes,
+        d.box_labels,
+        bbox_layout="xyXY",
+        thresholds=[0.1, 0.3, 0.5],
+        aspect_ratio=[0.5, 2.0],
+        scaling=[0.3, 1.0],
     ),
     "roi_random_crop": lambda m, t, d: m.roi_random_crop(
-        crop_shape=[200, 200], roi_start=[100, 150], roi_end=[300, 400],
-        in_shape=[HEIGHT, WIDTH], batch_size=BATCH,
+        crop_shape=[200, 200],
+        roi_start=[100, 150],
+        roi_end=[300, 400],
+        in_shape=[HEIGHT, WIDTH],
+        batch_size=BATCH,
     ),
     "random_crop_generator": lambda m, t, d: m.random_crop_generator(d.shape),
     "coord_flip": lambda m, t, d: m.coord_flip(d.points, center_x=300.0, center_y=200.0),
@@ -255,4 +266,4 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
         d.classes, foreground=1
     ),
     "segmentation.random_object_bbox": lambda m, t, d: m.segmentation.random_object_bbox(d.classes),
-}  # fmt: skip
+}

@@ -33,8 +33,9 @@ def shares(seconds: float, run: Callable[[], Iterator[int]]) -> dict[str, float]
         data = str(Path(folder, "perf.data"))
         recorder = subprocess.Popen(
             ["perf", "record", "-e", "cpu-clock", "-F", "2000", "-o", data, "-p", str(os.getpid())],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         time.sleep(1)
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
@@ -46,7 +47,7 @@ def shares(seconds: float, run: Callable[[], Iterator[int]]) -> dict[str, float]
             capture_output=True,
             text=True,
             check=True,
-        ).stdout  # fmt: skip
+        ).stdout
     found: Counter[str] = Counter()
     for line in text.splitlines():
         if line.strip():

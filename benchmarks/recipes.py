@@ -30,9 +30,11 @@ AHEAD = 2
 def pipelines(recipe: Any, folder: str, options: Any) -> tuple[Any, Any]:
     """Functions that run an epoch of the recipe as a pipeline of each library."""
     common = {
-        "batch_size": options.batch_size, "num_threads": options.threads, "seed": 1,
+        "batch_size": options.batch_size,
+        "num_threads": options.threads,
+        "seed": 1,
         "prefetch_queue_depth": AHEAD,
-    }  # fmt: skip
+    }
 
     @gradiva.pipeline_def(**common)
     def mine() -> Any:

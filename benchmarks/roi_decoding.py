@@ -50,9 +50,14 @@ def by_dali(data: Array, decode: Callable[[Any], Any]) -> Callable[[], Any]:
     """One run of a pipeline of the reference on a batch of copies."""
 
     @pipeline_def(
-        batch_size=BATCH, num_threads=1, device_id=None, seed=1, prefetch_queue_depth=1,
-        exec_async=False, exec_pipelined=False,
-    )  # fmt: skip
+        batch_size=BATCH,
+        num_threads=1,
+        device_id=None,
+        seed=1,
+        prefetch_queue_depth=1,
+        exec_async=False,
+        exec_pipelined=False,
+    )
     def definition() -> Any:
         return decode(dali_fn.external_source(source=lambda: [data] * BATCH, batch=True))
 
@@ -94,9 +99,10 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
         decode_region_into(data, info, (top, left, height, width), out)
 
     decoder = nvimgcodec.Decoder(
-        device_id=WITHOUT_GPU, max_num_cpu_threads=1,
+        device_id=WITHOUT_GPU,
+        max_num_cpu_threads=1,
         backends=[nvimgcodec.Backend(nvimgcodec.CPU_ONLY)],
-    )  # fmt: skip
+    )
     encoded = data.tobytes()
 
     def by_nvimgcodec() -> Array:
@@ -112,14 +118,16 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
     region(), crop_of_whole()
     np.testing.assert_array_equal(out, other)
     np.testing.assert_array_equal(by_nvimgcodec(), other)
-    times = measured({
-        "simplejpeg, whole, then copied": (crop_of_whole, 1),
-        "Pillow, whole, then cropped": (pillow, 1),
-        "decode_region_into": (region, 1),
-        "nvimgcodec, region": (by_nvimgcodec, 1),
-        "reference, whole": (dali, BATCH),
-        "reference, image_crop": (dali_crop, BATCH),
-    })  # fmt: skip
+    times = measured(
+        {
+            "simplejpeg, whole, then copied": (crop_of_whole, 1),
+            "Pillow, whole, then cropped": (pillow, 1),
+            "decode_region_into": (region, 1),
+            "nvimgcodec, region": (by_nvimgcodec, 1),
+            "reference, whole": (dali, BATCH),
+            "reference, image_crop": (dali_crop, BATCH),
+        }
+    )
     ratio = times["decode_region_into"] / times["simplejpeg, whole, then copied"]
     name = f"{shape[1]}x{shape[0]}, {extent} window ({width}x{height}), {place}"
     print(f"{name:48} region / whole {ratio:.2f}  {times}")
@@ -129,14 +137,20 @@ def window_row(data: Array, shape: tuple[int, int], extent: str, place: str) -> 
 def random_row(data: Array, shape: tuple[int, int]) -> dict[str, Any]:
     """Random windows, by the operators: ours eager, the reference's in a pipeline."""
     files = gradiva.batch([data] * BATCH)
-    times = measured({
-        "decoders.image": (lambda: gradiva.decoders.image(files), BATCH),
-        "decoders.image_random_crop": (lambda: gradiva.decoders.image_random_crop(files), BATCH),
-        "reference, image": (by_dali(data, dali_fn.decoders.image), BATCH),
-        "reference, image_random_crop": (
-            by_dali(data, dali_fn.decoders.image_random_crop), BATCH,
-        ),
-    })  # fmt: skip
+    times = measured(
+        {
+            "decoders.image": (lambda: gradiva.decoders.image(files), BATCH),
+            "decoders.image_random_crop": (
+                lambda: gradiva.decoders.image_random_crop(files),
+                BATCH,
+            ),
+            "reference, image": (by_dali(data, dali_fn.decoders.image), BATCH),
+            "reference, image_random_crop": (
+                by_dali(data, dali_fn.decoders.image_random_crop),
+                BATCH,
+            ),
+        }
+    )
     ratio = times["decoders.image_random_crop"] / times["decoders.image"]
     name = f"{shape[1]}x{shape[0]}, random windows"
     print(f"{name:48} region / whole {ratio:.2f}  {times}")

@@ -48,10 +48,14 @@ def row(name: str, ours: list[float], theirs: list[float], unit: str, bigger: bo
     figures = f"ours {a:10.2f}  theirs {b:10.2f} {unit:9} ratio {a / b:5.2f}"
     print(f"{name:44} {figures} ({better} is better)")
     return {
-        "name": name, "unit": unit, "ours": round(a, 4), "theirs": round(b, 4),
-        "ratio": round(a / b, 4), "all_ours": [round(x, 4) for x in ours],
+        "name": name,
+        "unit": unit,
+        "ours": round(a, 4),
+        "theirs": round(b, 4),
+        "ratio": round(a / b, 4),
+        "all_ours": [round(x, 4) for x in ours],
         "all_theirs": [round(x, 4) for x in theirs],
-    }  # fmt: skip
+    }
 
 
 def versions(*names: str) -> dict[str, str]:

@@ -14,13 +14,4 @@ from gradiva.ops.random.coin_flip import coin_flip
 from gradiva.ops.random.normal import normal
 from gradiva.ops.random.uniform import uniform
 
-__all__ = [
-    "RNG",
-    "beta",
-    "choice",
-    "coin_flip",
-    "get_default_rng",
-    "normal",
-    "set_seed",
-    "uniform",
-]
+__all__ = ["RNG", "beta", "choice", "coin_flip", "get_default_rng", "normal", "set_seed", "uniform"]

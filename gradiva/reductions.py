@@ -9,13 +9,4 @@ from gradiva.ops.reductions.std_dev import std_dev
 from gradiva.ops.reductions.sum import sum
 from gradiva.ops.reductions.variance import variance
 
-__all__ = [
-    "max",
-    "mean",
-    "mean_square",
-    "min",
-    "rms",
-    "std_dev",
-    "sum",
-    "variance",
-]
+__all__ = ["max", "mean", "mean_square", "min", "rms", "std_dev", "sum", "variance"]

@@ -286,9 +286,7 @@ class _Shifted(_Scaler):
 def methods(x: Any, y: Any) -> Any:
     scaler = _Scaler(3)
     shifted = _Shifted(5)
-    return (
-        scaler.scaled(x), scaler(y), shifted.scaled(x), _Scaler.least(x, y), _Scaler.made(x, y)
-    )  # fmt: skip
+    return (scaler.scaled(x), scaler(y), shifted.scaled(x), _Scaler.least(x, y), _Scaler.made(x, y))
 
 
 class _Box:

@@ -78,9 +78,13 @@ def forks() -> Any:
     set_seed(7)
     early = in_child(draws)
     return {
-        "families": [first, second], "again": again, "parent": before + after, "plain": plain,
-        "other seed": other, "earlier in the parent": early,
-    }  # fmt: skip
+        "families": [first, second],
+        "again": again,
+        "parent": before + after,
+        "plain": plain,
+        "other seed": other,
+        "earlier in the parent": early,
+    }
 
 
 def _in_a_pool(_: int) -> list[float]:
@@ -138,8 +142,12 @@ def kept() -> Any:
     order = json.loads(json.dumps(reader._source.get_state()))
     found = in_child(child)
     return {
-        "explicit": expected, "order": order, "child": found, "parent": draws(), "piped": _piped()
-    }  # fmt: skip
+        "explicit": expected,
+        "order": order,
+        "child": found,
+        "parent": draws(),
+        "piped": _piped(),
+    }
 
 
 def workers() -> Any:
@@ -244,9 +252,13 @@ def loaders(method: str) -> Any:
     def epochs(samples: Samples, **options: Any) -> Any:
         torch.manual_seed(6)
         loader = torch.utils.data.DataLoader(
-            samples, batch_size=2, num_workers=2, multiprocessing_context=method,
-            collate_fn=_as_it_is, **options,
-        )  # fmt: skip
+            samples,
+            batch_size=2,
+            num_workers=2,
+            multiprocessing_context=method,
+            collate_fn=_as_it_is,
+            **options,
+        )
         return [[sample for batch in loader for sample in batch] for _ in range(2)]
 
     set_seed(3)
@@ -255,10 +267,11 @@ def loaders(method: str) -> Any:
     if method == "forkserver":
         return {"seeded": epochs(Samples(4))}
     return {
-        "plain": epochs(Samples()), "seeded": epochs(Samples(4)),
+        "plain": epochs(Samples()),
+        "seeded": epochs(Samples(4)),
         "persistent": epochs(Samples(), persistent_workers=True),
         "initialised": epochs(Samples(), worker_init_fn=_seed_five),
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -44,8 +44,9 @@ def source_raises(files: Files) -> Any:
 
 
 def sample_raises(files: Files) -> Any:
-    return fn.external_source(lambda info: mine() if info.idx_in_epoch % 5 == 3 else BATCH[0],
-                              batch=False)  # fmt: skip
+    return fn.external_source(
+        lambda info: mine() if info.idx_in_epoch % 5 == 3 else BATCH[0], batch=False
+    )
 
 
 def shape_rule(files: Files) -> Any:
@@ -225,7 +226,7 @@ PIPELINES: dict[str, Step] = {
     },
     "iterated: cut": partial(iterated, "cut"),
     "source in a process": in_processes,
-}  # fmt: skip
+}
 """What goes wrong."""
 
 FINE_PIPELINES: dict[str, Step] = {

@@ -53,9 +53,7 @@ def make_files(folder: Path) -> Files:
     cut.write_bytes(Path(good[1]).read_bytes()[:4000])
     text.write_text("this is no picture" * 1000)
     first, rest = good[:1], good[2:]
-    return Files(
-        good, *([*first, str(path), *rest] for path in (cut, text, missing))
-    )  # fmt: skip
+    return Files(good, *([*first, str(path), *rest] for path in (cut, text, missing)))
 
 
 def mine(*_: Any) -> Any:
@@ -94,9 +92,12 @@ def decode_window(policy: Any, files: Files, watch: Watch) -> None:
 def window_outside(files: Files, watch: Watch) -> None:
     encoded = read(files.good, watch)
     fails(
-        gradiva.OperatorValueError, gradiva.decoders.image_slice, encoded, start=(0, 0),
+        gradiva.OperatorValueError,
+        gradiva.decoders.image_slice,
+        encoded,
+        start=(0, 0),
         shape=(900, 900),
-    )  # fmt: skip
+    )
 
 
 def no_arrays(files: Files, watch: Watch) -> None:
@@ -136,9 +137,11 @@ def wrong_type(files: Files, watch: Watch) -> None:
 
 def wrong_number(files: Files, watch: Watch) -> None:
     fails(
-        gradiva.OperatorValueError, gradiva.flip, images(files, watch),
+        gradiva.OperatorValueError,
+        gradiva.flip,
+        images(files, watch),
         horizontal=np.ones(SIZE + 1, np.int32),
-    )  # fmt: skip
+    )
 
 
 def unlike_samples(files: Files, watch: Watch) -> None:
@@ -154,9 +157,12 @@ def not_added(files: Files, watch: Watch) -> None:
 def function_raises(whole: bool, files: Files, watch: Watch) -> None:
     made = images(files, watch)
     fails(
-        gradiva.OperatorRuntimeError, gradiva.python_function, made, function=mine,
+        gradiva.OperatorRuntimeError,
+        gradiva.python_function,
+        made,
+        function=mine,
         batch_processing=whole,
-    )  # fmt: skip
+    )
 
 
 def function_calls_us(files: Files, watch: Watch) -> None:
@@ -328,9 +334,21 @@ STEPS: dict[str, Step] = {
     **each(missing_file, *POLICIES),
     **each(missing_image, *POLICIES),
     **named(
-        window_outside, no_arrays, listed, shape_rule, misspelt, wrong_type, wrong_number,
-        unlike_samples, not_added, function_calls_us, compiled_function_raises, source_raises,
-        source_returns_what_it_must_not, source_without_state, while_handling_another,
+        window_outside,
+        no_arrays,
+        listed,
+        shape_rule,
+        misspelt,
+        wrong_type,
+        wrong_number,
+        unlike_samples,
+        not_added,
+        function_calls_us,
+        compiled_function_raises,
+        source_raises,
+        source_returns_what_it_must_not,
+        source_without_state,
+        while_handling_another,
     ),
     "function_raises": partial(function_raises, False),
     "function_raises: whole batch": partial(function_raises, True),
@@ -338,7 +356,7 @@ STEPS: dict[str, Step] = {
     **named(deferred_and_left, deferred_beside, deferred_to_the_end),
     **each(compiled, *POLICIES),
     **named(compiled_body),
-}  # fmt: skip
+}
 """What goes wrong."""
 
 FINE: dict[str, Step] = named(calls, epochs, items, deferred_calls, compiled_calls)

@@ -219,9 +219,17 @@ PHOTOS_OF_REPORT = [name for name in PHOTOS if name.endswith(".jpg")]
 SCENARIOS: dict[str, Callable[[], None]] = {
     scenario.__name__: scenario
     for scenario in (
-        loops, external, pipelines, sources, deferred, compiled, pools, processes, plain_loop,
+        loops,
+        external,
+        pipelines,
+        sources,
+        deferred,
+        compiled,
+        pools,
+        processes,
+        plain_loop,
     )
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(5 * HANGS_AFTER, exit=True)  # compiling takes long

@@ -20,9 +20,14 @@ __all__ = ["ROOT", "Lab", "Notebook", "lab", "notebook_file"]
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 _QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+)
 _SECONDS = 300
 _SETTINGS = {
     # All cells are in the page, also those out of sight.
@@ -35,16 +40,17 @@ def notebook_file(path: Path, cells: list[str]) -> Path:
     """Write code cells as a notebook."""
     made: list[dict[str, Any]] = [
         {
-            "cell_type": "code", "id": f"cell-{number}", "source": source,
+            "cell_type": "code",
+            "id": f"cell-{number}",
+            "source": source,
             "metadata": {"tags": ["raises-exception"]},  # the cells after an error run too
-            "outputs": [], "execution_count": None,
+            "outputs": [],
+            "execution_count": None,
         }
         for number, source in enumerate(cells)
-    ]  # fmt: skip
+    ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    whole = {
-        "cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5
-    }  # fmt: skip
+    whole = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     path.write_text(json.dumps(whole))
     return path
 
@@ -160,9 +166,16 @@ def lab(folder: Path, theme: str = "Light") -> Iterator[Lab]:
     }
     token = "for-this-test-only"
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-        "--port=0", f"--ServerApp.root_dir={folder}", f"--IdentityProvider.token={token}",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        "--port=0",
+        f"--ServerApp.root_dir={folder}",
+        f"--IdentityProvider.token={token}",
+    ]
     with ExitStack() as stack:
         log = stack.enter_context((own / "log").open("w"))
         server = subprocess.Popen(
@@ -177,9 +190,7 @@ def lab(folder: Path, theme: str = "Light") -> Iterator[Lab]:
 
 
 def _settings(folder: Path, theme: str) -> None:
-    chosen = {
-        **_SETTINGS, "apputils-extension/themes": {"theme": f"JupyterLab {theme}"}
-    }  # fmt: skip
+    chosen = {**_SETTINGS, "apputils-extension/themes": {"theme": f"JupyterLab {theme}"}}
     for name, values in chosen.items():
         path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)

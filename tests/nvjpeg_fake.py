@@ -105,9 +105,14 @@ class FakeNvjpeg(FakeHandles):
         status = self._note("nvjpegDecodeJpegDevice", file)
         row = np.ctypeslib.as_array((ctypes.c_uint64 * 8).from_address(destination))
         self._decode(
-            stream, (state, facts["attached"]["device"]), None, facts["input"], facts["settings"],
-            row, status,
-        )  # fmt: skip
+            stream,
+            (state, facts["attached"]["device"]),
+            None,
+            facts["input"],
+            facts["settings"],
+            row,
+            status,
+        )
         return status
 
     # A batch.
@@ -126,9 +131,15 @@ class FakeNvjpeg(FakeHandles):
         return self._note("nvjpegDecodeBatchedInitialize")
 
     def _nvjpegDecodeBatchedEx(
-        self, handle: int, state: int, data: int, lengths: int, destinations: int,
-        parameters: int, stream: int,
-    ) -> int:  # fmt: skip
+        self,
+        handle: int,
+        state: int,
+        data: int,
+        lengths: int,
+        destinations: int,
+        parameters: int,
+        stream: int,
+    ) -> int:
         facts = self._get(state, "state")
         assert facts["stage"] == "batch", facts["stage"]
         facts["stage"] = "new"
@@ -149,9 +160,15 @@ class FakeNvjpeg(FakeHandles):
         return status
 
     def _decode(
-        self, stream: int, things: tuple[Any, ...], reads: Any, source: dict[str, Any],
-        settings: dict[str, Any], row: np.ndarray[Any, Any], status: int,
-    ) -> None:  # fmt: skip
+        self,
+        stream: int,
+        things: tuple[Any, ...],
+        reads: Any,
+        source: dict[str, Any],
+        settings: dict[str, Any],
+        row: np.ndarray[Any, Any],
+        status: int,
+    ) -> None:
         """The device's part: it writes, unless it has refused, when the stream comes to it."""
         settings, row = dict(settings), row.copy()
         pixels = self._pixels(source, settings, row)
@@ -191,9 +208,11 @@ def as_asked(
     """(height, bytes of a row) planes of unrotated pixels."""
     info = probe(data)
     if output == Output.UNCHANGED:
-        whole = stored_inks(data, info) if info.channels == 4 else decode_jpeg(
-            data, info, "RGB", None, False
-        )  # fmt: skip
+        whole = (
+            stored_inks(data, info)
+            if info.channels == 4
+            else decode_jpeg(data, info, "RGB", None, False)
+        )
         return [np.ascontiguousarray(whole[..., c]) for c in range(info.channels)]
     kind = {Output.RGBI: "RGB", Output.BGRI: "BGR", Output.Y: "GRAY"}[Output(output)]
     pixels = np.empty((info.height, info.width, 1 if kind == "GRAY" else 3), np.uint8)

@@ -27,9 +27,13 @@ def run_script(script: str, root: Path, cache: Path, *words: str) -> Any:
     """What a new process with the package at `root` prints as its last line, as JSON."""
     environment = {**os.environ, "GRADIVA_CACHE": str(cache), "PYTHONPATH": str(root)}
     run = subprocess.run(
-        [sys.executable, "-c", script, *words], capture_output=True, text=True, cwd=root,
-        env=environment, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", script, *words],
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env=environment,
+        check=False,
+    )
     assert run.returncode == 0, (run.returncode, run.stderr[-4000:])
     return json.loads(run.stdout.splitlines()[-1])
 

@@ -99,8 +99,10 @@ def _draw_bad_call(draw: Drawer) -> Step | None:
     calls: list[tuple[Any, dict[str, Any]]] = [
         (gradiva.crop, far),
         (gradiva.crop, {"crop": (2, 2), "crop_pos_x": draw.choice(1.5, -0.5)}),
-        (gradiva.crop, {"crop": (2, 2), "crop_pos_y": Ref(len(draw.program.turns[0]) - 1),
-                        "rounding": "up"}),
+        (
+            gradiva.crop,
+            {"crop": (2, 2), "crop_pos_y": Ref(len(draw.program.turns[0]) - 1), "rounding": "up"},
+        ),
         (gradiva.crop, {"crop_w": 2}),
         (gradiva.crop_mirror_normalize, {**far, "mirror": 1}),
         (gradiva.crop_mirror_normalize, {"mean": [1.0] * 5}),
@@ -116,7 +118,7 @@ def _draw_bad_call(draw: Drawer) -> Step | None:
         (gradiva.random_resized_crop, {"size": 4, "random_area": (0.9, 0.2)}),
         (lambda x: x.slice[known.largest + 3], {}),
         (lambda x: x + np.ones((5, 7, 9, 11), np.float32), {}),
-    ]  # fmt: skip
+    ]
     operator, given = draw.random.choice(calls)
     step = Step(getattr(operator, "name", "expression"), operator, (image,), given)
     for values in draw.values:

@@ -84,7 +84,7 @@ def _files(draw: random.Random, size: int, kind: str) -> gradiva.Batch:
 
 def _images(
     draw: random.Random, noise: Any, size: int, layout: str, dtype: str, channels: int, shapes: str
-) -> gradiva.Batch:  # fmt: skip
+) -> gradiva.Batch:
     """tiny: a few pixels, one, or none at all."""
 
     def extents_of() -> dict[str, int]:
@@ -104,8 +104,9 @@ def _images(
             values = noise.integers(limits.min, limits.max, shape, endpoint=True)
             arrays.append(values.astype(dtype))
     if not arrays:
-        empty: gradiva.Batch = gradiva.as_batch(np.empty((0, *([1] * len(layout))), dtype),
-                                                layout=layout)  # fmt: skip
+        empty: gradiva.Batch = gradiva.as_batch(
+            np.empty((0, *([1] * len(layout))), dtype), layout=layout
+        )
         return empty
     made: gradiva.Batch = gradiva.as_batch(arrays, layout=layout)
     return made

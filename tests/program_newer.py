@@ -69,64 +69,151 @@ def _scales(draw: Drawer, image: Facts) -> dict[str, Any]:
 
 
 NEWER = (
-    Line(gradiva.rotate, 3, {
-        "angle": Always(number(-180, 180)), "keep_size": one_of(True, False), "fill_value": FILLS,
-        "interp_type": INTERPOLATIONS}, _common()),
-    Line(gradiva.warp_affine, 3, {
-        "size": one_of((8, 9), (5, 12)), "fill_value": FILLS, "interp_type": INTERPOLATIONS,
-        "inverse_map": one_of(True, False)}, _common(_matrix)),
-    Line(experimental.warp_perspective, 1, {
-        "matrix": Always(one_of((1.1, 0.1, -3.3, -0.05, 0.9, 4.2, 0.001, -0.002, 1.02))),
-        "size": one_of((8, 9)), "fill_value": one_of(7.0)}, _common()),
+    Line(
+        gradiva.rotate,
+        3,
+        {
+            "angle": Always(number(-180, 180)),
+            "keep_size": one_of(True, False),
+            "fill_value": FILLS,
+            "interp_type": INTERPOLATIONS,
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.warp_affine,
+        3,
+        {
+            "size": one_of((8, 9), (5, 12)),
+            "fill_value": FILLS,
+            "interp_type": INTERPOLATIONS,
+            "inverse_map": one_of(True, False),
+        },
+        _common(_matrix),
+    ),
+    Line(
+        experimental.warp_perspective,
+        1,
+        {
+            "matrix": Always(one_of((1.1, 0.1, -3.3, -0.05, 0.9, 4.2, 0.001, -0.002, 1.02))),
+            "size": one_of((8, 9)),
+            "fill_value": one_of(7.0),
+        },
+        _common(),
+    ),
     Line(gradiva.slice, 4, {"fill_values": one_of(0.0, 9.0)}, _common(_region)),
-    Line(gradiva.pad, 3, {
-        "axis_names": Always(one_of("HW", "W")), "align": one_of(4, 8), "fill_value": number(0, 99),
-    }, _common()),
-    Line(gradiva.paste, 2, {
-        "ratio": Always(number(1.0, 2.0)), "fill_value": Always(one_of(7)),
-        "paste_x": number(0, 1), "paste_y": number(0, 1)}, _common()),
-    Line(gradiva.erase, 2, {
-        "anchor": Always(one_of((0.1, 0.2), (0.5, 0.4))), "shape": Always(one_of((0.4, 0.3))),
-        "normalized": Always(one_of(True)), "axis_names": Always(one_of("HW")),
-        "fill_value": one_of(0.0, 99.0), "centered_anchor": one_of(True)}, _common()),
-    Line(gradiva.normalize, 3, {
-        "batch": one_of(True, False), "axis_names": one_of("HW", "W"), "scale": one_of(64.0),
-        "shift": one_of(128.0), "epsilon": one_of(1.0), "dtype": one_of("uint8", None)}, _common()),
-    Line(gradiva.lookup_table, 1, {
-        "keys": Always(one_of(list(range(0, 250, 3)))), "default_value": one_of(3.0),
-        "values": Always(one_of([float(k % 17) for k in range(84)])), "dtype": one_of("uint8")},
-        _common()),
-    Line(gradiva.water, 1, {
-        "ampl_x": one_of(2.0), "ampl_y": one_of(3.0), "mask": flag,
-        "interp_type": INTERPOLATIONS}, _common()),
+    Line(
+        gradiva.pad,
+        3,
+        {
+            "axis_names": Always(one_of("HW", "W")),
+            "align": one_of(4, 8),
+            "fill_value": number(0, 99),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.paste,
+        2,
+        {
+            "ratio": Always(number(1.0, 2.0)),
+            "fill_value": Always(one_of(7)),
+            "paste_x": number(0, 1),
+            "paste_y": number(0, 1),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.erase,
+        2,
+        {
+            "anchor": Always(one_of((0.1, 0.2), (0.5, 0.4))),
+            "shape": Always(one_of((0.4, 0.3))),
+            "normalized": Always(one_of(True)),
+            "axis_names": Always(one_of("HW")),
+            "fill_value": one_of(0.0, 99.0),
+            "centered_anchor": one_of(True),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.normalize,
+        3,
+        {
+            "batch": one_of(True, False),
+            "axis_names": one_of("HW", "W"),
+            "scale": one_of(64.0),
+            "shift": one_of(128.0),
+            "epsilon": one_of(1.0),
+            "dtype": one_of("uint8", None),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.lookup_table,
+        1,
+        {
+            "keys": Always(one_of(list(range(0, 250, 3)))),
+            "default_value": one_of(3.0),
+            "values": Always(one_of([float(k % 17) for k in range(84)])),
+            "dtype": one_of("uint8"),
+        },
+        _common(),
+    ),
+    Line(
+        gradiva.water,
+        1,
+        {"ampl_x": one_of(2.0), "ampl_y": one_of(3.0), "mask": flag, "interp_type": INTERPOLATIONS},
+        _common(),
+    ),
     Line(gradiva.sphere, 1, {"mask": flag, "interp_type": INTERPOLATIONS}, _common()),
     Line(gradiva.jitter, 1.5, {"nDegree": one_of(2, 5), "mask": flag}, _common()),
     Line(noise.gaussian, 2, {"mean": number(-9, 9), "stddev": number(0, 9)}, _common()),
-    Line(noise.salt_and_pepper, 2, {
-        "prob": number(0, 0.5), "salt_vs_pepper": number(0, 1),
-        "per_channel": one_of(True, False)}, _common()),
+    Line(
+        noise.salt_and_pepper,
+        2,
+        {
+            "prob": number(0, 0.5),
+            "salt_vs_pepper": number(0, 1),
+            "per_channel": one_of(True, False),
+        },
+        _common(),
+    ),
     Line(noise.shot, 1.5, {"factor": number(1, 20)}, _common()),
     Line(gradiva.jpeg_compression_distortion, 1, {"quality": one_of(5, 60)}, _common()),
-    Line(gradiva.grid_mask, 1, {
-        "tile": Always(one_of(3, 5)), "ratio": number(0.2, 0.7), "angle": number(0, 3)}, _common()),
+    Line(
+        gradiva.grid_mask,
+        1,
+        {"tile": Always(one_of(3, 5)), "ratio": number(0.2, 0.7), "angle": number(0, 3)},
+        _common(),
+    ),
     Line(gradiva.equalize, 1, {}, _common()),
     Line(gradiva.clahe, 1, {}, _common(_tiles)),
     Line(gradiva.laplacian, 1, {"window_size": one_of(3, 5), "scale": number(0.1, 1)}, _common()),
     Line(experimental.median_blur, 1, {"window_size": Always(one_of(3))}, _common()),
     Line(experimental.dilate, 0.7, {"mask_size": Always(one_of((3, 3), (2, 3)))}, _common()),
     Line(experimental.erode, 0.7, {"mask_size": Always(one_of((3, 3)))}, _common()),
-    Line(gradiva.resize_crop_mirror, 3, {
-        "crop_pos_x": number(0, 1), "crop_pos_y": number(0, 1), "dtype": one_of("float32"),
-        "interp_type": INTERPOLATIONS}, _common(_resized)),
+    Line(
+        gradiva.resize_crop_mirror,
+        3,
+        {
+            "crop_pos_x": number(0, 1),
+            "crop_pos_y": number(0, 1),
+            "dtype": one_of("float32"),
+            "interp_type": INTERPOLATIONS,
+        },
+        _common(_resized),
+    ),
     Line(gradiva.tensor_resize, 1.5, {"antialias": one_of(False)}, _common(_scales)),
     Line(gradiva.copy, 1, {}),
-)  # fmt: skip
+)
 
 
 def _per_sample(draw: Drawer, *shape: int) -> Ref:
     """Numbers of one shape for each sample."""
-    return draw.call("random.uniform", random.uniform, range=(0.0, 0.5), shape=shape,
-                     batch_size=SIZE)  # fmt: skip
+    return draw.call(
+        "random.uniform", random.uniform, range=(0.0, 0.5), shape=shape, batch_size=SIZE
+    )
 
 
 def _reduction(draw: Drawer) -> Ref:
@@ -177,10 +264,12 @@ def _boxes(draw: Drawer) -> Ref:
 
 def _transform(draw: Drawer) -> Ref:
     chosen = draw.choice(
-        ("translation", {"offset": (1.0, -2.0)}), ("scale", {"scale": (2.0, 0.5)}),
-        ("rotation", {"angle": draw.number(-90, 90)}), ("shear", {"shear": (0.5, 0.0)}),
+        ("translation", {"offset": (1.0, -2.0)}),
+        ("scale", {"scale": (2.0, 0.5)}),
+        ("rotation", {"angle": draw.number(-90, 90)}),
+        ("shear", {"shear": (0.5, 0.0)}),
         ("crop", {"from_start": (0.1, 0.2)}),
-    )  # fmt: skip
+    )
     name, given = chosen
     if name == "rotation":
         given["center"] = (3.0, 4.0)
@@ -216,7 +305,8 @@ def _shaped(draw: Drawer) -> Ref:
     name, function = draw.choice(
         *[("reshape", lambda x: gradiva.reshape(x, shape=(-1,)))] * 3,
         ("expand_dims", lambda x: gradiva.expand_dims(x, axes=[0])),
-        ("ones_like", gradiva.ones_like), ("zeros_like", gradiva.zeros_like),
+        ("ones_like", gradiva.ones_like),
+        ("zeros_like", gradiva.zeros_like),
         ("per_frame", gradiva.per_frame),
         ("one_hot", lambda x: gradiva.one_hot(gradiva.cast(x, dtype="uint8"), num_classes=3)),
         ("reinterpret", lambda x: gradiva.reinterpret(x, dtype="uint8")),
@@ -226,7 +316,7 @@ def _shaped(draw: Drawer) -> Ref:
         ("filter", lambda x: gradiva.filter(x, np.full((3, 3), 0.125, np.float32))),
         ("sequence_rearrange", lambda x: gradiva.sequence_rearrange(x, new_order=[1, 0, 1])),
         ("element_extract", lambda x: gradiva.element_extract(x, element_map=[1])),
-    )  # fmt: skip
+    )
     return draw.call(name, function, image)
 
 

@@ -52,9 +52,13 @@ class Line(NamedTuple):
 
 
 FILTERS = (
-    types.INTERP_NN, types.INTERP_LINEAR, types.INTERP_CUBIC, types.INTERP_LANCZOS3,
-    types.INTERP_TRIANGULAR, types.INTERP_GAUSSIAN,
-)  # fmt: skip
+    types.INTERP_NN,
+    types.INTERP_LINEAR,
+    types.INTERP_CUBIC,
+    types.INTERP_LANCZOS3,
+    types.INTERP_TRIANGULAR,
+    types.INTERP_GAUSSIAN,
+)
 
 
 def _size(draw: Drawer, image: Facts) -> dict[str, Any]:
@@ -150,68 +154,129 @@ def draw_decoded(draw: Drawer, files: Ref) -> None:
 
 DTYPES = ("uint8", "uint8", "uint8", "float32", "float32", "float32", "int16", "int16", "int32")
 OPERATORS = (
-    Line(gradiva.crop, 5, {"dtype": lambda draw, image: draw.choice(None, None, "float32")},
-         _window),
+    Line(
+        gradiva.crop, 5, {"dtype": lambda draw, image: draw.choice(None, None, "float32")}, _window
+    ),
     Line(gradiva.flip, 5, {"horizontal": flag, "vertical": flag}),
-    Line(gradiva.brightness_contrast, 7, {
-        "brightness": number(0.5, 1.6), "contrast": number(0.4, 1.8),
-        "brightness_shift": number(-0.3, 0.3), "contrast_center": number(0, 128),
-        "dtype": one_of(None, None, "uint8", "float32"),
-    }),
-    Line(gradiva.brightness, 1, {
-        "brightness": Always(number(0.5, 1.6)), "brightness_shift": number(-0.3, 0.3),
-        "dtype": one_of(None, "float32"),
-    }),
-    Line(gradiva.contrast, 1, {
-        "contrast": Always(number(0.4, 1.8)), "contrast_center": number(0, 200),
-    }),
+    Line(
+        gradiva.brightness_contrast,
+        7,
+        {
+            "brightness": number(0.5, 1.6),
+            "contrast": number(0.4, 1.8),
+            "brightness_shift": number(-0.3, 0.3),
+            "contrast_center": number(0, 128),
+            "dtype": one_of(None, None, "uint8", "float32"),
+        },
+    ),
+    Line(
+        gradiva.brightness,
+        1,
+        {
+            "brightness": Always(number(0.5, 1.6)),
+            "brightness_shift": number(-0.3, 0.3),
+            "dtype": one_of(None, "float32"),
+        },
+    ),
+    Line(
+        gradiva.contrast,
+        1,
+        {"contrast": Always(number(0.4, 1.8)), "contrast_center": number(0, 200)},
+    ),
     Line(gradiva.hue, 1, {"hue": Always(number(-90, 200)), "dtype": one_of("float32")}),
     Line(gradiva.saturation, 1, {"saturation": Always(number(0, 2))}),
-    Line(gradiva.hsv, 1.5, {
-        "hue": number(-90, 90), "saturation": number(0, 2), "value": number(0.5, 1.5),
-        "dtype": one_of("uint8", "float32"),
-    }),
-    Line(gradiva.color_twist, 2.5, {
-        "brightness": number(0.5, 1.6), "contrast": number(0.4, 1.8), "hue": number(-90, 90),
-        "saturation": number(0, 2), "dtype": one_of(None, "uint8", "float32"),
-    }),
-    Line(gradiva.color_space_conversion, 2, {
-        "image_type": Always(one_of(types.RGB, types.BGR, types.YCbCr, types.GRAY)),
-        "output_type": Always(one_of(types.RGB, types.BGR, types.YCbCr, types.GRAY)),
-    }),
-    Line(gradiva.gaussian_blur, 1, {
-        "sigma": Always(number(0.3, 1.5)), "window_size": one_of(3, 5),
-        "dtype": one_of(None, "float32"),
-    }),
-    Line(gradiva.resize, 6, {
-        "interp_type": one_of(*FILTERS), "min_filter": one_of(*FILTERS), "mag_filter": one_of(None),
-        "antialias": one_of(False, True), "dtype": one_of(None, "float32"),
-        "subpixel_scale": one_of(False, True),
-    }, _size),
-    Line(gradiva.cast, 3, {
-        "dtype": Always(one_of(*DTYPES, "uint16", "int64", "float16", "bool")),
-    }),
-    Line(gradiva.crop_mirror_normalize, 5, {
-        "mirror": flag, "scale": one_of(1.0, 64.0), "shift": one_of(0.0, 100.0),
-        "dtype": one_of("float32", "float32", "uint8", "float16"),
-        "pad_output": one_of(False, False, True),
-    }, _normalisation),
+    Line(
+        gradiva.hsv,
+        1.5,
+        {
+            "hue": number(-90, 90),
+            "saturation": number(0, 2),
+            "value": number(0.5, 1.5),
+            "dtype": one_of("uint8", "float32"),
+        },
+    ),
+    Line(
+        gradiva.color_twist,
+        2.5,
+        {
+            "brightness": number(0.5, 1.6),
+            "contrast": number(0.4, 1.8),
+            "hue": number(-90, 90),
+            "saturation": number(0, 2),
+            "dtype": one_of(None, "uint8", "float32"),
+        },
+    ),
+    Line(
+        gradiva.color_space_conversion,
+        2,
+        {
+            "image_type": Always(one_of(types.RGB, types.BGR, types.YCbCr, types.GRAY)),
+            "output_type": Always(one_of(types.RGB, types.BGR, types.YCbCr, types.GRAY)),
+        },
+    ),
+    Line(
+        gradiva.gaussian_blur,
+        1,
+        {
+            "sigma": Always(number(0.3, 1.5)),
+            "window_size": one_of(3, 5),
+            "dtype": one_of(None, "float32"),
+        },
+    ),
+    Line(
+        gradiva.resize,
+        6,
+        {
+            "interp_type": one_of(*FILTERS),
+            "min_filter": one_of(*FILTERS),
+            "mag_filter": one_of(None),
+            "antialias": one_of(False, True),
+            "dtype": one_of(None, "float32"),
+            "subpixel_scale": one_of(False, True),
+        },
+        _size,
+    ),
+    Line(gradiva.cast, 3, {"dtype": Always(one_of(*DTYPES, "uint16", "int64", "float16", "bool"))}),
+    Line(
+        gradiva.crop_mirror_normalize,
+        5,
+        {
+            "mirror": flag,
+            "scale": one_of(1.0, 64.0),
+            "shift": one_of(0.0, 100.0),
+            "dtype": one_of("float32", "float32", "uint8", "float16"),
+            "pad_output": one_of(False, False, True),
+        },
+        _normalisation,
+    ),
     Line(gradiva.transpose, 1.5, {}, _order),
-    Line(gradiva.random_resized_crop, 1, {
-        "size": Always(one_of((8, 9), 7)), "interp_type": one_of(*FILTERS),
-        "random_area": one_of((0.2, 0.9)), "dtype": one_of(None, "float32"),
-    }),
-)  # fmt: skip
+    Line(
+        gradiva.random_resized_crop,
+        1,
+        {
+            "size": Always(one_of((8, 9), 7)),
+            "interp_type": one_of(*FILTERS),
+            "random_area": one_of((0.2, 0.9)),
+            "dtype": one_of(None, "float32"),
+        },
+    ),
+)
 
 
 def _arithmetic(draw: Drawer) -> Ref:
     """An image with a number, a value per sample, noise or itself."""
     image = draw.image()
     name, function = draw.choice(
-        ("add", lambda x, y: x + y), ("sub", lambda x, y: x - y), ("mul", lambda x, y: x * y),
-        ("div", lambda x, y: x / y), ("fdiv", lambda x, y: x // y), ("less", lambda x, y: x < y),
-        ("math.min", math.min), ("math.max", math.max), ("math.atan2", math.atan2),
-    )  # fmt: skip
+        ("add", lambda x, y: x + y),
+        ("sub", lambda x, y: x - y),
+        ("mul", lambda x, y: x * y),
+        ("div", lambda x, y: x / y),
+        ("fdiv", lambda x, y: x // y),
+        ("less", lambda x, y: x < y),
+        ("math.min", math.min),
+        ("math.max", math.max),
+        ("math.atan2", math.atan2),
+    )
     kind = draw.random.random()
     if kind < 0.4:
         other: Any = draw.choice(2, 3, 0.5, 1.5, np.float32(0.1), np.int16(5))

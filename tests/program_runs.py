@@ -42,9 +42,14 @@ def _turn(run: Callable[[], Any], size: int) -> Turn:
 
 def _facts(error: GradivaError) -> Turn:
     return (
-        type(error), error.operator, error.argument, error.problem, error.expected, error.got,
+        type(error),
+        error.operator,
+        error.argument,
+        error.problem,
+        error.expected,
+        error.got,
         error.sample,
-    )  # fmt: skip
+    )
 
 
 def _state() -> Any:
@@ -178,8 +183,4 @@ def comparable(way: str, found: list[Turn], eager: list[Turn]) -> list[Turn]:
     ]
 
 
-WAYS = {
-    "deferred": run_deferred,
-    "compiled": run_compiled,
-    "captured": run_captured,
-}
+WAYS = {"deferred": run_deferred, "compiled": run_compiled, "captured": run_captured}

@@ -145,9 +145,10 @@ class Facts:
 def facts_of(values: Sequence[Any]) -> Facts:
     """values: of the turns."""
     shapes = [
-        shape for value in values
+        shape
+        for value in values
         for shape in (value.shape if isinstance(value, gradiva.Batch) else [value.shape])
-    ]  # fmt: skip
+    ]
     first = values[0]
     extents = {
         letter: [shape[axis] for shape in shapes] for axis, letter in enumerate(first.layout)
@@ -155,9 +156,14 @@ def facts_of(values: Sequence[Any]) -> Facts:
     least = {letter: min(found, default=8) for letter, found in extents.items()}
     most = max((extent for shape in shapes for extent in shape), default=8)
     return Facts(
-        first.dtype, first.ndim, first.layout, least.get("H", 0), least.get("W", 0), most,
+        first.dtype,
+        first.ndim,
+        first.layout,
+        least.get("H", 0),
+        least.get("W", 0),
+        most,
         least.get("C", 1),
-    )  # fmt: skip
+    )
 
 
 class Drawer:

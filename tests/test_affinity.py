@@ -62,10 +62,15 @@ def test_own_variable_wins(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["DALI_AFFINITY_MASK", "GRADIVA_AFFINITY_MASK"])
 @pytest.mark.parametrize(
     ("mask", "expected"),
-    [("a", "processor numbers"), ("0,", "processor numbers"), ("0;1", "processor numbers"),
-     ("-1", "processor numbers"), ("1.0", "processor numbers"),
-     ("4", r"processors that this process may use \(0-2, 5\), got 4")],
-)  # fmt: skip
+    [
+        ("a", "processor numbers"),
+        ("0,", "processor numbers"),
+        ("0;1", "processor numbers"),
+        ("-1", "processor numbers"),
+        ("1.0", "processor numbers"),
+        ("4", r"processors that this process may use \(0-2, 5\), got 4"),
+    ],
+)
 def test_bad_masks(monkeypatch: pytest.MonkeyPatch, name: str, mask: str, expected: str) -> None:
     allow(monkeypatch, {0, 1, 2, 5})
     monkeypatch.setenv(name, mask)
@@ -127,9 +132,14 @@ def test_the_caller_is_pinned_while_it_takes_part() -> None:
 @linux
 @pytest.mark.parametrize(
     "options",
-    [{}, {"num_threads": 1}, {"prefetch_queue_depth": 1}, {"exec_async": False},
-     {"exec_pipelined": False, "num_threads": 1}],
-)  # fmt: skip
+    [
+        {},
+        {"num_threads": 1},
+        {"prefetch_queue_depth": 1},
+        {"exec_async": False},
+        {"exec_pipelined": False, "num_threads": 1},
+    ],
+)
 def test_pipelines(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are pinned as chosen, and the user's thread is left as it was."""
     before = os.sched_getaffinity(0)

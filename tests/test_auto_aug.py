@@ -225,8 +225,11 @@ def test_frequencies_of_auto_augment() -> None:
 def test_copies_of_augmentations() -> None:
     own = a.rotate.augmentation(mag_range=(0, 45), name="turn")
     assert (own.name, own.mag_range, own.randomly_negate, own.op) == (
-        "turn", (0, 45), True, a.rotate.op,
-    )  # fmt: skip
+        "turn",
+        (0, 45),
+        True,
+        a.rotate.op,
+    )
     assert (a.rotate.name, a.rotate.mag_range) == ("rotate", (0, 30))
     assert "mag_range=(0, 45)" in repr(own)
     assert a.brightness.augmentation(mag_to_param=None).mag_to_param(0.5) == 0.5

@@ -48,7 +48,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "a shape in vain": (lambda: aa.auto_augment(images(), "reduced_image_net", (3, 3)), "no trans"),
     "no policy": (lambda: aa.apply_auto_augment(3, images()), "a Policy"),  # type: ignore[arg-type]
     "unused": (
-        lambda: ra.apply_rand_augment([a.rotate], images(), 1, 1, foo=3), "interp_type.*got foo",
+        lambda: ra.apply_rand_augment([a.rotate], images(), 1, 1, foo=3),
+        "interp_type.*got foo",
     ),
     "no bin": (lambda: a.brightness(images(), num_magnitude_bins=3), "magnitude_bin"),
     "no bins": (lambda: a.brightness(images(), magnitude_bin=3), "num_magnitude_bins"),
@@ -70,10 +71,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "is not available",
     ),
     "shapes of parameters": (
-        lambda: a.color.augmentation(mag_to_param=lambda m: [m] * int(1 + m))(
-            images(), magnitude_bin=1, num_magnitude_bins=99
-        ) and a.color.augmentation(mag_range=(0, 2), mag_to_param=lambda m: [m] * int(3 + m))(
-            images(), magnitude_bin=1, num_magnitude_bins=3
+        lambda: (
+            a.color.augmentation(mag_to_param=lambda m: [m] * int(1 + m))(
+                images(), magnitude_bin=1, num_magnitude_bins=99
+            )
+            and a.color.augmentation(mag_range=(0, 2), mag_to_param=lambda m: [m] * int(3 + m))(
+                images(), magnitude_bin=1, num_magnitude_bins=3
+            )
         ),
         "different shapes",
     ),
@@ -84,18 +88,21 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "select nothing": (lambda: select([], index(0, 0), images()), "at least one function"),
     "select beyond": (lambda: select([a.invert], index(0, 1), images()), "from 0 to 0.*got 1"),
     "select by floats": (
-        lambda: select([a.invert], gradiva.batch(np.zeros(2, np.float32)), images()), "integers",
+        lambda: select([a.invert], gradiva.batch(np.zeros(2, np.float32)), images()),
+        "integers",
     ),
     "select other sizes": (
-        lambda: select([a.invert, a.identity], index(0, 1, 1), images()), "3 samples",
+        lambda: select([a.invert, a.identity], index(0, 1, 1), images()),
+        "3 samples",
     ),
     "select unlike types": (
-        lambda: select([a.invert, lambda x, _=0: x * 2.0], index(0, 1), images()), "dtypes",
+        lambda: select([a.invert, lambda x, _=0: x * 2.0], index(0, 1), images()),
+        "dtypes",
     ),
     "sign of unknown size": (lambda: signed_bin(3), "batch_size"),
     "sign of no bin": (lambda: signed_bin("x"), "an integer"),  # type: ignore[arg-type]
     "sign of no batch": (lambda: signed_bin(3, 1), "0 or 1"),  # type: ignore[arg-type]
-}  # fmt: skip
+}
 
 
 @pytest.mark.tiny

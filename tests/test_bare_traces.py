@@ -85,10 +85,7 @@ def deep(more: int) -> None:
     value = np.zeros(3)
     if more:
         deep(more - 1)
-    raise ValueError(
-        "in several lines",
-        value,
-    )
+    raise ValueError("in several lines", value)
 
 
 def from_deep(number: int) -> None:

@@ -129,13 +129,19 @@ def test_moves(name: str) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x: x + 1, lambda x: -x, lambda x: x == x, lambda x: np.float32(1) * x,
-        gradiva.math.sqrt, gradiva.brightness, gradiva.reductions.sum,
-        lambda x: gradiva.resize(x, size=(2, 2)), gradiva.random.normal,
+        lambda x: x + 1,
+        lambda x: -x,
+        lambda x: x == x,
+        lambda x: np.float32(1) * x,
+        gradiva.math.sqrt,
+        gradiva.brightness,
+        gradiva.reductions.sum,
+        lambda x: gradiva.resize(x, size=(2, 2)),
+        gradiva.random.normal,
         lambda x: gradiva.crop_mirror_normalize(gradiva.cast(x, dtype="uint8"), dtype="bf16"),
         lambda x: gradiva.random.uniform(dtype=bfloat16),
     ],
-)  # fmt: skip
+)
 def test_others_refuse(call: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match="got bfloat16"):
         call(images())

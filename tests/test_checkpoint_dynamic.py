@@ -11,10 +11,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, ExternalSource, random
 from gradiva.checkpoint import Checkpoint
-from gradiva.eager.checkpoints.files import (
-    CheckpointError,
-    pack,
-)
+from gradiva.eager.checkpoints.files import CheckpointError, pack
 
 from .loops import bits, make_folder
 from .test_checkpoint_sources import generator

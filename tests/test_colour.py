@@ -92,9 +92,13 @@ def test_ycbcr_there_and_back() -> None:
         r, g, b = np.moveaxis(images.at(k).astype(np.float64), -1, 0)
         luma = 0.299 * r + 0.587 * g + 0.114 * b
         expected = np.stack(
-            [16 + luma * 219 / 255, 128 + (b - luma) / 1.772 * 224 / 255,
-             128 + (r - luma) / 1.402 * 224 / 255], axis=-1,
-        )  # fmt: skip
+            [
+                16 + luma * 219 / 255,
+                128 + (b - luma) / 1.772 * 224 / 255,
+                128 + (r - luma) / 1.402 * 224 / 255,
+            ],
+            axis=-1,
+        )
         assert np.abs(ycc.at(k) - expected).max() < 0.5001
         assert np.abs(back.at(k).astype(int) - images.at(k)).max() <= 2
 
@@ -146,8 +150,9 @@ def test_blur_is_a_weighted_sum(half: int) -> None:
         np.testing.assert_allclose(made.at(k), both, rtol=3e-6)
         alone = gradiva.gaussian_blur(
             gradiva.batch([images.at(k)], layout="HWC"),
-            window_size=2 * half + 1, dtype=gradiva.float32,
-        )  # fmt: skip
+            window_size=2 * half + 1,
+            dtype=gradiva.float32,
+        )
         np.testing.assert_array_equal(made.at(k), alone.at(0))
 
 

@@ -116,10 +116,14 @@ def by_large_array(change: bool) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("kind", "more"),
     [
-        (by_global, 1), (by_closure, 1), (by_attribute, 1), (by_default, 1), (by_list, 1),
+        (by_global, 1),
+        (by_closure, 1),
+        (by_attribute, 1),
+        (by_default, 1),
+        (by_list, 1),
         (by_large_array, 0),
     ],
-)  # fmt: skip
+)
 def test_a_constant_is_never_stale(kind: Any, more: int) -> None:
     changes = kind(True)
     compiled = capture.compile(next(changes))

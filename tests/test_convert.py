@@ -67,12 +67,14 @@ QUICK = {("uint8", "float32"), ("float32", "uint8"), ("float32", "float16"), ("f
          ("int64", "uint8"), ("uint64", "float64"), ("bool", "int16")}  # fmt: skip
 PAIRS = [
     pytest.param(
-        source, target, id=f"{source}-{target}",
+        source,
+        target,
+        id=f"{source}-{target}",
         marks=() if (str(source), str(target)) in QUICK else pytest.mark.full,
     )
     for source in dtypes
     for target in dtypes
-]  # fmt: skip
+]
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")

@@ -110,9 +110,11 @@ def test_oriented_jpeg(file: Any, data: st.DataObject, orientation: int) -> None
 
 @settings(max_examples=examples(60), deadline=None)
 @given(
-    st.data(), st.sampled_from(("uint8", "uint16", "int16", "float32")), st.sampled_from(KINDS),
+    st.data(),
+    st.sampled_from(("uint8", "uint16", "int16", "float32")),
+    st.sampled_from(KINDS),
     st.sampled_from(("PNG", "BMP", "TIFF", "PPM", "WEBP", "JPEG", "CMYK")),
-)  # fmt: skip
+)
 def test_formats(data: st.DataObject, dtype: str, kind: str, format: str) -> None:
     """Value ranges and colours are those of the whole image."""
     pixels = picture(37, 53)

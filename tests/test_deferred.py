@@ -97,10 +97,14 @@ def test_random_values_are_those_of_eager_mode() -> None:
         random.set_seed(2)
         batch, tensor = images(), images().select(1)
         values = [
-            random.uniform(batch_size=3), random.normal(batch, stddev=2.0), random.coin_flip(),
-            batch + random.normal(tensor.slice[0:1, 0:1]), gradiva.flip(tensor),
-            tensor + random.normal(tensor), random.uniform(range=(0, 1), seed=4, batch_size=2),
-        ]  # fmt: skip
+            random.uniform(batch_size=3),
+            random.normal(batch, stddev=2.0),
+            random.coin_flip(),
+            batch + random.normal(tensor.slice[0:1, 0:1]),
+            gradiva.flip(tensor),
+            tensor + random.normal(tensor),
+            random.uniform(range=(0, 1), seed=4, batch_size=2),
+        ]
         return values, random.get_default_rng().get_state()
 
     with EvalMode.deferred:

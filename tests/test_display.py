@@ -111,8 +111,11 @@ def test_masks() -> None:
     pixels, note = drawn(mask, "HW")
     assert note == "mask: 0, 3, 7, 255"
     assert [tuple(p) for p in pixels[[0, 0, -1, -1], [0, -1, 0, -1]].tolist()] == [
-        (0, 0, 0), colour(3), colour(7), (200, 200, 200)
-    ]  # fmt: skip
+        (0, 0, 0),
+        colour(3),
+        colour(7),
+        (200, 200, 200),
+    ]
     assert drawn(mask.astype(np.int64)[..., None], "HWC")[0].tolist() == pixels.tolist()
     assert len({colour(label) for label in range(64)}) == 64
     noise = np.arange(256, dtype=np.uint8).reshape(16, 16)
@@ -121,8 +124,9 @@ def test_masks() -> None:
     large = np.zeros((90, 90), np.int32)
     large[:, 41:] = 5
     assert {tuple(p) for p in drawn(large, "HW")[0].reshape(-1, 3).tolist()} == {
-        (0, 0, 0), colour(5)
-    }  # fmt: skip
+        (0, 0, 0),
+        colour(5),
+    }
 
 
 @pytest.mark.parametrize(("layout", "word"), [("FHWC", "frames"), ("DHWC", "slices")])

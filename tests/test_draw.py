@@ -184,10 +184,18 @@ def test_lines_are_short() -> None:
     def program() -> Any:
         files, _ = fn.readers.file(file_root="/a" * 200, file_filters=["*.a", "*.b"] * 20)
         return fn.crop_mirror_normalize(
-            fn.decoders.image(files), crop=(4, 4), crop_pos_x=0.25, crop_pos_y=0.75,
-            mean=[1.0] * 3, std=[2.0] * 3, fill_values=[3.0] * 3, pad_output=True,
-            out_of_bounds_policy="pad", output_layout="HWC", dtype=types.FLOAT16,
-        )  # fmt: skip
+            fn.decoders.image(files),
+            crop=(4, 4),
+            crop_pos_x=0.25,
+            crop_pos_y=0.75,
+            mean=[1.0] * 3,
+            std=[2.0] * 3,
+            fill_values=[3.0] * 3,
+            pad_output=True,
+            out_of_bounds_policy="pad",
+            output_layout="HWC",
+            dtype=types.FLOAT16,
+        )
 
     graph = graph_of(program)
     for node in graph:

@@ -276,9 +276,7 @@ def test_a_constant_that_is_meant() -> None:
     """Both ways that the error names, as input and as argument, outside and inside."""
     flip = gradiva.random.coin_flip(probability=1.0)
     mirrored = PIXELS[:, :, ::-1]
-    for constant in (
-        types.Constant(flip), np.asarray(flip), int(flip), bool(flip), flip.item()
-    ):  # fmt: skip
+    for constant in (types.Constant(flip), np.asarray(flip), int(flip), bool(flip), flip.item()):
         chosen = constant
         assert np.array_equal(run(lambda x: fn.flip(x, horizontal=chosen)), mirrored)  # noqa: B023
         assert np.array_equal(run(lambda x: x * chosen), PIXELS)  # noqa: B023

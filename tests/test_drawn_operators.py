@@ -25,9 +25,10 @@ def tree_of(file: str) -> ast.Module:
 def table_of(file: str) -> set[str]:
     """The keys of the table LINES, without importing the reference."""
     (table,) = (
-        node.value for node in tree_of(file).body
+        node.value
+        for node in tree_of(file).body
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "LINES"
-    )  # fmt: skip
+    )
     assert isinstance(table, ast.Dict)
     return {key.value for key in table.keys if isinstance(key, ast.Constant)}  # type: ignore[misc]
 

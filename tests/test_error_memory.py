@@ -20,7 +20,7 @@ from .error_steps import FINE, SIZE, STEPS, Files, Step, make_files, mine, named
 from .garbage import Watch, cyclic_garbage, leased, no_collector
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore"),  # of samples that were left out
+    pytest.mark.filterwarnings("ignore")  # of samples that were left out
 ]
 
 CALLS = {**STEPS, **LOOPS, **FINE}

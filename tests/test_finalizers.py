@@ -49,17 +49,20 @@ def script(text: str, *arguments: str) -> str:
     command = ["-c", text] if " " in text else ["-m", text]
     done = subprocess.run(
         [sys.executable, *command, *arguments],
-        capture_output=True, text=True, timeout=400, cwd=ROOT, check=False,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        cwd=ROOT,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Exception ignored" not in done.stderr, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize(
-    "names",
-    ["loops external deferred compiled", "pipelines sources pools processes", "plain_loop"],
+    "names", ["loops external deferred compiled", "pipelines sources pools processes", "plain_loop"]
 )
 def test_the_collector_comes_at_any_moment(names: str) -> None:
     found = script("tests.finalizer_scenarios", *names.split())
@@ -166,9 +169,7 @@ def test_memory_for_a_finalizer_that_interrupts_the_pool() -> None:
     assert pool.stats() == (0, 0, 0)
 
 
-def test_the_closer_goes_on_after_an_error(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_closer_goes_on_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", shown.append)
     closer, closed = Closer(), threading.Event()

@@ -36,8 +36,10 @@ def test_functions_of_numpy_are_arithmetic() -> None:
     assert same(np.negative(batch), -batch)
     assert same(capture.compile(lambda x: add(x, 1))(batch), batch + 1)
     with EvalMode.deferred:
-        assert same(add(gradiva.flip(gradiva.zeros(shape=(2, 2, 1), batch_size=2)), 1),
-                    gradiva.ones(shape=(2, 2, 1), batch_size=2))  # fmt: skip
+        assert same(
+            add(gradiva.flip(gradiva.zeros(shape=(2, 2, 1), batch_size=2)), 1),
+            gradiva.ones(shape=(2, 2, 1), batch_size=2),
+        )
 
     @pipeline_def(batch_size=2, num_threads=1)
     def pipeline() -> Any:

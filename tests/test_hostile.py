@@ -26,8 +26,12 @@ NOTHING = batch([np.zeros((4, 6, 0), np.uint8)], layout="HWC")
 FAR = (1 << 63) - 1
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     # An end beyond 64 bits came out negative, and the region was written outside of the output.
-    ("multi_paste", (IMAGES,), {"output_size": (4, 6), "shapes": (1, 1), "out_anchors": (FAR, FAR)},
-     "leaves the output"),
+    (
+        "multi_paste",
+        (IMAGES,),
+        {"output_size": (4, 6), "shapes": (1, 1), "out_anchors": (FAR, FAR)},
+        "leaves the output",
+    ),
     ("multi_paste", (batch([np.zeros((1, 2, 3, 2, 3), np.uint8)]),), {}, "layout"),
     # By way of float64 the size came out negative, and the blurred image was noise.
     ("gaussian_blur", (IMAGES,), {"window_size": FAR}, "`window_size`"),
@@ -39,13 +43,21 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("pad", (IMAGES,), {"shape": FAR, "align": 2}, "too large"),
     ("zeros", (), {"shape": (1 << 62, 0)}, "no elements"),
     # A loop over 2**41 pixels without channels.
-    ("crop", (NOTHING,), {"crop": (1 << 31, 1 << 10), "out_of_bounds_policy": "pad"},
-     "no elements"),
+    (
+        "crop",
+        (NOTHING,),
+        {"crop": (1 << 31, 1 << 10), "out_of_bounds_policy": "pad"},
+        "no elements",
+    ),
     ("resize", (NOTHING,), {"size": (1 << 31, 1)}, "no elements"),
     ("experimental.median_blur", (IMAGES,), {"window_size": (1 << 31) - 1}, "`window_size`"),
-    ("roi_random_crop", (), {"batch_size": 1, "crop_shape": (2,), "roi_start": [[-FAR - 1]],
-                             "roi_end": [[-FAR - 1]]}, "`roi_start`"),
-]  # fmt: skip
+    (
+        "roi_random_crop",
+        (),
+        {"batch_size": 1, "crop_shape": (2,), "roi_start": [[-FAR - 1]], "roi_end": [[-FAR - 1]]},
+        "`roi_start`",
+    ),
+]
 
 
 @pytest.mark.tiny

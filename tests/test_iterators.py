@@ -15,6 +15,8 @@ from gradiva.plugin.base_iterator import LastBatchPolicy
 from gradiva.plugin.numpy import DALIGenericIterator, DALIRaggedIterator
 from tests.tiers import examples
 
+FILL, DROP, PARTIAL = LastBatchPolicy.FILL, LastBatchPolicy.DROP, LastBatchPolicy.PARTIAL
+
 pytestmark = pytest.mark.core
 
 EPOCHS = 3
@@ -28,15 +30,25 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def pipeline(
-    file: str, size: int, batch_size: int, shards: int = 1, shard: int = 0, checkpoint: Any = None,
-    enable_checkpointing: bool = False, **options: Any,
-) -> Pipeline:  # fmt: skip
+    file: str,
+    size: int,
+    batch_size: int,
+    shards: int = 1,
+    shard: int = 0,
+    checkpoint: Any = None,
+    enable_checkpointing: bool = False,
+    **options: Any,
+) -> Pipeline:
     @pipeline_def(batch_size=batch_size, num_threads=1, prefetch_queue_depth=2)
     def labels() -> Any:
         return fn.readers.file(
-            files=[file] * size, labels=list(range(size)), num_shards=shards, shard_id=shard,
-            name="reader", **options,
-        )[1]  # fmt: skip
+            files=[file] * size,
+            labels=list(range(size)),
+            num_shards=shards,
+            shard_id=shard,
+            name="reader",
+            **options,
+        )[1]
 
     return labels(checkpoint=checkpoint, enable_checkpointing=enable_checkpointing)
 
@@ -55,7 +67,7 @@ def epochs(pipe: Pipeline, policy: LastBatchPolicy) -> list[Epoch]:
         length, size = len(iterator), iterator.size
         found.append([labels(row[0]) for row in iterator])
         assert len(found[-1]) == length
-        if policy is LastBatchPolicy.PARTIAL:
+        if policy is PARTIAL:
             assert sum(map(len, found[-1])) == size
     pipe.close()
     return found
@@ -76,39 +88,48 @@ def labels(row: dict[str, Any]) -> list[int]:
     pad=st.booleans(),
     shuffle=st.booleans(),
 )
-@example(
-    size=31, batch_size=4, shards=7, policy=LastBatchPolicy.PARTIAL, stick=True, pad=True,
-    shuffle=False,
-)  # fmt: skip
+@example(size=31, batch_size=4, shards=7, policy=PARTIAL, stick=True, pad=True, shuffle=False)
 def test_every_epoch_has_the_promised_samples(
-    file: str, size: int, batch_size: int, shards: int, policy: LastBatchPolicy, stick: bool,
-    pad: bool, shuffle: bool,
-) -> None:  # fmt: skip
+    file: str,
+    size: int,
+    batch_size: int,
+    shards: int,
+    policy: LastBatchPolicy,
+    stick: bool,
+    pad: bool,
+    shuffle: bool,
+) -> None:
     shards = min(shards, size)
     found = [
         epochs(
             pipeline(
-                file, size, batch_size, shards, shard,
-                stick_to_shard=stick, pad_last_batch=pad, random_shuffle=shuffle,
+                file,
+                size,
+                batch_size,
+                shards,
+                shard,
+                stick_to_shard=stick,
+                pad_last_batch=pad,
+                random_shuffle=shuffle,
             ),
             policy,
         )
         for shard in range(shards)
-    ]  # fmt: skip
+    ]
     # Processes that read a shard each come to the end of an epoch together.
     assert len({tuple(map(len, shard)) for shard in found}) == 1
     sizes = [len(batch) for shard in found for epoch in shard for batch in epoch]
-    if policy is LastBatchPolicy.PARTIAL:
+    if policy is PARTIAL:
         assert_each_sample_once(found, size)
         assert all(min(batch_size - 1, 1) <= count <= batch_size for count in sizes)
     else:
         assert set(sizes) <= {batch_size}
-    if policy is LastBatchPolicy.DROP:
+    if policy is DROP:
         for epoch in range(EPOCHS):
             samples = [label for shard in found for batch in shard[epoch] for label in batch]
             assert len(set(samples)) == len(samples)
             assert len(samples) == size // shards // batch_size * batch_size * shards
-    if policy is LastBatchPolicy.FILL and not pad:
+    if policy is FILL and not pad:
         for number, shard in enumerate(found):
             stream = [label for epoch in shard for batch in epoch for label in batch]
             assert_unbroken(stream, number, size, shards, stick, shuffle)
@@ -139,12 +160,12 @@ def assert_unbroken(
 @pytest.mark.parametrize(
     ("policy", "pad", "last", "then"),
     [
-        (LastBatchPolicy.PARTIAL, True, [7], [1, 2]),
-        (LastBatchPolicy.PARTIAL, False, [7], [1, 2]),
-        (LastBatchPolicy.FILL, True, [7, 7], [1, 2]),
-        (LastBatchPolicy.FILL, False, [7, 1], [2, 3]),
-        (LastBatchPolicy.DROP, True, [5, 6], [1, 2]),
-        (LastBatchPolicy.DROP, False, [5, 6], [1, 2]),
+        (PARTIAL, True, [7], [1, 2]),
+        (PARTIAL, False, [7], [1, 2]),
+        (FILL, True, [7, 7], [1, 2]),
+        (FILL, False, [7, 1], [2, 3]),
+        (DROP, True, [5, 6], [1, 2]),
+        (DROP, False, [5, 6], [1, 2]),
     ],
 )
 def test_the_last_batch_of_seven_samples(
@@ -183,11 +204,7 @@ def test_an_external_source_ends_the_epoch() -> None:
 
 
 def test_a_given_size() -> None:
-    for policy, lengths in [
-        (LastBatchPolicy.FILL, [2, 2, 2]),
-        (LastBatchPolicy.PARTIAL, [2, 2, 1]),
-        (LastBatchPolicy.DROP, [2, 2]),
-    ]:
+    for policy, lengths in [(FILL, [2, 2, 2]), (PARTIAL, [2, 2, 1]), (DROP, [2, 2])]:
         iterator = DALIGenericIterator(rows(100), ["data"], size=5, last_batch_policy=policy)
         assert (len(iterator), iterator.size) == (len(lengths), 5)
         for _ in range(2):
@@ -198,7 +215,7 @@ def test_a_given_size() -> None:
 def test_several_pipelines_are_several_shards(file: str) -> None:
     pipes = [pipeline(file, 11, 4, 2, shard, stick_to_shard=True) for shard in range(2)]
     iterator = DALIGenericIterator(
-        pipes, ["label"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL
+        pipes, ["label"], reader_name="reader", last_batch_policy=PARTIAL
     )
     labels = [part["label"][:, 0].tolist() for row in iterator for part in row]
     assert sorted(label for part in labels for label in part) == list(range(11))
@@ -217,8 +234,8 @@ def test_partial_batches_of_several_shards(
         for n in range(shards)
     ]
     iterator = DALIGenericIterator(
-        pipes, ["label"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL,
-    )  # fmt: skip
+        pipes, ["label"], reader_name="reader", last_batch_policy=PARTIAL
+    )
     for _ in range(EPOCHS):
         rows = [[labels(part) for part in row] for row in iterator]
         assert len(rows) == len(iterator) == -(-size // shards // batch_size)
@@ -230,26 +247,23 @@ def test_partial_batches_of_several_shards(
 def test_padding_is_cut_off(file: str) -> None:
     """Labels that are padding for one shard and not for another."""
     found = [
-        epochs(
-            pipeline(file, 7, 4, 3, shard, pad_last_batch=True, stick_to_shard=True),
-            LastBatchPolicy.PARTIAL,
-        )[0]
+        epochs(pipeline(file, 7, 4, 3, shard, pad_last_batch=True, stick_to_shard=True), PARTIAL)[0]
         for shard in range(3)
     ]
     assert found == [[[0, 1]], [[2, 3]], [[4, 5, 6]]]
-    short = epochs(pipeline(file, 5, 2, 2, pad_last_batch=True), LastBatchPolicy.PARTIAL)
+    short = epochs(pipeline(file, 5, 2, 2, pad_last_batch=True), PARTIAL)
     assert short == [[[0], [1]], [[2, 3], [4]], [[0], [1]]]
 
 
 def test_an_epoch_that_was_read_ahead_is_shorter(file: str) -> None:
     """With FILL, as with other libraries: what an epoch has of the next one is not read again."""
-    assert epochs(pipeline(file, 5, 2), LastBatchPolicy.FILL) == [
+    assert epochs(pipeline(file, 5, 2), FILL) == [
         [[0, 1], [2, 3], [4, 0]],
         [[1, 2], [3, 4]],
         [[0, 1], [2, 3], [4, 0]],
     ]
     # The second epoch was in the first batch: it is left out.
-    assert epochs(pipeline(file, 2, 4), LastBatchPolicy.FILL) == [[[0, 1, 0, 1]]] * EPOCHS
+    assert epochs(pipeline(file, 2, 4), FILL) == [[[0, 1, 0, 1]]] * EPOCHS
 
 
 @pytest.mark.parametrize("pad", [False, True])
@@ -292,9 +306,12 @@ def test_batches_of_an_external_source_are_cut_too(file: str, pad: bool) -> None
     for _ in range(4):
         pipe_.feed_input("fed", np.arange(4) * 10)
     iterator = DALIGenericIterator(
-        pipe_, ["label", "made", "fed"], reader_name="reader",
-        last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True,
-    )  # fmt: skip
+        pipe_,
+        ["label", "made", "fed"],
+        reader_name="reader",
+        last_batch_policy=PARTIAL,
+        auto_reset=True,
+    )
     found = [[row[name].ravel().tolist() for name in row] for _ in range(2) for (row,) in iterator]
     assert found == [
         [[0, 1, 2, 3], [0, 1, 2, 3], [0, 10, 20, 30]],
@@ -312,14 +329,21 @@ def test_a_lost_batch_leaves_the_shards_in_step(file: str, tmp_path: Path) -> No
     def shard(number: int) -> Any:
         files = [file, bad, *[file] * 8]
         return fn.readers.file(
-            files=files, labels=list(range(10)), num_shards=2, shard_id=number,
-            stick_to_shard=True, name="reader",
-        )[1]  # fmt: skip
+            files=files,
+            labels=list(range(10)),
+            num_shards=2,
+            shard_id=number,
+            stick_to_shard=True,
+            name="reader",
+        )[1]
 
     iterator = DALIGenericIterator(
-        [shard(0), shard(1)], ["label"], reader_name="reader",
-        last_batch_policy=LastBatchPolicy.PARTIAL, prepare_first_batch=False,
-    )  # fmt: skip
+        [shard(0), shard(1)],
+        ["label"],
+        reader_name="reader",
+        last_batch_policy=PARTIAL,
+        prepare_first_batch=False,
+    )
     for _ in range(2):
         iter(iterator)
         with pytest.raises(RuntimeError, match=r"missing\.bin"):
@@ -333,9 +357,8 @@ def test_a_lost_batch_leaves_the_shards_in_step(file: str, tmp_path: Path) -> No
 def test_a_new_loop_begins_the_next_epoch(file: str) -> None:
     """Also without auto_reset and `reset`; a loop that was left goes on where it was."""
     iterator = DALIGenericIterator(
-        pipeline(file, 4, 2, 2), ["label"], reader_name="reader",
-        last_batch_policy=LastBatchPolicy.DROP,
-    )  # fmt: skip
+        pipeline(file, 4, 2, 2), ["label"], reader_name="reader", last_batch_policy=DROP
+    )
     assert [labels(row[0]) for row in iterator] == [[0, 1]]
     with pytest.raises(StopIteration):
         next(iterator)
@@ -409,9 +432,7 @@ def test_iterators_and_runs_do_not_mix(file: str) -> None:
     with pytest.raises(RuntimeError, match="the ways to run a pipeline do not mix"):
         DALIGenericIterator(pipe, ["label"])
     with pytest.raises(RuntimeError, match="make a new pipeline for the iterator"):
-        DALIGenericIterator(
-            pipe, ["label"], reader_name="reader", last_batch_policy=LastBatchPolicy.DROP
-        )
+        DALIGenericIterator(pipe, ["label"], reader_name="reader", last_batch_policy=DROP)
 
 
 def test_no_data_at_all(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ augment(images)""",
 
 cropped.shape""",
     "callback": "gradiva.python_function(images, function=lambda image: 1 / 0)",
-}  # fmt: skip
+}
 NUMBER = {name: number for number, name in enumerate(CELLS)}
 
 
@@ -93,8 +93,10 @@ def test_text_under_thumbnails(notebook: Notebook) -> None:
     assert "encoded JPEG, 451 x 300" in files
     assert len(notebook.sizes(NUMBER["files"])) == 7
     images = notebook.text(NUMBER["images"])
-    for part in ("7 samples, shape=(64, 128, 3), dtype=uint8, layout='HWC', device='cpu'",
-                 "chelsea.jpg"):  # fmt: skip
+    for part in (
+        "7 samples, shape=(64, 128, 3), dtype=uint8, layout='HWC', device='cpu'",
+        "chelsea.jpg",
+    ):
         assert part in images
     assert "scaled from" in notebook.text(NUMBER["planes"])
     assert "... and 4 more" in notebook.text(NUMBER["many"])
@@ -174,8 +176,10 @@ def test_tutorials(server: Lab, name: str) -> None:
         pytest.skip(f"there is no tutorial {name} yet")
     whole = jupytext.read(source)
     whole.metadata["kernelspec"] = {
-        "display_name": "Python 3", "language": "python", "name": "python3"
-    }  # fmt: skip
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
     jupytext.write(whole, server.folder / f"{name}.ipynb")
     with server.open(f"{name}.ipynb", height=1500) as opened:
         opened.run_all()

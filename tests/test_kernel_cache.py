@@ -174,8 +174,12 @@ def test_a_cache_that_can_only_be_read_is_read(
     assert tripled()(2) == 6
     forget(monkeypatch)
     for owner, name in (
-        (os, "utime"), (os, "write"), (os, "unlink"), (os, "open"), (Path, "chmod"),
-    ):  # fmt: skip
+        (os, "utime"),
+        (os, "write"),
+        (os, "unlink"),
+        (os, "open"),
+        (Path, "chmod"),
+    ):
         monkeypatch.setattr(owner, name, failing(errno.EROFS))
     monkeypatch.setattr(Path, "mkdir", failing(errno.EROFS, lambda path: path.is_dir()))
     kernel = tripled()

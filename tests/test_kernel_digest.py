@@ -270,12 +270,45 @@ def two() -> int:
 
 
 VALUES: list[Any] = [
-    1, 1.0, True, "1", b"1", None, 1j, 0.0, -0.0, (1,), [1], (1, (2,)), {1}, frozenset({1}),
-    {1: 2}, {2: 1}, np.float32(1), np.float64(1), np.uint8(1), np.ones(3), np.ones(3, np.float32),
-    np.ones((3, 1)), np.zeros(3), np.asfortranarray(np.ones((3, 4))), np.ones((3, 4)),
-    np.dtype(np.uint8), np.uint8, np.floor, np.where, np.array([1, "a"], object), one, two, Pair,
-    Pair(1, 2), Kernel(one), Kernel(two), Kernel(one, inline=True), len,  # type: ignore[arg-type]
-]  # fmt: skip
+    1,
+    1.0,
+    True,
+    "1",
+    b"1",
+    None,
+    1j,
+    0.0,
+    -0.0,
+    (1,),
+    [1],
+    (1, (2,)),
+    {1},
+    frozenset({1}),
+    {1: 2},
+    {2: 1},
+    np.float32(1),
+    np.float64(1),
+    np.uint8(1),
+    np.ones(3),
+    np.ones(3, np.float32),
+    np.ones((3, 1)),
+    np.zeros(3),
+    np.asfortranarray(np.ones((3, 4))),
+    np.ones((3, 4)),
+    np.dtype(np.uint8),
+    np.uint8,
+    np.floor,
+    np.where,
+    np.array([1, "a"], object),
+    one,
+    two,
+    Pair,
+    Pair(1, 2),
+    Kernel(one),
+    Kernel(two),
+    Kernel(one, inline=True),
+    len,  # type: ignore[arg-type]
+]
 
 
 def test_values_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

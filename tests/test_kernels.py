@@ -43,9 +43,13 @@ def test_no_contracted_multiply_add(tmp_path: Path) -> None:
     """No kernel holds an instruction that rounds a product and a sum only once."""
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, cwd=ROOT,
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
         env=environment,
-    )  # fmt: skip
+    )
     codes: dict[str, str] = json.loads(run.stdout)
     names = " ".join(codes)
     for expected in ("normalize_kernel", "filter_lines", "blend_rows", "brightness_contrast_row"):
@@ -75,9 +79,13 @@ def test_a_person_is_told_when_kernels_are_compiled(tmp_path: Path) -> None:
     environment = {**os.environ, "GRADIVA_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     for expected, told in ((["cast_row", "_flip_samples"], 1), ([], 0)):
         run = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT,
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
             env=environment,
-        )  # fmt: skip
+        )
         assert [name for name in expected if name not in run.stdout] == []
         assert bool(expected) == ("_flip_samples" in run.stdout)
         assert run.stderr.count("compiling kernels, once per machine") == told

@@ -103,9 +103,18 @@ def random_calls(files: Any, labels: Any, step: int) -> Any:
 
 
 ALL_SERVED = [
-    validation, arithmetic, subscripts, mathematics, constants, large_constant, attributes,
-    local_lists, helpers, plain_if, random_calls,
-]  # fmt: skip
+    validation,
+    arithmetic,
+    subscripts,
+    mathematics,
+    constants,
+    large_constant,
+    attributes,
+    local_lists,
+    helpers,
+    plain_if,
+    random_calls,
+]
 
 
 @pytest.mark.parametrize("body", ALL_SERVED)

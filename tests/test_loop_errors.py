@@ -16,14 +16,7 @@ from gradiva.capture.loop import signatures
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.operators.interpreter import current_interpreter
 
-from .loops import (
-    bits,
-    make_folder,
-    no_thread_is_left,
-    noisy,
-    normalised,
-    open_reader,
-)
+from .loops import bits, make_folder, no_thread_is_left, noisy, normalised, open_reader
 
 __all__ = ["no_thread_is_left"]
 

@@ -60,9 +60,7 @@ def reused() -> Any:
 
 def changing() -> Any:
     """Other dtypes, batch sizes and layouts from step to step."""
-    return [
-        np.full((4, 4, 1), i, np.float32 if i in (3, 5, 6) else np.uint8) for i in range(9)
-    ]  # fmt: skip
+    return [np.full((4, 4, 1), i, np.float32 if i in (3, 5, 6) else np.uint8) for i in range(9)]
 
 
 SOURCES = {
@@ -76,7 +74,7 @@ SOURCES = {
     "cycle": lambda: ExternalSource([samples(i) for i in range(4)], layout="HWC", cycle="raise"),
     "changing dtypes": lambda: ExternalSource(changing(), layout="HWC"),
     "empty": lambda: ExternalSource([], layout="HWC"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SOURCES)

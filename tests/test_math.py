@@ -14,16 +14,35 @@ from gradiva import fn
 from gradiva.ops.math.mathematics import functions
 
 UNARY: dict[str, Callable[[float], float]] = {
-    "fabs": math.fabs, "floor": math.floor, "ceil": math.ceil, "sqrt": math.sqrt,
-    "rsqrt": lambda x: 1 / math.sqrt(x), "cbrt": lambda x: math.copysign(abs(x) ** (1 / 3), x),
-    "exp": math.exp, "log": math.log, "log2": math.log2, "log10": math.log10, "sin": math.sin,
-    "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
-    "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh,
-    "acosh": lambda x: math.acosh(x + 1), "atanh": math.atanh,
-}  # fmt: skip
+    "fabs": math.fabs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "cbrt": lambda x: math.copysign(abs(x) ** (1 / 3), x),
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": lambda x: math.acosh(x + 1),
+    "atanh": math.atanh,
+}
 BINARY: dict[str, Callable[[float, float], float]] = {
-    "fpow": math.pow, "atan2": math.atan2, "min": min, "max": max,
-}  # fmt: skip
+    "fpow": math.pow,
+    "atan2": math.atan2,
+    "min": min,
+    "max": max,
+}
 
 
 def points(dtype: Any, seed: int = 0) -> np.ndarray[Any, Any]:

@@ -69,9 +69,16 @@ def test_defaults_are_the_documented_ones(fresh: MemorySettings) -> None:
 
 @pytest.mark.parametrize(
     ("threshold", "smaller", "same"),
-    [(0.9, 940_000, True), (0.9, 800_000, False), (0, 20_000, True), (0.5, 520_000, True),
-     (0.5, 440_000, False), (1, 900_000, False), (1, 1_000_000, True)],
-)  # fmt: skip
+    [
+        (0.9, 940_000, True),
+        (0.9, 800_000, False),
+        (0, 20_000, True),
+        (0.5, 520_000, True),
+        (0.5, 440_000, False),
+        (1, 900_000, False),
+        (1, 1_000_000, True),
+    ],
+)
 def test_a_smaller_request_takes_the_block_or_not(
     own: MemoryPool, threshold: float, smaller: int, same: bool
 ) -> None:
@@ -121,12 +128,18 @@ def test_functions_set_and_get(fresh: MemorySettings) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("SetHostBufferShrinkThreshold", 1.01), ("SetHostBufferShrinkThreshold", -1e-9),
-     ("SetHostBufferShrinkThreshold", float("nan")), ("SetHostBufferGrowthFactor", 0.99),
-     ("SetDeviceBufferGrowthFactor", 4.01), ("SetBufferGrowthFactor", float("inf")),
-     ("SetBufferGrowthFactor", float("nan")), ("SetHostBufferGrowthFactor", "2"),
-     ("SetHostBufferShrinkThreshold", None)],
-)  # fmt: skip
+    [
+        ("SetHostBufferShrinkThreshold", 1.01),
+        ("SetHostBufferShrinkThreshold", -1e-9),
+        ("SetHostBufferShrinkThreshold", float("nan")),
+        ("SetHostBufferGrowthFactor", 0.99),
+        ("SetDeviceBufferGrowthFactor", 4.01),
+        ("SetBufferGrowthFactor", float("inf")),
+        ("SetBufferGrowthFactor", float("nan")),
+        ("SetHostBufferGrowthFactor", "2"),
+        ("SetHostBufferShrinkThreshold", None),
+    ],
+)
 def test_functions_refuse(fresh: MemorySettings, name: str, value: Any) -> None:
     kind = ValueError if isinstance(value, float) else TypeError
     with pytest.raises(kind, match=rf"{name}: argument `\w+`: expected a number from \d .*, got"):
@@ -201,9 +214,15 @@ def test_other_invalid_variables(
 def test_import_does_not_fail() -> None:
     """Whatever the variables are: they are read at first use."""
     bad = dict.fromkeys(
-        [*(f"DALI_{name}" for name in VARIABLES), "DALI_NUM_THREADS", "DALI_AFFINITY_MASK",
-         "GRADIVA_POISON", "GRADIVA_HOST_MEMORY_KEPT"], "bad",
-    )  # fmt: skip
+        [
+            *(f"DALI_{name}" for name in VARIABLES),
+            "DALI_NUM_THREADS",
+            "DALI_AFFINITY_MASK",
+            "GRADIVA_POISON",
+            "GRADIVA_HOST_MEMORY_KEPT",
+        ],
+        "bad",
+    )
     run = subprocess.run(
         [sys.executable, "-c", "import gradiva"],
         env={**os.environ, "PYTHONPATH": str(ROOT), **bad},
@@ -305,9 +324,13 @@ def test_hints_change_no_bit_and_stay_through_the_passes(fresh: MemorySettings) 
 
 @pytest.mark.parametrize(
     ("hint", "message"),
-    [(-1, "a number of bytes or several"), ("x", "a number of bytes or several"),
-     ([1.5], "a number of bytes or several"), ([1, 2], "one number, got 2")],
-)  # fmt: skip
+    [
+        (-1, "a number of bytes or several"),
+        ("x", "a number of bytes or several"),
+        ([1.5], "a number of bytes or several"),
+        ([1, 2], "one number, got 2"),
+    ],
+)
 def test_bad_hints(hint: Any, message: str) -> None:
     pipe = gradiva.Pipeline(batch_size=2, num_threads=1)
     with pipe:

@@ -44,43 +44,84 @@ WHOLE = {"cast_like", "copy", "equalize", "shapes", "subscript", *LIKE, *MATH}
 
 SKIPPED: dict[str, dict[str, set[str]]] = {
     "rank": {
-        "takes samples of any rank": ANY | LIKE | MATH | NOISES | SHAPED
+        "takes samples of any rank": ANY
+        | LIKE
+        | MATH
+        | NOISES
+        | SHAPED
         | {"full", "lookup_table", "normalize_pixels", "one_hot"},
         "its cases have no input": MAKERS | MATRICES,
     },
     "layout": {
-        "looks at no layout": ANY | LIKE | NOISES | SHAPED | (MATH - BINARY)
-        | {"full", "lookup_table", "normalize_pixels", "numba_function", "one_hot",
-           "python_function", "subscript", "transpose", "reinterpret", "reshape", "stack"},
-        "its inputs are no images": BOXES | FILES
-        | {"coord_flip", "coord_transform", "random.choice", "random_crop_generator",
-           "segmentation.random_mask_pixel", "segmentation.random_object_bbox",
-           "segmentation.select_masks", "transforms.combine", "transforms.translation"},
+        "looks at no layout": ANY
+        | LIKE
+        | NOISES
+        | SHAPED
+        | (MATH - BINARY)
+        | {
+            "full",
+            "lookup_table",
+            "normalize_pixels",
+            "numba_function",
+            "one_hot",
+            "python_function",
+            "subscript",
+            "transpose",
+            "reinterpret",
+            "reshape",
+            "stack",
+        },
+        "its inputs are no images": BOXES
+        | FILES
+        | {
+            "coord_flip",
+            "coord_transform",
+            "random.choice",
+            "random_crop_generator",
+            "segmentation.random_mask_pixel",
+            "segmentation.random_object_bbox",
+            "segmentation.select_masks",
+            "transforms.combine",
+            "transforms.translation",
+        },
         "its cases have no input": MAKERS | MATRICES,
     },
     "dtype": {
-        "takes all dtypes": ANY | LIKE | SHAPED | MOVERS | REDUCTIONS | BINARY
+        "takes all dtypes": ANY
+        | LIKE
+        | SHAPED
+        | MOVERS
+        | REDUCTIONS
+        | BINARY
         | {"full", "normalize", "one_hot", "random.choice", "segmentation.random_mask_pixel"},
         "its function decides": {"python_function"},
         "its cases have no input": MAKERS | MATRICES,
     },
     "length": {
         "has no argument that is given per sample": {
-            name for name in NAMES
+            name
+            for name in NAMES
             if not any(a.per_sample for a in operators[name].arguments.values())
         },
         "it is an array per sample, of any shape": {"normalize"},
     },
     "range": {
         "has no argument, or none with a range": WHOLE
-        | {"batch_permutation", "cast", "decoders.numpy", "io.file.read", "per_frame",
-           "segmentation.select_masks", "transforms.combine"},
+        | {
+            "batch_permutation",
+            "cast",
+            "decoders.numpy",
+            "io.file.read",
+            "per_frame",
+            "segmentation.select_masks",
+            "transforms.combine",
+        }
     },
     "type": {
         "has no argument of its own": {name for name in NAMES if not operators[name].arguments},
         "its arguments are made by Python's brackets": {"subscript"},
     },
-}  # fmt: skip
+}
 """Mistakes that cannot be made: the kind, the reason, the operators."""
 
 INPUTS = re.compile(

@@ -84,10 +84,7 @@ OPERATORS = {
 }
 """Modules of operators, and how the operators in them are called here: one that is missing there
 must be missing altogether."""
-NAMESPACES = {
-    "inputs", "hidden",
-    "experimental.readers", "experimental.inputs",
-}  # fmt: skip
+NAMESPACES = {"inputs", "hidden", "experimental.readers", "experimental.inputs"}
 """Groups of operators none of which is there yet."""
 MODULES = [
     "", "data_node", "fn", "fn.decoders", "fn.experimental", "fn.io.file", "fn.noise",
@@ -248,8 +245,9 @@ def test_data_types() -> None:
 def test_numbers_of_data_types() -> None:
     theirs = pytest.importorskip("nvidia.dali.types", exc_type=ImportError).DALIDataType
     ours = {name: member.value for name, member in types.DALIDataType.__members__.items()}
-    assert ours == {name: int(member) for name, member in theirs.__members__.items()
-                    if not name.startswith("_")}  # fmt: skip
+    assert ours == {
+        name: int(member) for name, member in theirs.__members__.items() if not name.startswith("_")
+    }
 
 
 def test_small_types() -> None:

@@ -16,10 +16,7 @@ from tests.tiers import examples
 cv2: Any = pytest.importorskip("cv2")
 
 CV_BORDERS = {"constant": 0, "replicate": 1, "reflect": 2, "reflect_101": 4}
-OURS: dict[str, Any] = {
-    "dilate": gradiva.experimental.dilate,
-    "erode": gradiva.experimental.erode,
-}
+OURS: dict[str, Any] = {"dilate": gradiva.experimental.dilate, "erode": gradiva.experimental.erode}
 SHAPES = ((23, 31), (1, 17), (19, 1), (1, 1))
 
 
@@ -43,9 +40,15 @@ def image(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
     channels=st.integers(1, 5),
 )
 def test_as_opencv(
-    name: str, shape: Any, size: Any, place: Any, border: str, iterations: int, dtype: str,
+    name: str,
+    shape: Any,
+    size: Any,
+    place: Any,
+    border: str,
+    iterations: int,
+    dtype: str,
     channels: int,
-) -> None:  # fmt: skip
+) -> None:
     if iterations > 1 and border != "constant":
         iterations = 1  # OpenCV takes one larger mask, which mirrors further
     array = image((*shape, channels), dtype)
@@ -53,15 +56,24 @@ def test_as_opencv(
         (-1, -1) if place is None else tuple(int(p * n) for p, n in zip(place, size, strict=True))
     )
     expected = getattr(cv2, name)(
-        array, np.ones(size[::-1], np.uint8), anchor=anchor, iterations=iterations,
+        array,
+        np.ones(size[::-1], np.uint8),
+        anchor=anchor,
+        iterations=iterations,
         borderType=CV_BORDERS[border],
-    ).reshape(array.shape)  # fmt: skip
-    made = OURS[name](batch([array], layout="HWC"), mask_size=size, anchor=anchor,
-                      border_mode=border, iterations=iterations)  # fmt: skip
+    ).reshape(array.shape)
+    made = OURS[name](
+        batch([array], layout="HWC"),
+        mask_size=size,
+        anchor=anchor,
+        border_mode=border,
+        iterations=iterations,
+    )
     np.testing.assert_array_equal(made.at(0), expected)
     planes = batch([np.ascontiguousarray(array.transpose(2, 0, 1))], layout="CHW")
-    turned = OURS[name](planes, mask_size=size, anchor=anchor, border_mode=border,
-                        iterations=iterations)  # fmt: skip
+    turned = OURS[name](
+        planes, mask_size=size, anchor=anchor, border_mode=border, iterations=iterations
+    )
     np.testing.assert_array_equal(turned.at(0), expected.transpose(2, 0, 1))
 
 

@@ -25,9 +25,17 @@ IMAGES = gradiva.as_batch(np.zeros((2, 8, 8, 3), np.uint8), layout="HWC")
 def public() -> Iterator[tuple[str, Any]]:
     """Every callable of the dynamic and of the pipeline API."""
     modules: list[ModuleType] = [
-        gradiva, gradiva.fn, gradiva.fn.readers, gradiva.fn.random, gradiva.fn.decoders,
-        gradiva.readers, gradiva.random, gradiva.decoders, gradiva.math, gradiva.ops,
-    ]  # fmt: skip
+        gradiva,
+        gradiva.fn,
+        gradiva.fn.readers,
+        gradiva.fn.random,
+        gradiva.fn.decoders,
+        gradiva.readers,
+        gradiva.random,
+        gradiva.decoders,
+        gradiva.math,
+        gradiva.ops,
+    ]
     for module in modules:
         for name in dir(module):
             value = getattr(module, name)
@@ -203,9 +211,13 @@ for text in ("gradiva.resize(a, resiz", "gradiva.readers.File(random_", "gradiva
 def test_in_ipython(tmp_path: Path) -> None:
     pytest.importorskip("IPython")
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True,
-        cwd=Path(__file__).parent.parent, env={**os.environ, "IPYTHONDIR": str(tmp_path)},
-    )  # fmt: skip
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent.parent,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path)},
+    )
     short, whole, rest = run.stdout.split("=====\n")
     assert short == (
         "Cell In[3], line 1\n----> 1 gradiva.flip(a, horizontl=1)\n\n"

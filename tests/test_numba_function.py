@@ -67,9 +67,14 @@ def turn(turned: Any, numbers: Any, input: Any) -> None:
 def test_setup_function() -> None:
     images = gradiva.batch([np.arange(6, dtype=np.uint8).reshape(2, 3), np.ones((1, 4), np.uint8)])
     turned, numbers = numba_function(
-        images, run_fn=turn, setup_fn=turned_shapes, in_types=[types.UINT8], ins_ndim=[2],
-        out_types=[types.UINT8, types.FLOAT], outs_ndim=[2, 1],
-    )  # fmt: skip
+        images,
+        run_fn=turn,
+        setup_fn=turned_shapes,
+        in_types=[types.UINT8],
+        ins_ndim=[2],
+        out_types=[types.UINT8, types.FLOAT],
+        outs_ndim=[2, 1],
+    )
     assert turned.shape == [(3, 2), (4, 1)]
     np.testing.assert_array_equal(turned.at(0), images.at(0).T)
     np.testing.assert_array_equal(numbers.as_array(), np.array([[2], [1]], np.float32))
@@ -95,8 +100,9 @@ def scalar(output: Any, input: Any) -> None:
 def test_scalars_and_single_tensors() -> None:
     none = {**ONE, "ins_ndim": [0], "outs_ndim": [0]}
     numbers = gradiva.batch(np.arange(3, dtype=np.int32))
-    np.testing.assert_array_equal(numba_function(numbers, run_fn=scalar, **none).as_array(),
-                                  [0, 2, 4])  # fmt: skip
+    np.testing.assert_array_equal(
+        numba_function(numbers, run_fn=scalar, **none).as_array(), [0, 2, 4]
+    )
     single: dict[str, Any] = {
         "in_types": types.INT32,
         "ins_ndim": 1,
@@ -127,8 +133,11 @@ def raises(output: Any, input: Any) -> None:
 def test_the_next_run_works_after_an_error() -> None:
     @pipeline_def(batch_size=2, num_threads=2)
     def pipeline() -> Any:
-        return numba_function(fn.external_source(lambda info: vectors(9).at(info.idx_in_epoch),
-                                                 batch=False), run_fn=raises, **ONE)  # fmt: skip
+        return numba_function(
+            fn.external_source(lambda info: vectors(9).at(info.idx_in_epoch), batch=False),
+            run_fn=raises,
+            **ONE,
+        )
 
     pipe = pipeline()
     pipe.run()

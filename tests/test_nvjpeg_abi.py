@@ -57,9 +57,11 @@ def code(argument: str) -> str:
     if kind[-1] in ("size_t", "int"):
         return "U" if "unsigned" in kind else {"size_t": "Z", "int": "I"}[kind[-1]]
     enums = (
-        "libraryPropertyType", "nvjpegBackend_t", "nvjpegOutputFormat_t",
+        "libraryPropertyType",
+        "nvjpegBackend_t",
+        "nvjpegOutputFormat_t",
         "nvjpegChromaSubsampling_t",
-    )  # fmt: skip
+    )
     return "I" if kind[-1] in enums else "P"  # all other types are handles
 
 
@@ -110,8 +112,10 @@ def test_structures_and_functions_as_a_compiler_sees_them(installed: Path, tmp_p
         "typedef enum { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL } libraryPropertyType;\n"
     )
     lines = [CHECK]
-    for kind, name in ((DeviceAllocator, "nvjpegDevAllocatorV2_t"),
-                       (PinnedAllocator, "nvjpegPinnedAllocatorV2_t")):  # fmt: skip
+    for kind, name in (
+        (DeviceAllocator, "nvjpegDevAllocatorV2_t"),
+        (PinnedAllocator, "nvjpegPinnedAllocatorV2_t"),
+    ):
         lines.append(f"SAME(sizeof({name}), {ctypes.sizeof(kind)});")
         for field, *_ in kind._fields_:
             lines.append(f"SAME(offsetof({name}, {field}), {getattr(kind, field).offset});")
@@ -128,10 +132,20 @@ def test_structures_and_functions_as_a_compiler_sees_them(installed: Path, tmp_p
     source.write_text("\n".join(lines) + "\n")
     include = installed.parent.parent / "include"
     subprocess.run(
-        ["cc", "-c", "-Werror", f"-I{tmp_path}", f"-I{include}", str(source), "-o",
-         str(tmp_path / "check.o")],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        [
+            "cc",
+            "-c",
+            "-Werror",
+            f"-I{tmp_path}",
+            f"-I{include}",
+            str(source),
+            "-o",
+            str(tmp_path / "check.o"),
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_the_library_has_what_is_declared(installed: Path) -> None:
@@ -143,8 +157,11 @@ def test_the_library_has_what_is_declared(installed: Path) -> None:
 
 def test_errors_of_the_library_have_names(installed: Path) -> None:
     library = open_library(str(installed))
-    with pytest.raises(NvjpegError, match=r"nvjpegJpegStreamCreate returned "
-                       r"NVJPEG_STATUS_INVALID_PARAMETER \(2\)") as caught:  # fmt: skip
+    with pytest.raises(
+        NvjpegError,
+        match=r"nvjpegJpegStreamCreate returned "
+        r"NVJPEG_STATUS_INVALID_PARAMETER \(2\)",
+    ) as caught:
         library.create("nvjpegJpegStreamCreate", None)
     assert caught.value.about_one_image
     with pytest.raises(ctypes.ArgumentError):

@@ -13,15 +13,7 @@ from gradiva.ops.decoders.nvjpeg.declarations import FLAG_SMOOTH, FLAG_STRICT
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options, Path, Reason
 
-from .nvjpeg_bench import (
-    FILES,
-    FLAVOURS,
-    HYBRID_CALLS,
-    PLAIN,
-    bench,
-    counted,
-    right,
-)
+from .nvjpeg_bench import FILES, FLAVOURS, HYBRID_CALLS, PLAIN, bench, counted, right
 from .oracle import flavours
 
 
@@ -71,8 +63,15 @@ def test_the_calls_of_one_image_in_order() -> None:
         # One wait per image but the first, one record per image, one hand-over.
         kinds = [entry[0] for entry in b.gpu.log]
         assert kinds == [
-            "record", "stream_wait", "record", "wait", "record", "wait", "record", "stream_wait",
-        ]  # fmt: skip
+            "record",
+            "stream_wait",
+            "record",
+            "wait",
+            "record",
+            "wait",
+            "record",
+            "stream_wait",
+        ]
 
 
 def test_large_images_take_the_device_if_it_can() -> None:
@@ -136,8 +135,12 @@ def test_memory_comes_from_the_given_allocators() -> None:
 
 
 def test_a_plan_names_what_stays_on_the_host() -> None:
-    files = [FLAVOURS["jpeg_arithmetic"], FLAVOURS["jpeg_420"],
-             flavours.pil(flavours.ASTRONAUT, "PNG"), PLAIN[0][:-2]]  # fmt: skip
+    files = [
+        FLAVOURS["jpeg_arithmetic"],
+        FLAVOURS["jpeg_420"],
+        flavours.pil(flavours.ASTRONAUT, "PNG"),
+        PLAIN[0][:-2],
+    ]
     arrays = [np.frombuffer(data, np.uint8) for data in files]
     made = plan(arrays, list(map(probe, arrays)), Options())
     assert made.host == [(0, Reason.CODING), (2, Reason.FORMAT), (3, Reason.DAMAGE)]

@@ -20,15 +20,7 @@ from gradiva.ops.decoders.nvjpeg.library import REFUSALS, Library, NvjpegError
 from gradiva.ops.decoders.nvjpeg.route import Options
 from gradiva.ops.decoders.nvjpeg.runtime import Owned
 
-from .nvjpeg_bench import (
-    DEVICE,
-    HYBRID_CALLS,
-    PLAIN,
-    Bench,
-    bench,
-    counted,
-    right,
-)
+from .nvjpeg_bench import DEVICE, HYBRID_CALLS, PLAIN, Bench, bench, counted, right
 from .nvjpeg_clock import FakeGpu
 from .nvjpeg_fake import FakeNvjpeg
 
@@ -109,8 +101,12 @@ def block_is_untouched(block: np.ndarray[Any, Any]) -> bool:
 
 
 def test_a_failed_start_leaves_nothing_behind() -> None:
-    for name in ("nvjpegCreateExV2", "nvjpegSetDeviceMemoryPadding", "nvjpegGetHardwareDecoderInfo",
-                 "nvjpegDecodeBatchedPreAllocate"):  # fmt: skip
+    for name in (
+        "nvjpegCreateExV2",
+        "nvjpegSetDeviceMemoryPadding",
+        "nvjpegGetHardwareDecoderInfo",
+        "nvjpegDecodeBatchedPreAllocate",
+    ):
         gpu: Any = FakeGpu()
         gpu.activate()
         fake = FakeNvjpeg(gpu)
@@ -152,9 +148,12 @@ def test_any_mixture_of_refusals(seed: int) -> None:
     """Whatever is refused where: each image is right, or is among those for the host."""
     random = np.random.default_rng(seed)
     anywhere = (
-        *HYBRID_CALLS, "nvjpegDecodeBatchedEx", "nvjpegDecodeBatchedSupportedEx",
-        "nvjpegJpegStreamParseHeader", "nvjpegDecoderJpegSupported",
-    )  # fmt: skip
+        *HYBRID_CALLS,
+        "nvjpegDecodeBatchedEx",
+        "nvjpegDecodeBatchedSupportedEx",
+        "nvjpegJpegStreamParseHeader",
+        "nvjpegDecoderJpegSupported",
+    )
     with bench(slow=bool(seed % 2)) as b:
         for _ in range(2):
             b.fake.fail.clear()

@@ -196,8 +196,14 @@ def survives(data: bytes) -> None:
     count_scans(array(data))
 
 
-SEEDS = [BASE[: SCAN + 400] + b"\xff\xd9", PROGRESSIVE, JPEGS["jpeg_exif6"](),
-         JPEGS["jpeg_ycck"](), odd_jpegs.ARITHMETIC, odd_jpegs.SAMPLED_MIXED]  # fmt: skip
+SEEDS = [
+    BASE[: SCAN + 400] + b"\xff\xd9",
+    PROGRESSIVE,
+    JPEGS["jpeg_exif6"](),
+    JPEGS["jpeg_ycck"](),
+    odd_jpegs.ARITHMETIC,
+    odd_jpegs.SAMPLED_MIXED,
+]
 quiet = settings(
     max_examples=examples(150),
     deadline=None,
@@ -207,8 +213,11 @@ quiet = settings(
 
 
 @quiet
-@given(st.sampled_from(SEEDS), st.lists(st.tuples(st.integers(2, 700), st.integers(0, 255))),
-       st.integers(0, 10**6))  # fmt: skip
+@given(
+    st.sampled_from(SEEDS),
+    st.lists(st.tuples(st.integers(2, 700), st.integers(0, 255))),
+    st.integers(0, 10**6),
+)
 def test_changed_bytes_never_break_it(
     seed: bytes, changes: list[tuple[int, int]], end: int
 ) -> None:

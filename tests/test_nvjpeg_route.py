@@ -118,8 +118,9 @@ def test_stored_rgb_as_gray_is_for_the_host() -> None:
 
 def test_smooth_upsampling_is_not_for_the_engine() -> None:
     assert judged("jpeg_420", jpeg_fancy_upsampling=True)[:2] == (
-        Path.GPU_HYBRID, Reason.UPSAMPLING,
-    )  # fmt: skip
+        Path.GPU_HYBRID,
+        Reason.UPSAMPLING,
+    )
     for name in ("jpeg_444", "jpeg_gray"):
         assert judged(name, jpeg_fancy_upsampling=True)[0] == Path.HARDWARE
 
@@ -213,9 +214,15 @@ def test_windows_lie_where_the_orientation_puts_them(orientation: int) -> None:
     region = stored_region(found, Path.HYBRID, Output.RGBI, window, True, False)
     stored = np.arange(found.info.height * found.info.width).reshape(found.info.height, -1)
     upright = {
-        1: stored, 2: stored[:, ::-1], 3: stored[::-1, ::-1], 4: stored[::-1], 5: stored.T,
-        6: stored.T[:, ::-1], 7: stored[::-1, ::-1].T, 8: stored.T[::-1],
-    }[orientation]  # fmt: skip
+        1: stored,
+        2: stored[:, ::-1],
+        3: stored[::-1, ::-1],
+        4: stored[::-1],
+        5: stored.T,
+        6: stored.T[:, ::-1],
+        7: stored[::-1, ::-1].T,
+        8: stored.T[::-1],
+    }[orientation]
     assert upright.shape == (height, width)
     top, left, rows, columns = region
     part = stored[top : top + rows, left : left + columns]

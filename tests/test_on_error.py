@@ -152,8 +152,11 @@ def test_replaced(kind: str, tmp_path: Path) -> None:
     reader = readers.File(files=bad, on_error="replace")
     ((files, labels),) = reader.next_epoch(batch_size=3)
     assert labels.as_array().ravel().tolist() == [0, 1, 2]
-    for dtype, value, filled in ((gradiva.uint8, 300, 255), (gradiva.int16, -7.5, -8),
-                                 (gradiva.float32, 0.25, 0.25)):  # fmt: skip
+    for dtype, value, filled in (
+        (gradiva.uint8, 300, 255),
+        (gradiva.int16, -7.5, -8),
+        (gradiva.float32, 0.25, 0.25),
+    ):
         images = gradiva.decoders.image(files, dtype=dtype, on_error="replace", fill_value=value)
         header = kind == "cut"
         assert images.shape[:2] == ([(20, 30, 3), (21, 29, 3)] if header else [(1, 1, 3)] * 2)

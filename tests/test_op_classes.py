@@ -123,10 +123,12 @@ def test_wrong_arguments_are_errors_where_they_are_written() -> None:
 def test_compose() -> None:
     composed = ops.Compose([ops.Cast(dtype=types.FLOAT), ops.Flip(), lambda batch: batch + 1])
     same(composed(images()), gradiva.flip(gradiva.cast(images(), dtype=types.FLOAT)) + 1)
-    pair = ops.Compose([
-        ops.PythonFunction(lambda a: (a, a), num_outputs=2),
-        ops.PythonFunction(lambda a, b: a + b),
-    ])  # fmt: skip
+    pair = ops.Compose(
+        [
+            ops.PythonFunction(lambda a: (a, a), num_outputs=2),
+            ops.PythonFunction(lambda a, b: a + b),
+        ]
+    )
     assert pair(images()).shape == images().shape
     with pytest.raises(TypeError, match="a list of operators"):
         ops.Compose([3])

@@ -74,9 +74,11 @@ def test_which_pythons_are_found(
 
 @pytest.mark.parametrize("kind", ["oldest", "newest"])
 def test_a_python_without_numba_is_passed_over(
-    script: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: str,
+    script: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     """And a run that fails makes the whole fail."""
     versions = [script.Python((3, minor, 0), f"python3.{minor}") for minor in (1, 2, 98, 99)]
     current = ""
@@ -107,9 +109,12 @@ def test_a_python_without_numba_is_passed_over(
 def test_a_run_that_hangs_shows_its_stacks(script: ModuleType) -> None:
     program = "def hangs():\n print('ready', flush=True)\n input()\nhangs()"
     with subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", "-c", program], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-    ) as process:  # fmt: skip
+        [sys.executable, "-X", "faulthandler", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"ready\n"

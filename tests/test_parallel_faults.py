@@ -128,10 +128,15 @@ def start_master(tmp_path: Path, method: str, source: str, mark: str) -> subproc
     script = tmp_path / "master.py"
     script.write_text(MASTER.format(root=str(ROOT), method=method, source=source))
     master = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "GRADIVA_TEST_MARK": mark, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
-        start_new_session=True, preexec_fn=heed_control_c,  # noqa: PLW1509
-    )  # fmt: skip
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "GRADIVA_TEST_MARK": mark, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=heed_control_c,  # noqa: PLW1509
+    )
     assert master.stdout is not None
     line = master.stdout.readline()
     assert line.startswith("running"), master.communicate()[1]

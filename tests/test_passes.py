@@ -30,15 +30,21 @@ def wasteful() -> Any:
 @pytest.mark.tiny
 def test_prune_fires() -> None:
     graph = graph_of(wasteful)
-    prints(graph, """
+    prints(
+        graph,
+        """
 %1 = resize(%0, size=(99.0, 99.0)) : uint8 HWC cpu
 %2 = flip(%0) : uint8 HWC cpu
 return %2
-""")  # fmt: skip
-    prints(prune(graph), """
+""",
+    )
+    prints(
+        prune(graph),
+        """
 %1 = flip(%0) : uint8 HWC cpu
 return %1
-""")  # fmt: skip
+""",
+    )
 
 
 @pytest.mark.tiny
@@ -71,7 +77,9 @@ def arithmetic_of_constants() -> Any:
 
 def test_fold_fires() -> None:
     graph = graph_of(arithmetic_of_constants)
-    prints(graph, """
+    prints(
+        graph,
+        """
 %0 = constant(layout='', value=float32(2.5)) : float32 0-D cpu
 %1 = cast(%0, dtype=int32) : int32 0-D cpu
 %3 = cast(%2, dtype=uint8) : uint8 HWC cpu
@@ -80,12 +88,16 @@ def test_fold_fires() -> None:
 %6 = math.sqrt(%5) : float32 0-D cpu
 %7 = mul(%3, %6) : float32 HWC cpu
 return %7
-""")  # fmt: skip
-    prints(fold(graph), """
+""",
+    )
+    prints(
+        fold(graph),
+        """
 %1 = constant(layout='', value=float32(2.0)) : float32 0-D cpu
 %2 = mul(%0, %1) : float32 HWC cpu
 return %2
-""")  # fmt: skip
+""",
+    )
 
 
 @pytest.mark.tiny
@@ -135,23 +147,22 @@ def test_lower_fires() -> None:
 %2 = crop_mirror_normalize(%1, mirror=%0, crop=(6.0, 5.0), mean=(9.0, 8.0, 7.0), std=(2.0,)) : float32 CHW cpu
 return %2
 """)  # fmt: skip # noqa: E501
-    prints(lower(graph), """
+    prints(
+        lower(graph),
+        """
 %2 = crop(%1, crop=(6.0, 5.0)) : uint8 HWC cpu
 %3 = flip(%2, horizontal=%0) : uint8 HWC cpu
 %4 = normalize_pixels(%3, mean=(9.0, 8.0, 7.0), std=(2.0,)) : float32 HWC cpu
 %5 = transpose(%4, perm=(2, 0, 1)) : float32 CHW cpu
 return %5
-""")  # fmt: skip
+""",
+    )
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"out_of_bounds_policy": "pad", "crop": (30, 30)},
-        {"pad_output": True},
-        {"preserve": True},
-    ],
+    [{"out_of_bounds_policy": "pad", "crop": (30, 30)}, {"pad_output": True}, {"preserve": True}],
     ids=str,
 )
 def test_lower_refuses(changes: dict[str, Any]) -> None:
@@ -184,7 +195,9 @@ def crop_after_brightness() -> Any:
 @pytest.mark.tiny
 def test_move_fires() -> None:
     graph = graph_of(crop_after_brightness)
-    prints(graph, """
+    prints(
+        graph,
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(0.5, 1.5), shared=False) : float32 0-D cpu
 %3 = brightness(%0, brightness=%2) : uint8 HWC cpu
@@ -195,8 +208,11 @@ def test_move_fires() -> None:
 %8 = random.coin_flip(key=%7, shared=False) : int32 0-D cpu
 %9 = flip(%6, horizontal=%8) : uint8 HWC cpu
 return %9
-""")  # fmt: skip
-    prints(move(graph), """
+""",
+    )
+    prints(
+        move(graph),
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(0.5, 1.5), shared=False) : float32 0-D cpu
 %3 = random_key(source=%0, number=1) : ? 0-D cpu
@@ -207,7 +223,8 @@ return %9
 %8 = flip(%5, horizontal=%7) : uint8 HWC cpu
 %9 = brightness(%8, brightness=%2) : uint8 HWC cpu
 return %9
-""")  # fmt: skip
+""",
+    )
 
 
 @pytest.mark.tiny
@@ -239,9 +256,14 @@ def test_move_refuses() -> None:
         return fn.crop(gray, crop=(6, 5), out_of_bounds_policy="trim_to_shape", fill_values=[3.0])
 
     for function in (
-        read_twice, filled, converted, kept, past_a_resize, past_other_neighbours,
+        read_twice,
+        filled,
+        converted,
+        kept,
+        past_a_resize,
+        past_other_neighbours,
         past_other_channels,
-    ):  # fmt: skip
+    ):
         assert refuses(move, function), function
 
 

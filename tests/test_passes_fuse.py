@@ -28,7 +28,9 @@ def cut_of_a_resize() -> Any:
 
 def test_region_fires() -> None:
     graph = graph_of(cut_of_a_resize)
-    prints(graph, """
+    prints(
+        graph,
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(9.0, 14.0), shared=False) : float32 0-D cpu
 %3 = resize(%0, resize_shorter=%2) : uint8 HWC cpu
@@ -39,8 +41,11 @@ def test_region_fires() -> None:
 %8 = random.coin_flip(key=%7, shared=False) : int32 0-D cpu
 %9 = flip(%6, horizontal=%8, vertical=1) : uint8 HWC cpu
 return %9
-""")  # fmt: skip
-    prints(region(graph), """
+""",
+    )
+    prints(
+        region(graph),
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(9.0, 14.0), shared=False) : float32 0-D cpu
 %3 = random_key(source=%0, number=1) : ? 0-D cpu
@@ -53,7 +58,8 @@ return %9
   .2 = flip(.1, horizontal=%6, vertical=1) : uint8 HWC cpu
 }
 return %7
-""")  # fmt: skip
+""",
+    )
 
 
 def test_region_refuses() -> None:
@@ -102,7 +108,9 @@ def chain() -> Any:
 
 def test_fuse_fires() -> None:
     graph = graph_of(chain)
-    prints(graph, """
+    prints(
+        graph,
+        """
 %1 = crop(%0, crop=(6.0, 5.0)) : uint8 HWC cpu
 %2 = random_key(source=%0, number=0) : ? 0-D cpu
 %3 = random.coin_flip(key=%2, shared=False) : int32 0-D cpu
@@ -113,8 +121,11 @@ def test_fuse_fires() -> None:
 %8 = brightness(%7, brightness=1.5, dtype=float32) : float32 HWC cpu
 %9 = transpose(%8, perm=(2, 0, 1)) : float32 CHW cpu
 return %9
-""")  # fmt: skip
-    prints(fuse(graph), """
+""",
+    )
+    prints(
+        fuse(graph),
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.coin_flip(key=%1, shared=False) : int32 0-D cpu
 %3 = random_key(source=%0, number=1) : ? 0-D cpu
@@ -127,7 +138,8 @@ return %9
   .4 = transpose(.3, perm=(2, 0, 1)) : float32 CHW cpu
 }
 return %5
-""")  # fmt: skip
+""",
+    )
 
 
 def test_fuse_refuses() -> None:
@@ -188,9 +200,13 @@ def test_each_stage_is_printed(tmp_path: Path) -> None:
     for wanted in ("1", "0"):
         environment = {**os.environ, "GRADIVA_PRINT_GRAPH": wanted, "PYTHONPATH": root}
         done = subprocess.run(
-            [sys.executable, str(script)], env=environment, capture_output=True, text=True,
-            check=True, timeout=120,
-        )  # fmt: skip
+            [sys.executable, str(script)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
         titles = [line for line in done.stderr.splitlines() if line.startswith("# ")]
         stages = ["# recorded", *(f"# after {apply.__name__}" for apply in PASSES)]
         assert titles == (stages if wanted == "1" else [])

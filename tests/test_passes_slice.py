@@ -13,8 +13,12 @@ from tests.passes import graph_of, images, prints, run, same_bits
 
 
 def cut_and_brightened() -> Any:
-    cut = fn.slice(images(), rel_start=fn.random.uniform(range=(0.1, 0.3), shape=2),
-                   rel_shape=(0.5, 0.5), axis_names="HW")  # fmt: skip
+    cut = fn.slice(
+        images(),
+        rel_start=fn.random.uniform(range=(0.1, 0.3), shape=2),
+        rel_shape=(0.5, 0.5),
+        axis_names="HW",
+    )
     return fn.brightness(fn.flip(cut, horizontal=1), brightness=1.5)
 
 
@@ -24,7 +28,9 @@ def cut_of_a_resize() -> Any:
 
 
 def test_fuse_fires() -> None:
-    prints(fuse(graph_of(cut_and_brightened)), """
+    prints(
+        fuse(graph_of(cut_and_brightened)),
+        """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(0.1, 0.3), shape=(2,), shared=False) : float32 1-D cpu
 %3 = fused(%0, %2) : uint8 HWC cpu {
@@ -33,25 +39,35 @@ def test_fuse_fires() -> None:
   .2 = brightness(.1, brightness=1.5) : uint8 HWC cpu
 }
 return %3
-""")  # fmt: skip
+""",
+    )
 
 
 def test_region_fires() -> None:
-    prints(region(graph_of(cut_of_a_resize)), """
+    prints(
+        region(graph_of(cut_of_a_resize)),
+        """
 %1 = fused(%0) : uint8 HWC cpu {
   .0 = resize(%0, size=(9.0, 11.0)) : uint8 HWC cpu
   .1 = slice(.0, axis_names='W', out_of_bounds_policy='pad', shape=(5,), start=(2,)) : uint8 HWC cpu
 }
 return %1
-""")  # fmt: skip
+""",
+    )
 
 
 @pytest.mark.parametrize("policy", ["pad", "trim_to_shape"])
 def test_no_bit_changes(policy: str) -> None:
     def beyond() -> Any:
         small = fn.resize(images(), size=(9, 11))
-        cut = fn.slice(small, start=(-2, 3), shape=(8, 20), axes=(0, 1), fill_values=7.0,
-                       out_of_bounds_policy=policy)  # fmt: skip
+        cut = fn.slice(
+            small,
+            start=(-2, 3),
+            shape=(8, 20),
+            axes=(0, 1),
+            fill_values=7.0,
+            out_of_bounds_policy=policy,
+        )
         return fn.brightness(cut, brightness=fn.random.uniform(range=(0.5, 1.5)))
 
     def channels() -> Any:

@@ -41,13 +41,14 @@ print(two[0][0, 0])
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("setting", "seen"),
-    [("0", "7 8.0 7 8.0 7 8.0 7 7"), ("1", "7 8.0 255 nan 255 nan 7 255")],
+    ("setting", "seen"), [("0", "7 8.0 7 8.0 7 8.0 7 7"), ("1", "7 8.0 255 nan 255 nan 7 255")]
 )
 def test_released_outputs(setting: str, seen: str) -> None:
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         env={**os.environ, "GRADIVA_POISON": setting, "PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert run.stdout.split() == seen.split()

@@ -95,9 +95,18 @@ def test_same_bits_and_errors_of_many(seeds: range) -> None:
 def test_programs_hold_what_they_are_to_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first hundred programs, counted. "run": by the fused kernels, not one by one."""
     found = dict.fromkeys(
-        ("group of 3", "group of 3 run", "random", "several outputs", "decoder in a group", "fail",
-         "ragged", "empty batch"), 0,
-    )  # fmt: skip
+        (
+            "group of 3",
+            "group of 3 run",
+            "random",
+            "several outputs",
+            "decoder in a group",
+            "fail",
+            "ragged",
+            "empty batch",
+        ),
+        0,
+    )
     largest: list[int] = []
 
     def counting(members: tuple[Node, ...], *arguments: Any) -> Any:
@@ -141,12 +150,33 @@ def operators_of(seed: int) -> set[str]:
 def test_every_operator_is_drawn() -> None:
     drawn = set().union(*map(operators_of, FIRST))
     assert drawn >= {
-        "crop", "flip", "resize", "cast", "crop_mirror_normalize", "transpose", "brightness",
-        "contrast", "brightness_contrast", "hue", "saturation", "hsv", "color_twist",
-        "color_space_conversion", "gaussian_blur", "random_resized_crop", "random.uniform",
-        "random.coin_flip", "random.normal", "random_crop_generator", "decoders.image",
-        "decoders.image_crop", "decoders.image_random_crop", "subscript", "add", "mul",
-    }  # fmt: skip
+        "crop",
+        "flip",
+        "resize",
+        "cast",
+        "crop_mirror_normalize",
+        "transpose",
+        "brightness",
+        "contrast",
+        "brightness_contrast",
+        "hue",
+        "saturation",
+        "hsv",
+        "color_twist",
+        "color_space_conversion",
+        "gaussian_blur",
+        "random_resized_crop",
+        "random.uniform",
+        "random.coin_flip",
+        "random.normal",
+        "random_crop_generator",
+        "decoders.image",
+        "decoders.image_crop",
+        "decoders.image_random_crop",
+        "subscript",
+        "add",
+        "mul",
+    }
 
 
 @pytest.mark.full
@@ -154,10 +184,24 @@ def test_every_newer_operator_is_drawn() -> None:
     drawn = set().union(*(operators_of(seed) for seeds in MANY_WIDE for seed in seeds))
     assert not {line.operator.name for line in NEWER} - drawn
     assert drawn >= {
-        "reductions.mean", "cat", "stack", "bb_flip", "bbox_paste", "bbox_rotate", "reshape",
-        "random_bbox_crop", "transforms.combine", "coord_transform", "coord_flip", "random.beta",
-        "random.choice", "roi_random_crop", "permute_batch", "multi_paste", "filter",
-    }  # fmt: skip
+        "reductions.mean",
+        "cat",
+        "stack",
+        "bb_flip",
+        "bbox_paste",
+        "bbox_rotate",
+        "reshape",
+        "random_bbox_crop",
+        "transforms.combine",
+        "coord_transform",
+        "coord_flip",
+        "random.beta",
+        "random.choice",
+        "roi_random_crop",
+        "permute_batch",
+        "multi_paste",
+        "filter",
+    }
 
 
 # Passes that are wrong, each in a way in which a pass may well be wrong.

@@ -100,8 +100,9 @@ def test_tensors_and_no_inputs() -> None:
 
 def test_no_outputs() -> None:
     seen: list[Any] = []
-    result = gradiva.python_function(numbers(), function=lambda a: seen.append(a.sum()),
-                                     num_outputs=0)  # fmt: skip
+    result = gradiva.python_function(
+        numbers(), function=lambda a: seen.append(a.sum()), num_outputs=0
+    )
     assert result == ()
     assert seen == [15, 2]
 
@@ -208,10 +209,12 @@ def test_effects_run_once_in_order(threads: int, ahead: bool) -> None:
         fn.python_function(source, function=unused, preserve=True)
         made = fn.python_function(source, function=nothing, num_outputs=0)
         assert made == ()
-        fn.python_function(source, function=lambda a: both.append(("first", int(a[0]))),
-                           num_outputs=0)  # fmt: skip
-        fn.python_function(source, function=lambda a: both.append(("second", int(a[0]))),
-                           num_outputs=0)  # fmt: skip
+        fn.python_function(
+            source, function=lambda a: both.append(("first", int(a[0]))), num_outputs=0
+        )
+        fn.python_function(
+            source, function=lambda a: both.append(("second", int(a[0]))), num_outputs=0
+        )
         one = fn.python_function(source, function=twice)
         other = fn.python_function(source, function=twice)
         return one + other, fn.python_function(source, function=lambda a: a, num_outputs=1)
@@ -232,8 +235,14 @@ def test_effects_run_once_in_order(threads: int, ahead: bool) -> None:
         assert len(batches) >= 4
         assert ahead or len(batches) == 4
         assert len(log.threads) == 1
-    assert both[:6] == [("first", 0), ("first", 1), ("first", 2),
-                        ("second", 0), ("second", 1), ("second", 2)]  # fmt: skip
+    assert both[:6] == [
+        ("first", 0),
+        ("first", 1),
+        ("first", 2),
+        ("second", 0),
+        ("second", 1),
+        ("second", 2),
+    ]
 
 
 def test_constants_are_not_folded_into_effects() -> None:

@@ -305,9 +305,10 @@ def test_align_takes_values_of_the_step(paths: list[str]) -> None:
 
 
 @settings(
-    max_examples=examples(25), deadline=None,
+    max_examples=examples(25),
+    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
+)
 @given(
     bad=st.dictionaries(st.integers(0, COUNT - 1), st.sampled_from(DAMAGE)),
     size=st.integers(1, COUNT + 1),
@@ -316,9 +317,13 @@ def test_align_takes_values_of_the_step(paths: list[str]) -> None:
     mode=st.sampled_from(MODES),
 )
 def test_any_files(
-    bad: dict[int, str], size: int, policy: Any, body: Any, mode: Any,
+    bad: dict[int, str],
+    size: int,
+    policy: Any,
+    body: Any,
+    mode: Any,
     tmp_path_factory: pytest.TempPathFactory,
-) -> None:  # fmt: skip
+) -> None:
     paths = make(tmp_path_factory.mktemp("any"), bad)
     expected = eager(body, paths, size, policy)
     if mode is piped:  # its batches run on into the next epoch

@@ -38,9 +38,12 @@ def test_windows_are_in_their_ranges(
     """Inside of the image; area and ratio are right but for whole pixels."""
     images = batch([np.array([height, width])] * 40)
     drawn = generated(
-        images, seed=4, random_area=area, random_aspect_ratio=(ratio, 1.5 * ratio),
+        images,
+        seed=4,
+        random_area=area,
+        random_aspect_ratio=(ratio, 1.5 * ratio),
         num_attempts=attempts,
-    )  # fmt: skip
+    )
     top, left, h, w = drawn.T.astype(np.float64)
     assert (drawn[:, :2] >= 0).all()
     assert (drawn[:, 2:] >= 1).all()

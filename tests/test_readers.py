@@ -20,9 +20,14 @@ from tests.tiers import examples
 def tree(tmp_path: Path) -> Path:
     """Folders b (2 files), a (1), empty (0) and .hid (1), and other files."""
     for name, data in {
-        "b/2.jpg": b"b2", "b/1.JPG": b"b1", "b/note.txt": b"x", "a/10.png": b"a10",
-        ".hid/h.jpg": b"h", "loose.jpg": b"x", "b/deep/d.jpg": b"x",
-    }.items():  # fmt: skip
+        "b/2.jpg": b"b2",
+        "b/1.JPG": b"b1",
+        "b/note.txt": b"x",
+        "a/10.png": b"a10",
+        ".hid/h.jpg": b"h",
+        "loose.jpg": b"x",
+        "b/deep/d.jpg": b"x",
+    }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(data)
     (tmp_path / "empty").mkdir()

@@ -23,14 +23,19 @@ Array = np.ndarray[Any, Any]
 
 NN, LINEAR, CUBIC, LANCZOS, TRIANGULAR, GAUSSIAN = range(6)
 PIL = {
-    NN: Image.Resampling.NEAREST, LINEAR: Image.Resampling.BILINEAR,
-    TRIANGULAR: Image.Resampling.BILINEAR, CUBIC: Image.Resampling.BICUBIC,
+    NN: Image.Resampling.NEAREST,
+    LINEAR: Image.Resampling.BILINEAR,
+    TRIANGULAR: Image.Resampling.BILINEAR,
+    CUBIC: Image.Resampling.BICUBIC,
     LANCZOS: Image.Resampling.LANCZOS,
-}  # fmt: skip
+}
 OPENCV = {
-    NN: cv2.INTER_NEAREST, LINEAR: cv2.INTER_LINEAR, TRIANGULAR: cv2.INTER_AREA,
-    CUBIC: cv2.INTER_CUBIC, LANCZOS: cv2.INTER_LANCZOS4,
-}  # fmt: skip
+    NN: cv2.INTER_NEAREST,
+    LINEAR: cv2.INTER_LINEAR,
+    TRIANGULAR: cv2.INTER_AREA,
+    CUBIC: cv2.INTER_CUBIC,
+    LANCZOS: cv2.INTER_LANCZOS4,
+}
 LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 
 
@@ -233,15 +238,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "two filters": ({"size": 4, "compat": "opencv", "min_filter": 1}, "`min_filter`"),
     "gaussian": ({"size": 4, "compat": "opencv", "interp_type": GAUSSIAN}, "`interp_type`"),
     "lanczos": ({"size": 4, "compat": "torchvision", "interp_type": LANCZOS}, "`interp_type`"),
-    "filter of a sample": (
-        {"size": 4, "compat": "pil", "interp_type": [1, GAUSSIAN]}, "sample 1"
-    ),
+    "filter of a sample": ({"size": 4, "compat": "pil", "interp_type": [1, GAUSSIAN]}, "sample 1"),
     "mirrored size": ({"size": (-4, 4), "compat": "pil"}, "not negative"),
     "mirrored region": (
-        {"size": 4, "compat": "pil", "roi_start": (8, 1), "roi_end": (2, 9)}, "`roi_end`"
+        {"size": 4, "compat": "pil", "roi_start": (8, 1), "roi_end": (2, 9)},
+        "`roi_end`",
     ),
     "beyond": (
-        {"size": 4, "compat": "pil", "roi_start": (-1, 0), "roi_end": (5, 5)}, "inside the image"
+        {"size": 4, "compat": "pil", "roi_start": (-1, 0), "roi_end": (5, 5)},
+        "inside the image",
     ),
     "one corner": ({"size": 4, "compat": "pil", "roi_start": (0, 0)}, "or neither"),
     "mode": ({"size": 4, "compat": "pil", "mode": "not_larger"}, "`mode`"),
@@ -249,12 +254,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "one axis": ({"resize_x": 4, "compat": "pil"}, "`resize_y`"),
     "limit": ({"size": 4, "max_size": 9, "compat": "torchvision"}, "`max_size`"),
     "small limit": (
-        {"resize_shorter": 9, "max_size": 9, "compat": "torchvision"}, "more than `resize_shorter`"
+        {"resize_shorter": 9, "max_size": 9, "compat": "torchvision"},
+        "more than `resize_shorter`",
     ),
     "nothing left": ({"resize_longer": 1, "compat": "pil"}, "`resize_longer`"),
     "two sizes": ({"size": 4, "resize_x": 4, "compat": "pil"}, "exactly one"),
     "not finite": ({"resize_shorter": float("nan"), "compat": "pil"}, "`resize_shorter`"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

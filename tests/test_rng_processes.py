@@ -21,10 +21,20 @@ ROOT = Path(__file__).parent.parent
 def result_of(*program: str) -> Any:
     """What a program of `draws_in_processes` prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tests.draws_in_processes",
-         *program],
-        cwd=ROOT, capture_output=True, text=True, timeout=600, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            "-m",
+            "tests.draws_in_processes",
+            *program,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
 
@@ -146,11 +156,16 @@ def test_workers_that_a_fork_server_forks_are_copies_as_well() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda rng: rng.seed, lambda rng: rng.draw().seed, lambda rng: rng.get_state()[0],
-        lambda rng: rng.state[0], lambda rng: rng.clone().seed, lambda rng: rng.advance(2) or
-        rng.seed, lambda rng: int(repr(rng)[9:-1]), lambda rng: rng() and rng.seed,
+        lambda rng: rng.seed,
+        lambda rng: rng.draw().seed,
+        lambda rng: rng.get_state()[0],
+        lambda rng: rng.state[0],
+        lambda rng: rng.clone().seed,
+        lambda rng: rng.advance(2) or rng.seed,
+        lambda rng: int(repr(rng)[9:-1]),
+        lambda rng: rng() and rng.seed,
     ],
-)  # fmt: skip
+)
 def test_every_use_of_the_generator_is_the_first(data: Any, use: Any) -> None:
     rng = DefaultRNG()
     data.info = SimpleNamespace(id=1, seed=77)
@@ -177,9 +192,12 @@ def test_the_data_loader_of_torch() -> None:
     forked = result_of("loaders", "fork")
     plain = [[sample[1] for sample in epoch] for epoch in forked["plain"]]
     for method, kind in (
-        ("fork", "plain"), ("fork", "seeded"), ("fork", "persistent"), ("spawn", "plain"),
+        ("fork", "plain"),
+        ("fork", "seeded"),
+        ("fork", "persistent"),
+        ("spawn", "plain"),
         ("forkserver", "seeded"),
-    ):  # fmt: skip
+    ):
         epochs = (forked if method == "fork" else result_of("loaders", method))[kind]
         samples = [sample for epoch in epochs for sample in epoch]
         assert {sample[0] for sample in samples} == {0, 1}

@@ -40,10 +40,13 @@ def read(root: Path) -> Any:
 def draw(root: Path) -> Any:
     _, labels = fn.readers.file(file_root=str(root), random_shuffle=True)
     return (
-        fn.random.uniform(range=(-1.5, 2.25)), fn.random.uniform(range=(0.1, 0.7), seed=11),
-        fn.random.coin_flip(probability=0.3), fn.random.normal(labels * 1.5, mean=4),
-        fn.random.uniform(values=[1, 5, 9], shape=[2], dtype=types.INT16), labels,
-    )  # fmt: skip
+        fn.random.uniform(range=(-1.5, 2.25)),
+        fn.random.uniform(range=(0.1, 0.7), seed=11),
+        fn.random.coin_flip(probability=0.3),
+        fn.random.normal(labels * 1.5, mean=4),
+        fn.random.uniform(values=[1, 5, 9], shape=[2], dtype=types.INT16),
+        labels,
+    )
 
 
 def draw_before_any_source(root: Path) -> Any:
@@ -71,20 +74,37 @@ def compute(root: Path) -> Any:
     files, labels = fn.readers.file(file_root=str(root))
     images = fn.decoders.image_crop(files, crop=(7, 9))
     return (
-        images * 2.5 + 1, 7 - labels, (images > 3) & True, -images, abs(images), ~images,
-        labels << 2, gradiva.math.clamp(images, 3, 200.5), gradiva.math.sqrt(labels),
-        images // np.array([1, 2, 3], np.uint8), labels + np.int64(1 << 40),
-        labels * np.float64(0.25), gradiva.math.atan2(np.float16(0.5), labels), labels[0] ** 2,
-    )  # fmt: skip
+        images * 2.5 + 1,
+        7 - labels,
+        (images > 3) & True,
+        -images,
+        abs(images),
+        ~images,
+        labels << 2,
+        gradiva.math.clamp(images, 3, 200.5),
+        gradiva.math.sqrt(labels),
+        images // np.array([1, 2, 3], np.uint8),
+        labels + np.int64(1 << 40),
+        labels * np.float64(0.25),
+        gradiva.math.atan2(np.float16(0.5), labels),
+        labels[0] ** 2,
+    )
 
 
 def keep(root: Path) -> Any:
     _, labels = fn.readers.file(file_root=str(root))
     nan = np.array([np.nan, np.inf, -0.0, 0.1], np.float32)
     return (
-        labels, np.arange(6, dtype=np.int16).reshape(2, 3), nan, True, 3, 0.5, np.zeros((0, 3)),
-        gradiva.tensor(np.ones((2, 1), np.uint8), layout="HW"), np.float16(0.1),
-    )  # fmt: skip
+        labels,
+        np.arange(6, dtype=np.int16).reshape(2, 3),
+        nan,
+        True,
+        3,
+        0.5,
+        np.zeros((0, 3)),
+        gradiva.tensor(np.ones((2, 1), np.uint8), layout="HW"),
+        np.float16(0.1),
+    )
 
 
 def argue(root: Path) -> Any:
@@ -97,13 +117,21 @@ def argue(root: Path) -> Any:
         fn.flip(images, vertical=yes),
         fn.brightness(images, brightness=share[0], dtype=types.FLOAT),
         fn.cast(images, dtype="int8"),
-        fn.transpose(images, perm=(2, 0, 1)), fn.random.coin_flip(probability=share),
-    )  # fmt: skip
+        fn.transpose(images, perm=(2, 0, 1)),
+        fn.random.coin_flip(probability=share),
+    )
 
 
 SAME_GRAPH: list[Build] = [
-    read, draw, draw_before_any_source, two_readers, shorten, compute, keep, argue,
-]  # fmt: skip
+    read,
+    draw,
+    draw_before_any_source,
+    two_readers,
+    shorten,
+    compute,
+    keep,
+    argue,
+]
 
 
 @pytest.mark.parametrize("build", SAME_GRAPH, ids=lambda build: build.__name__)
@@ -153,9 +181,13 @@ def test_numbers_are_kept_as_they_were_written(photographs: Path) -> None:
 def test_external_sources() -> None:
     def build() -> Any:
         first, second = fn.external_source(
-            lambda: None, num_outputs=2, dtype=[types.FLOAT, types.INT32], ndim=1, name="pair",
+            lambda: None,
+            num_outputs=2,
+            dtype=[types.FLOAT, types.INT32],
+            ndim=1,
+            name="pair",
             repeat_last=True,
-        )  # fmt: skip
+        )
         return first, second, feed("images") + 1, fn.external_source([], dtype=np.uint8)
 
     data = pipeline(build).serialize()
@@ -193,9 +225,13 @@ def test_names_and_sinks() -> None:
 
 def test_options(tmp_path: Path, photographs: Path) -> None:
     pipe = pipeline(
-        lambda: read(photographs), batch_size=3, num_threads=2, seed=1 << 62,
-        prefetch_queue_depth=5, exec_async=False,
-    )  # fmt: skip
+        lambda: read(photographs),
+        batch_size=3,
+        num_threads=2,
+        seed=1 << 62,
+        prefetch_queue_depth=5,
+        exec_async=False,
+    )
     path = tmp_path / "pipe.bin"
     assert pipe.serialize(filename=path) == path.read_bytes()
     loaded = Pipeline.deserialize(filename=str(path))
@@ -284,8 +320,10 @@ def test_what_has_no_place_in_a_file() -> None:
             pipeline(build, **options).serialize()
         assert re.search(r"at .*(test_serialize|stored)\.py:\d+", str(caught.value))
 
-    refused(lambda: [feed(), fn.random.uniform(rng=generator), fn.random.uniform(rng=generator)][2],
-            r"random.uniform: .*RNG object(.|\n)*rng=generator")  # fmt: skip
+    refused(
+        lambda: [feed(), fn.random.uniform(rng=generator), fn.random.uniform(rng=generator)][2],
+        r"random.uniform: .*RNG object(.|\n)*rng=generator",
+    )
     refused(lambda: (gradiva.random.uniform(),), "random.uniform: .*all samples share")
     refused(lambda: fn.random.uniform(seed=(1 << 63) + 1), "`seed`.*less than 2\\*\\*63")
     refused(lambda: fn.decoders.image(feed(), on_error="skip"), "decoders.image: .*`on_error`")
@@ -293,8 +331,10 @@ def test_what_has_no_place_in_a_file() -> None:
     refused(lambda: feed() + np.array([0.1]), "constant: .*float32, which would change")
     refused(lambda: feed() + np.uint64(1 << 63), "up to 2\\*\\*63")
     refused(lambda: feed() + np.array([1 << 63], np.uint64), "up to 2\\*\\*63")
-    refused(lambda: fn.rotate(feed(), angle=0.0, fill_value=1e300),
-            "rotate: argument `fill_value`: .*float32")  # fmt: skip
+    refused(
+        lambda: fn.rotate(feed(), angle=0.0, fill_value=1e300),
+        "rotate: argument `fill_value`: .*float32",
+    )
     refused(lambda: fn.external_source(lambda: 3)[..., 0], "subscript: .*rank is known")
     refused(lambda: fn.flip(feed(name="\ud800")), "UTF-8|text cannot be stored")
     refused(lambda: feed("a") + feed("a", repeat_last=True), "two operators called 'a'")

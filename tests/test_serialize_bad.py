@@ -72,7 +72,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "layout": (lambda m: text_of(m.op[0], "layout", "zz"), "layout"),
     "rank": (lambda m: text_of(m.op[0], "ndim", 1 << 50), "`ndim`"),
     "source type": (lambda m: text_of(m.op[0], "dtype", -7), "number"),
-}  # fmt: skip
+}
 
 
 @cache
@@ -175,10 +175,32 @@ def test_every_cut() -> None:
 def test_changed_fields(data: st.DataObject) -> None:
     """Messages that are whole, and say something else."""
     texts = st.sampled_from(
-        ["", "x", "cpu", "gpu", "window", "dtype", "axes", "at_0", "shape", "Constant", "Flip",
-         "random__Uniform", "readers__File", "ExpandDims", "Reinterpret", "_TensorSubscript",
-         "name", "preserve", "seed", "_ArithmeticGenericOp", "mul(&0 $0:int32)", "HWC", "layout"]
-    ) | st.text(max_size=5)  # fmt: skip
+        [
+            "",
+            "x",
+            "cpu",
+            "gpu",
+            "window",
+            "dtype",
+            "axes",
+            "at_0",
+            "shape",
+            "Constant",
+            "Flip",
+            "random__Uniform",
+            "readers__File",
+            "ExpandDims",
+            "Reinterpret",
+            "_TensorSubscript",
+            "name",
+            "preserve",
+            "seed",
+            "_ArithmeticGenericOp",
+            "mul(&0 $0:int32)",
+            "HWC",
+            "layout",
+        ]
+    ) | st.text(max_size=5)
     values = {
         "string": texts,
         "int": st.integers(-3, 40) | st.sampled_from([-(1 << 31), (1 << 31) - 1]),

@@ -241,10 +241,21 @@ def stray(message: Any) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [no_predicate, no_predicate_of_merge, other_argument, one_side, three_sides, swapped_sides,
-     whole_batch_merged, mixed_branches, branch_as_output, circle, stray],
+    [
+        no_predicate,
+        no_predicate_of_merge,
+        other_argument,
+        one_side,
+        three_sides,
+        swapped_sides,
+        whole_batch_merged,
+        mixed_branches,
+        branch_as_output,
+        circle,
+        stray,
+    ],
     ids=lambda damage: damage.__name__,
-)  # fmt: skip
+)
 def test_damaged_files_are_refused(damage: Callable[[Any], None]) -> None:
     with pytest.raises(GradivaError):
         loaded(change(stored(), damage))

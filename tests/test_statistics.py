@@ -115,8 +115,7 @@ def test_operators_without_names_and_with_several_outputs() -> None:
     pipe = gradiva.Pipeline(batch_size=3, num_threads=1, enable_memory_stats=True, exec_async=False)
     with pipe:
         pair = fn.external_source(
-            source=lambda: (np.zeros((3, 5), np.uint8), np.zeros((3, 7), np.float32)),
-            num_outputs=2,
+            source=lambda: (np.zeros((3, 5), np.uint8), np.zeros((3, 7), np.float32)), num_outputs=2
         )
         first, second = (fn.cast(one, dtype=gradiva.int64) for one in pair)
         pipe.set_outputs(first, second)

@@ -96,8 +96,13 @@ def calls(draw: st.DrawFn) -> tuple[list[np.ndarray[Any, Any]], str, tuple[Any, 
             axes.append(None)
         else:
             start, stop = draw(st.one_of(st.none(), BIG)), draw(st.one_of(st.none(), BIG))
-            axes.append(slice(given_or(start, -7, 7), given_or(stop, 0, 7),
-                              given_or(draw(STEP), -3, 3, nonzero=True)))  # fmt: skip
+            axes.append(
+                slice(
+                    given_or(start, -7, 7),
+                    given_or(stop, 0, 7),
+                    given_or(draw(STEP), -3, 3, nonzero=True),
+                )
+            )
     if rest_at is not None:
         axes.insert(rest_at, ...)
     named = draw(st.booleans()) and ndim > 0

@@ -204,10 +204,16 @@ def test_broadcast() -> None:
 def test_select() -> None:
     made = batch([[1, 2], [3], [5, 6]])
     lists: Any = [
-        ([2, 0, 0], [2, 0, 0]), ([-1], [2]), (slice(None, None, -1), [2, 1, 0]), (..., [0, 1, 2]),
-        (np.array([1]), [1]), (range(2), [0, 1]), ([True, False, True], [0, 2]), ([], []),
+        ([2, 0, 0], [2, 0, 0]),
+        ([-1], [2]),
+        (slice(None, None, -1), [2, 1, 0]),
+        (..., [0, 1, 2]),
+        (np.array([1]), [1]),
+        (range(2), [0, 1]),
+        ([True, False, True], [0, 2]),
+        ([], []),
         (tensor([1, 2]), [1, 2]),
-    ]  # fmt: skip
+    ]
     for chosen, numbers in lists:
         assert [t.shape for t in made.select(chosen)] == [made.shape[i] for i in numbers]
     singles: Any = (-2, np.int64(1), tensor(1), np.array(1))
@@ -298,8 +304,10 @@ def test_names_of_dtypes() -> None:
         (d.name, d.kind, d.bits, d.bytes) for d in (gradiva.uint8, gradiva.int64, gradiva.bool)
     ]
     assert facts == [
-        ("uint8", kinds.unsigned, 8, 1), ("int64", kinds.signed, 64, 8), ("bool", kinds.bool, 8, 1),
-    ]  # fmt: skip
+        ("uint8", kinds.unsigned, 8, 1),
+        ("int64", kinds.signed, 64, 8),
+        ("bool", kinds.bool, 8, 1),
+    ]
     assert (gradiva.float16.exponent_bits, gradiva.float64.significand_bits) == (5, 52)
     assert gradiva.uint8.exponent_bits is None
     assert [kind.value for kind in kinds] == [1, 2, 3, 4, 5]

@@ -74,13 +74,24 @@ def found_by_mypy(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "call_bad.py").write_text(USER + "".join(f"    {line}\n" for line in MISTAKES))
     run = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent",
-            "--config-file=mypy.ini", "--no-incremental",
-            "good.py", "bad.py", "call_good.py", "call_bad.py",
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            "--config-file=mypy.ini",
+            "--no-incremental",
+            "good.py",
+            "bad.py",
+            "call_good.py",
+            "call_bad.py",
         ],
-        cwd=folder, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True,
+        cwd=folder,
+        env={**os.environ, "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert run.stderr == ""
     return run.stdout
 
@@ -109,21 +120,26 @@ def test_mypy_sees_the_parameters(found_by_mypy: str) -> None:
 
 def test_pyright(tmp_path: Path) -> None:
     pytest.importorskip("pyright", reason="pyright is not installed")
-    settings = {
-        "typeCheckingMode": "strict",
-        "extraPaths": [str(ROOT)],
-        "pythonPlatform": "Linux",
-    }
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "pythonPlatform": "Linux"}
     for name in ("good.py", "bad.py"):
         shutil.copy(FILES / name, tmp_path)
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
     run = subprocess.run(
         [
-            sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable,
-            "--project", str(tmp_path),
+            sys.executable,
+            "-m",
+            "pyright",
+            "--outputjson",
+            "--pythonpath",
+            sys.executable,
+            "--project",
+            str(tmp_path),
         ],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if not run.stdout.lstrip().startswith("{"):
         pytest.skip(f"pyright does not start: {run.stderr[-300:]}")
     found = [

@@ -208,10 +208,13 @@ with refused():
 pair = images.select([0, 2])
 boxes = gradiva.as_batch(
     np.array(
-        [[[0.24, 0.24, 0.44, 0.50], [0.59, 0.29, 0.78, 0.57]],
-         [[0.36, 0.07, 0.56, 0.32], [0.54, 0.60, 0.99, 0.98]]], np.float32
+        [
+            [[0.24, 0.24, 0.44, 0.50], [0.59, 0.29, 0.78, 0.57]],
+            [[0.36, 0.07, 0.56, 0.32], [0.54, 0.60, 0.99, 0.98]],
+        ],
+        np.float32,
     )
-)  # fmt: skip
+)
 labels = [["eye", "eye"], ["face", "helmet"]]
 gradiva.show(pair, boxes=boxes, labels=labels, size=240)
 

@@ -121,10 +121,7 @@ assert abs(np.asarray(drawn["normal, mean=0, stddev=1"][0]).mean()) < 0.03
 assert abs(np.asarray(drawn["coin_flip, probability=0.8"][0]).mean() - 0.8) < 0.01
 
 gradiva.show(
-    [histogram(*entry) for entry in drawn.values()],
-    labels=list(drawn),
-    columns=3,
-    size=240,
+    [histogram(*entry) for entry in drawn.values()], labels=list(drawn), columns=3, size=240
 )
 
 # %% [markdown]

@@ -37,9 +37,10 @@ def device_of_call(
             continue
         if edge.argument is not None:
             raise OperatorTypeError(
-                argument=edge.argument, expected="values in host memory (take `.cpu()` of them)",
+                argument=edge.argument,
+                expected="values in host memory (take `.cpu()` of them)",
                 got=f"a symbol of `{edge.node.operator.name}` on the GPU",
-            )  # fmt: skip
+            )
         reads = True
         allowed = operator.transfers or operator.metadata or "device" not in common
         if not allowed and device_named(common["device"]).device_type == "cpu":
@@ -55,9 +56,11 @@ def device_of_call(
         where = chosen.device_type
         if gpu is not None and chosen.device_id not in (None, 0, gpu.device_id):
             raise OperatorValueError(
-                "a pipeline works on one GPU, that of its `device_id`", argument="device",
-                expected=f"'gpu' or '{gpu}'", got=f"'{chosen}'",
-            )  # fmt: skip
+                "a pipeline works on one GPU, that of its `device_id`",
+                argument="device",
+                expected=f"'gpu' or '{gpu}'",
+                got=f"'{chosen}'",
+            )
     moves = operator.transfers and not reads
     if where == "gpu" and not moves and operator.name not in ON_GPU:
         require_gpu_kernel(operator)

@@ -152,9 +152,11 @@ def compile(function: Any = None) -> Any:
         return compile
     if not callable(function):
         raise OperatorTypeError(
-            operator="compile", expected="a function", got=describe(function),
+            operator="compile",
+            expected="a function",
+            got=describe(function),
             location=user_location(),
-        )  # fmt: skip
+        )
     return Compiled(function)
 
 

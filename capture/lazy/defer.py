@@ -180,9 +180,15 @@ def run_now(pending: Pending) -> None:
             break
     try:
         pending.values = execute(
-            pending.operator, tuple(inputs), given, pending.size, default_pool(), pending.key,
-            positions, device=pending.device,
-        )  # fmt: skip
+            pending.operator,
+            tuple(inputs),
+            given,
+            pending.size,
+            default_pool(),
+            pending.key,
+            positions,
+            device=pending.device,
+        )
         pending.shrink()
     except GradivaError as error:
         raise error.complete(location=pending.location) from error.__cause__

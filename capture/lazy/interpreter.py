@@ -78,10 +78,14 @@ class Deferred:
             others = [
                 other
                 for other in self._waiting
-                if other is not pending and other.values is None and other.size == pending.size
-                and other.readers == 0 and other.wanted and _related(other, pending)
+                if other is not pending
+                and other.values is None
+                and other.size == pending.size
+                and other.readers == 0
+                and other.wanted
+                and _related(other, pending)
                 and other.droppers == pending.droppers
-            ]  # fmt: skip
+            ]
             together = sorted([pending, *others], key=_serial_of)
             try:
                 evaluate(together, self.plans)

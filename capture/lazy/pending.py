@@ -27,15 +27,7 @@ from gradiva.eager.values.tensor import Tensor
 
 from .places import LazyPlace
 
-__all__ = [
-    "Home",
-    "LazyBatch",
-    "LazyTensor",
-    "Leaf",
-    "Pending",
-    "Ref",
-    "leaf_of",
-]
+__all__ = ["Home", "LazyBatch", "LazyTensor", "Leaf", "Pending", "Ref", "leaf_of"]
 
 
 class Home(Protocol):

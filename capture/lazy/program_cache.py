@@ -169,9 +169,14 @@ def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, 
         inputs.append((source, ref.output, ref.argument))
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
     return (
-        pending.operator.name, tuple(inputs), attributes, pending.name, pending.location,
-        pending.single, pending.device,
-    )  # fmt: skip
+        pending.operator.name,
+        tuple(inputs),
+        attributes,
+        pending.name,
+        pending.location,
+        pending.single,
+        pending.device,
+    )
 
 
 def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
@@ -198,9 +203,13 @@ def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, 
         if pending.operator.random and pending.single:
             attributes = {**attributes, "shared": True}
         nodes[pending] = builder.add(
-            pending.operator, tuple(edges), attributes, pending.types, pending.location,
+            pending.operator,
+            tuple(edges),
+            attributes,
+            pending.types,
+            pending.location,
             pending.name,
-        )  # fmt: skip
+        )
     return builder.finish(
         tuple(
             Edge(nodes[target], output) for target in targets for output in range(len(target.types))

@@ -49,11 +49,7 @@ class _Known:
 
 def _spec(ref: Ref) -> tuple[int | Leaf, int, str | None]:
     source = ref.source
-    return (
-        source.signature if isinstance(source, Pending) else source,
-        ref.output,
-        ref.argument,
-    )
+    return (source.signature if isinstance(source, Pending) else source, ref.output, ref.argument)
 
 
 class LoopPlan:
@@ -75,9 +71,13 @@ class LoopPlan:
         return None if self._current is None else self._current.program.graph
 
     def learn(
-        self, calls: list[Pending], fresh: list[Pending], leaves: set[Leaf], source: Pending,
+        self,
+        calls: list[Pending],
+        fresh: list[Pending],
+        leaves: set[Leaf],
+        source: Pending,
         first: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take in what a step did: `fresh` calls are to be computed ahead from now on. A loop whose
         first step does nothing of what is known has another body than the one before it."""
         self._size = source.size
@@ -220,8 +220,11 @@ class _Compiled:
         self._known: frozenset[int] = facts["known"]
 
     def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
-        source = next(node for node in self.program.graph.nodes if not node.inputs and node.type
-                      and node.operator.effects)  # fmt: skip
+        source = next(
+            node
+            for node in self.program.graph.nodes
+            if not node.inputs and node.type and node.operator.effects
+        )
         if tuple(batch.type for batch in item.batches) != self._types:
             item.failure = "the source delivers another dtype, rank or layout than before"
             return

@@ -115,9 +115,7 @@ class Pipeline(Running):
         return found
 
     def checkpoint(
-        self,
-        filename: str | os.PathLike[str] | None = None,
-        context: dict[str, Any] | None = None,
+        self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None
     ) -> bytes:
         """The place of this pipeline after the last batch that was handed out, for the argument
         `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.

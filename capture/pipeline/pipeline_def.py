@@ -35,10 +35,7 @@ class PipelineFactory(Generic[P]):
     __name__: str
 
     def __init__(
-        self,
-        function: Callable[P, Any],
-        options: dict[str, Any],
-        enable_conditionals: bool = False,
+        self, function: Callable[P, Any], options: dict[str, Any], enable_conditionals: bool = False
     ) -> None:
         parameters = inspect.signature(function).parameters
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):

@@ -126,9 +126,7 @@ class ListFace(Batch, Generic[T]):
         """A sample, on the same memory. Raises IndexError."""
         if isinstance(index, bool) or not hasattr(index, "__index__"):
             raise OperatorTypeError(
-                operator=type(self).__name__,
-                expected="the number of a sample",
-                got=describe(index),
+                operator=type(self).__name__, expected="the number of a sample", got=describe(index)
             )
         return self._tensor(sample_number(int(index), len(self)))
 

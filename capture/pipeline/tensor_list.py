@@ -67,11 +67,7 @@ class TensorListCPU(ListFace[TensorCPU]):
     _sample = TensorCPU
 
     def __init__(
-        self,
-        data: Any,
-        layout: str | None = None,
-        is_pinned: bool = False,
-        contiguous: bool = True,
+        self, data: Any, layout: str | None = None, is_pinned: bool = False, contiguous: bool = True
     ) -> None:
         with blaming("TensorListCPU"):
             self._take(batch_on(data, layout=layout))

@@ -197,9 +197,12 @@ class Timeline:
         head = "".join(
             f"<th style='text-align:{side};padding:2px 10px'>{name}</th>"
             for name, side in (
-                ("operator", "left"), ("calls", "right"), ("total ms", "right"), ("share", "right"),
+                ("operator", "left"),
+                ("calls", "right"),
+                ("total ms", "right"),
+                ("share", "right"),
             )
-        )  # fmt: skip
+        )
         return (
             f"<div>{html.escape(self._summary())}</div>{self._picture(colours)}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -27,9 +27,7 @@ Mark: TypeAlias = "Callable[[Iterable[Batch]], None]"
 
 
 def require_gpu(
-    graph: Graph,
-    device: Device,
-    locate: Callable[[GradivaError, Node], GradivaError],
+    graph: Graph, device: Device, locate: Callable[[GradivaError, Node], GradivaError]
 ) -> bool:
     """Whether a graph has nodes on a GPU; then it is there, or an error tells the first of their
     lines. Raises OperatorRuntimeError."""

@@ -23,9 +23,13 @@ _AT_WORK = 2
 def check_bytes_per_sample(value: Any) -> int:
     """The argument of a pipeline. Raises OperatorTypeError or OperatorValueError."""
     return integer(
-        value, 0, expected="a number of bytes, 0 for no hint", bools=False,
-        operator="Pipeline", argument="bytes_per_sample",
-    )  # fmt: skip
+        value,
+        0,
+        expected="a number of bytes, 0 for no hint",
+        bools=False,
+        operator="Pipeline",
+        argument="bytes_per_sample",
+    )
 
 
 def presize(

@@ -211,8 +211,7 @@ class Program:
             pass
         for member in node.members:
             key, own = next(
-                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"),
-                (None, None),
+                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"), (None, None)
             )
             try:
                 inputs, given = resolve(member, inside, size)

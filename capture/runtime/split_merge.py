@@ -46,9 +46,7 @@ def join(
     mask = selection.mask(predicate, values)
     true, false = (
         value_of(
-            edge,
-            values,
-            selection.count(Scope(predicate.node, predicate.output, side, outer)),
+            edge, values, selection.count(Scope(predicate.node, predicate.output, side, outer))
         ).to_device(device)
         for side, edge in enumerate(node.inputs[:2])
     )

@@ -29,9 +29,11 @@ def known_device(device: str, what: str, words: tuple[str, ...] = ("cpu", "gpu")
     if device in ("", *words):
         return device or "cpu"
     raise OperatorValueError(
-        f"{what} names an unknown device", argument="device",
-        expected=" or ".join(map(repr, words)), got=repr(device)[:80],
-    )  # fmt: skip
+        f"{what} names an unknown device",
+        argument="device",
+        expected=" or ".join(map(repr, words)),
+        got=repr(device)[:80],
+    )
 
 
 def device_word(operator: OperatorBase, device: str) -> str:

@@ -157,7 +157,10 @@ def _path(filename: Any, operator: str) -> str:
         path = None
     if not isinstance(path, str):
         raise OperatorTypeError(
-            operator=operator, argument="filename", expected="a path", got=describe(filename),
+            operator=operator,
+            argument="filename",
+            expected="a path",
+            got=describe(filename),
             location=where(),
-        )  # fmt: skip
+        )
     return path

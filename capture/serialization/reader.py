@@ -117,9 +117,10 @@ def _operator(op: Any, index: int) -> StoredOperator:
         name = _edge(stored, f"an input of {where}")
         if stored.is_argument_input and name.device != "cpu":
             raise OperatorValueError(
-                f"the argument `{stored.arg_name}` of {where} is on the GPU", expected="'cpu'",
+                f"the argument `{stored.arg_name}` of {where} is on the GPU",
+                expected="'cpu'",
                 got=repr(name.device),
-            )  # fmt: skip
+            )
         if not stored.is_argument_input:
             inputs.append(name)
         elif not stored.arg_name or stored.arg_name in {*per_sample, *arguments}:

@@ -215,5 +215,10 @@ def _converted(values: list[Any], dtype: DType) -> Any:
     limits = np.iinfo(dtype.numpy)
     whole = [0 if value != value else value for value in values]
     kept = [min(max(value, int(limits.min)), int(limits.max)) for value in whole]
-    return np.asarray([int(math.floor(abs(v) + 0.5) * (1 if v > 0 else -1)) if
-                       isinstance(v, float) else v for v in kept], dtype.numpy)  # fmt: skip
+    return np.asarray(
+        [
+            int(math.floor(abs(v) + 0.5) * (1 if v > 0 else -1)) if isinstance(v, float) else v
+            for v in kept
+        ],
+        dtype.numpy,
+    )

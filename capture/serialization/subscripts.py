@@ -109,9 +109,10 @@ def read_new_axes(arguments: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
         raise OperatorValueError(argument="axes", expected="integers", got=repr(axes)[:80])
     if len({*axes}) < len(axes) or not all(0 <= axis < _MOST_AXES for axis in axes):
         raise OperatorValueError(
-            argument="axes", expected=f"different numbers from 0 to {_MOST_AXES - 1}",
+            argument="axes",
+            expected=f"different numbers from 0 to {_MOST_AXES - 1}",
             got=repr(axes)[:80],
-        )  # fmt: skip
+        )
     letters = arguments.get("new_axis_names", "")
     if not isinstance(letters, str) or (letters and len(letters) != len(axes)):
         raise OperatorValueError(
@@ -126,7 +127,8 @@ def _count(arguments: dict[str, Any]) -> int:
     count = arguments.get("num_subscripts")
     if type(count) is not int or not 1 <= count <= _MOST_AXES:
         raise OperatorValueError(
-            argument="num_subscripts", expected=f"a number from 1 to {_MOST_AXES}",
+            argument="num_subscripts",
+            expected=f"a number from 1 to {_MOST_AXES}",
             got=repr(count)[:80],
-        )  # fmt: skip
+        )
     return count

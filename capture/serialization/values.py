@@ -35,9 +35,11 @@ def put(made: Any, name: str, value: Any, argument: Argument | None) -> None:
         raise OperatorTypeError(str(error), argument=name) from None
     except ValueError:
         raise OperatorValueError(
-            "a value that the format has no place for", argument=name, got=repr(value),
+            "a value that the format has no place for",
+            argument=name,
+            got=repr(value),
             expected="64-bit integers, float32 numbers, booleans, text or dtypes but bfloat16",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _put_value(stored: Any, kind: str, value: Any) -> None:

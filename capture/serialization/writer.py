@@ -124,21 +124,27 @@ class Writer:
         for name, value in node.attributes:
             if isinstance(value, Opaque):
                 raise OperatorTypeError(
-                    "Python objects have no place in a file", argument=name, got=repr(value),
+                    "Python objects have no place in a file",
+                    argument=name,
+                    got=repr(value),
                     expected="plain data",
-                )  # fmt: skip
+                )
             if name in _OWN and name in declared:
                 raise OperatorValueError(
-                    "the file format has no place for this argument", argument=name,
-                    expected="none", got=repr(value),
-                )  # fmt: skip
+                    "the file format has no place for this argument",
+                    argument=name,
+                    expected="none",
+                    got=repr(value),
+                )
             if "on_error" in declared and name in _ON_ERROR:
                 # Without `replace`, a fill value changes nothing.
                 if name == "on_error" and value != "raise":
                     raise OperatorValueError(
                         "the file format has no place for what to do with bad samples",
-                        argument=name, expected="'raise'", got=repr(value),
-                    )  # fmt: skip
+                        argument=name,
+                        expected="'raise'",
+                        got=repr(value),
+                    )
             elif name not in _NOT_STORED:
                 arguments[name] = value
         seed = self._seed(node)
@@ -271,9 +277,11 @@ class Writer:
             return
         code, line = lines[0].code, lines[0].line
         stack = {
-            "filename": code.co_filename, "lineno": line, "name": code.co_name,
+            "filename": code.co_filename,
+            "lineno": line,
+            "name": code.co_name,
             "line": lines[0].text,
-        }  # fmt: skip
+        }
         for key, value in stack.items():
             put(made, f"_origin_stack_{key}", [value], None)
 

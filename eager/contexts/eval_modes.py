@@ -89,10 +89,14 @@ class EvalContext:
     _default: ClassVar[EvalContext]
 
     def __init__(
-        self, *, num_threads: int | None = None, device_id: int | None = None,
-        cuda_stream: Any = None, thread_pool: ThreadPool | None = None,
+        self,
+        *,
+        num_threads: int | None = None,
+        device_id: int | None = None,
+        cuda_stream: Any = None,
+        thread_pool: ThreadPool | None = None,
         device: DeviceLike | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         number = gpu_number(device_id, "EvalContext")
         with blaming("EvalContext"):
             self._device = None if device is None else require_device(to_device(device))
@@ -107,9 +111,11 @@ class EvalContext:
                 )
             if thread_pool is not None and num_threads is not None:
                 raise OperatorValueError(
-                    "the pool has its number of threads", argument="num_threads",
-                    expected="thread_pool or num_threads, not both", got=describe(num_threads),
-                )  # fmt: skip
+                    "the pool has its number of threads",
+                    argument="num_threads",
+                    expected="thread_pool or num_threads, not both",
+                    got=describe(num_threads),
+                )
             if num_threads is not None:
                 thread_pool = ThreadPool(thread_count(num_threads, "EvalContext", "num_threads"))
         self._pool = thread_pool
@@ -207,9 +213,11 @@ def _key(invocation: Any) -> Any:
         hash(invocation)
     except TypeError:
         raise OperatorTypeError(
-            operator="EvalContext", argument="invocation", expected="a key with a hash",
+            operator="EvalContext",
+            argument="invocation",
+            expected="a key with a hash",
             got=describe(invocation),
-        ) from None  # fmt: skip
+        ) from None
     return invocation
 
 

@@ -25,15 +25,7 @@ from .nvrtc import compile_unit
 from .protocol import Runtime
 from .requirements import EXTRAS, missing
 
-__all__ = [
-    "CupyRuntime",
-    "count_gpus",
-    "gpu_at",
-    "gpu_of",
-    "known_gpus",
-    "require_gpu",
-    "runtimes",
-]
+__all__ = ["CupyRuntime", "count_gpus", "gpu_at", "gpu_of", "known_gpus", "require_gpu", "runtimes"]
 
 _NON_BLOCKING: Final = 1
 _NO_TIMING: Final = 2

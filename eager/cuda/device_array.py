@@ -46,11 +46,7 @@ class DeviceArray:
     __slots__ = ("__weakref__", "block", "dtype", "offset", "shape")
 
     def __init__(
-        self,
-        block: Block | Foreign,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        offset: int = 0,
+        self, block: Block | Foreign, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0
     ) -> None:
         self.block = block
         self.shape = shape

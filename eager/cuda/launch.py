@@ -169,9 +169,11 @@ def refuse_large(volumes: NDArray[np.int64]) -> None:
     if len(volumes) and int(volumes.max()) >= _MOST:
         sample = int(volumes.argmax())
         raise OperatorValueError(
-            "a sample is too large for a GPU kernel", expected=f"fewer than {_MOST} elements",
-            got=str(int(volumes[sample])), sample=sample,
-        )  # fmt: skip
+            "a sample is too large for a GPU kernel",
+            expected=f"fewer than {_MOST} elements",
+            got=str(int(volumes[sample])),
+            sample=sample,
+        )
 
 
 def blocks_of(

@@ -200,9 +200,10 @@ def batch_size_of(
         asked = _asked_size(common)
         if size is not None and asked not in (None, size):
             raise OperatorValueError(
-                argument="batch_size", expected=f"{size}, as many as there are in a batch given",
+                argument="batch_size",
+                expected=f"{size}, as many as there are in a batch given",
                 got=str(asked),
-            )  # fmt: skip
+            )
         size = asked if size is None else size
     if size is None and not inputs:
         for name, value in given.items():
@@ -267,9 +268,10 @@ def require_on_cpu(argument: Argument, value: Any) -> None:
     """Refuse values of an argument that are on a GPU. Raises OperatorTypeError."""
     if isinstance(value, Batch | Tensor) and value.device is not CPU:
         raise OperatorTypeError(
-            argument=argument.name, expected="values in host memory (take `.cpu()` of them)",
+            argument=argument.name,
+            expected="values in host memory (take `.cpu()` of them)",
             got=f"a {type(value).__name__} on {value.device}",
-        )  # fmt: skip
+        )
 
 
 def as_argument(argument: Argument, value: Any, size: int) -> Any:

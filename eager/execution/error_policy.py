@@ -16,14 +16,7 @@ from gradiva.eager.values.buffers import fill
 
 from .quarantine import Quarantined, place_of, record
 
-__all__ = [
-    "forgives",
-    "keep_rows",
-    "quarantine_samples",
-    "refuse_single",
-    "settle",
-    "skips",
-]
+__all__ = ["forgives", "keep_rows", "quarantine_samples", "refuse_single", "settle", "skips"]
 
 
 def skips(given: Mapping[str, Any]) -> bool:

@@ -17,11 +17,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorValueError,
-)
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.provenance import Provenance

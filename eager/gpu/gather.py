@@ -74,7 +74,11 @@ def table_launch(rows: NDArray[Any], target: Batch) -> Launch:
     extents[:, -1] = target.geometry.volumes
     first = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
     table = gather_table(
-        first, target.geometry.offsets, extents, inner_steps(extents), np.zeros_like(extents),
+        first,
+        target.geometry.offsets,
         extents,
-    )  # fmt: skip
+        inner_steps(extents),
+        np.zeros_like(extents),
+        extents,
+    )
     return copy_launch(Batch(values, target.geometry, target.type), target, table)

@@ -205,10 +205,16 @@ def _codes(code: CodeType) -> list[CodeType]:
 def _code_text(code: CodeType) -> bytes:
     """All of a code that has a meaning: not its file, its lines and its comments."""
     facts = (
-        code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags,
-        code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
         [_constant_text(constant) for constant in code.co_consts],
-    )  # fmt: skip
+    )
     return repr(facts).encode() + code.co_code + getattr(code, "co_exceptiontable", b"")
 
 

@@ -17,8 +17,13 @@ import numpy as np
 __all__ = ["CompiledStore", "c_callback", "keep_compiled", "on_compile"]
 
 _SETTINGS: Final = (
-    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML",
-)  # fmt: skip
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "USING_SVML",
+)
 """What of Numba's configuration changes the machine code, beside the processor."""
 
 

@@ -71,8 +71,13 @@ def _form(
     most = max([channels, *(made for *_, made in parts)])
     group = np.zeros(11, np.int64)
     group[[_CHANNELS, _FLAT, _PLANES_IN, _PLANES_OUT, _PITCH, _ITEM]] = (
-        channels, flat, planes_in, planes_out, pitch, dtype.itemsize,
-    )  # fmt: skip
+        channels,
+        flat,
+        planes_in,
+        planes_out,
+        pitch,
+        dtype.itemsize,
+    )
     last = parts[-1][2] if parts else dtype
     # Pixels move as unsigned integers of their size, whatever they mean.
     here, there = (np.dtype(f"u{kind.itemsize}") for kind in (dtype, last))
@@ -88,9 +93,14 @@ def _form(
     first = 0
     for index, (row, source, target, (rows, count), made) in enumerate(parts):
         steps[index] = (
-            row.address(source, target), row.kind == "mixing",
-            target.itemsize, first, count, count if rows > 1 else 0, made,
-        )  # fmt: skip
+            row.address(source, target),
+            row.kind == "mixing",
+            target.itemsize,
+            first,
+            count,
+            count if rows > 1 else 0,
+            made,
+        )
         first += rows * count
     return pitch * most * 8, group, steps
 
@@ -134,9 +144,17 @@ class Chain:
 
 @jit
 def finish_row(
-    source: int, source_pitch: int, pixels: int, mirror: int, group: Any, steps: Any,
-    parameters: int, scratch: Any, target: int, target_pitch: int,
-) -> None:  # fmt: skip
+    source: int,
+    source_pitch: int,
+    pixels: int,
+    mirror: int,
+    group: Any,
+    steps: Any,
+    parameters: int,
+    scratch: Any,
+    target: int,
+    target_pitch: int,
+) -> None:
     """Take one strip from `source` through all steps to `target`; both are addresses.
 
     source_pitch, target_pitch: elements from one plane to the next, where channels are planes.
@@ -182,9 +200,17 @@ def finish_row(
         made = steps[k, _MADE]
         if steps[k, _MIXES]:
             call_row(
-                address, source, to, pixels, source_pitch, pitch, channels, made, at,
+                address,
+                source,
+                to,
+                pixels,
+                source_pitch,
+                pitch,
+                channels,
+                made,
+                at,
                 steps[k, _COUNT],
-            )  # fmt: skip
+            )
         else:
             for c in range(channels):
                 here = source + c * source_pitch * size
@@ -199,9 +225,17 @@ def finish_row(
 
 @jit
 def _run(
-    source: int, target: int, samples: Any, group: Any, steps: Any, parameters: Any, sizes: Any,
-    scratch: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: int,
+    target: int,
+    samples: Any,
+    group: Any,
+    steps: Any,
+    parameters: Any,
+    sizes: Any,
+    scratch: Any,
+    begin: int,
+    end: int,
+) -> None:
     width = parameters.shape[1]
     address = parameters.ctypes.data
     for i in range(begin, end):
@@ -216,9 +250,17 @@ def _run(
                 here = source + row[SOURCE] + frame * row[SOURCE_FRAME] + y * row[SOURCE_ROW]
                 there = target + row[TARGET] + frame * row[TARGET_FRAME] + where * row[TARGET_ROW]
                 finish_row(
-                    here, row[SOURCE_PLANE] // sizes[0], pixels, row[MIRROR], group, steps,
-                    address + 4 * i * width, scratch, there, row[TARGET_PLANE] // sizes[1],
-                )  # fmt: skip
+                    here,
+                    row[SOURCE_PLANE] // sizes[0],
+                    pixels,
+                    row[MIRROR],
+                    group,
+                    steps,
+                    address + 4 * i * width,
+                    scratch,
+                    there,
+                    row[TARGET_PLANE] // sizes[1],
+                )
 
 
 def bind_strips(
@@ -238,8 +280,12 @@ def bind_strips(
 
 
 def run_strips(
-    source: np.ndarray[Any, Any], samples: Int64Array, chain: Chain,
-    target: np.ndarray[Any, Any], begin: int, end: int,
-) -> None:  # fmt: skip
+    source: np.ndarray[Any, Any],
+    samples: Int64Array,
+    chain: Chain,
+    target: np.ndarray[Any, Any],
+    begin: int,
+    end: int,
+) -> None:
     """Take the samples `begin .. end - 1` from one slab to another."""
     bind_strips(samples, chain, target)(source, begin, end)

@@ -82,16 +82,30 @@ carray: Any = None
 
 
 def _channelwise(
-    source: Any, target: Any, pixels: int, source_pitch: int, target_pitch: int, channels: int,
-    made: int, parameters: Any, count: int,
-) -> None:  # fmt: skip
+    source: Any,
+    target: Any,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: Any,
+    count: int,
+) -> None:
     row(carray(source, (pixels,)), carray(target, (pixels,)), carray(parameters, (count,)))
 
 
 def _mixing(
-    source: Any, target: Any, pixels: int, source_pitch: int, target_pitch: int, channels: int,
-    made: int, parameters: Any, count: int,
-) -> None:  # fmt: skip
+    source: Any,
+    target: Any,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: Any,
+    count: int,
+) -> None:
     row(
         carray(source, (channels, source_pitch))[:, :pixels],
         carray(target, (made, target_pitch))[:, :pixels],
@@ -100,23 +114,44 @@ def _mixing(
 
 
 def _split(
-    source: Any, target: Any, pixels: int, source_pitch: int, target_pitch: int, channels: int,
-    made: int, parameters: Any, count: int,
-) -> None:  # fmt: skip
+    source: Any,
+    target: Any,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: Any,
+    count: int,
+) -> None:
     row(carray(source, (pixels * channels,)), carray(target, (channels, target_pitch)), pixels)
 
 
 def _join(
-    source: Any, target: Any, pixels: int, source_pitch: int, target_pitch: int, channels: int,
-    made: int, parameters: Any, count: int,
-) -> None:  # fmt: skip
+    source: Any,
+    target: Any,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: Any,
+    count: int,
+) -> None:
     row(carray(source, (channels, source_pitch)), carray(target, (pixels * channels,)), pixels)
 
 
 def _reverse(
-    source: Any, target: Any, pixels: int, source_pitch: int, target_pitch: int, channels: int,
-    made: int, parameters: Any, count: int,
-) -> None:  # fmt: skip
+    source: Any,
+    target: Any,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: Any,
+    count: int,
+) -> None:
     size = pixels * channels
     row(carray(source, (size,)), carray(target, (size,)), channels)
 
@@ -208,9 +243,17 @@ def reverse(source: Any, target: Any, channels: int) -> None:
 
 
 def call_row(
-    address: int, source: int, target: int, pixels: int, source_pitch: int, target_pitch: int,
-    channels: int, made: int, parameters: int, count: int,
-) -> None:  # fmt: skip
+    address: int,
+    source: int,
+    target: int,
+    pixels: int,
+    source_pitch: int,
+    target_pitch: int,
+    channels: int,
+    made: int,
+    parameters: int,
+    count: int,
+) -> None:
     """Call a row kernel by address; for kernels only. Numba is taught it when it is loaded."""
     raise NotImplementedError
 
@@ -228,25 +271,58 @@ def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
         return context.get_dummy_value()
 
     def call(  # type: ignore[no-untyped-def]
-        typing_context, address, source, target, pixels, source_pitch, target_pitch, channels,
-        made, parameters, count,
-    ):  # fmt: skip
+        typing_context,
+        address,
+        source,
+        target,
+        pixels,
+        source_pitch,
+        target_pitch,
+        channels,
+        made,
+        parameters,
+        count,
+    ):
         return numba.types.none(*[integer] * 10), generate
 
     by_address = numba.extending.intrinsic(call)
 
     def pick(  # type: ignore[no-untyped-def]
-        address, source, target, pixels, source_pitch, target_pitch, channels, made, parameters,
+        address,
+        source,
+        target,
+        pixels,
+        source_pitch,
+        target_pitch,
+        channels,
+        made,
+        parameters,
         count,
-    ):  # fmt: skip
+    ):
         def body(  # type: ignore[no-untyped-def]
-            address, source, target, pixels, source_pitch, target_pitch, channels, made,
-            parameters, count,
-        ):  # fmt: skip
+            address,
+            source,
+            target,
+            pixels,
+            source_pitch,
+            target_pitch,
+            channels,
+            made,
+            parameters,
+            count,
+        ):
             by_address(
-                address, source, target, pixels, source_pitch, target_pitch, channels, made,
-                parameters, count,
-            )  # fmt: skip
+                address,
+                source,
+                target,
+                pixels,
+                source_pitch,
+                target_pitch,
+                channels,
+                made,
+                parameters,
+                count,
+            )
 
         return body
 

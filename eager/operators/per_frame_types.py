@@ -38,9 +38,10 @@ def framed_types(rule: Callable[..., Any], names: frozenset[str]) -> Callable[..
     @wraps(rule)
     def infer(*inputs: Any, **given: Any) -> Any:
         kinds = {
-            name: value for name, value in given.items()
+            name: value
+            for name, value in given.items()
             if name in names and isinstance(value, SampleType)
-        }  # fmt: skip
+        }
         others = [one for one in inputs[1:] if isinstance(one, SampleType)] if "1" in names else []
         if not any(map(has_frames, (*kinds.values(), *others))):
             types = rule(*inputs, **given)

@@ -43,9 +43,11 @@ class RNG:
         self._lock = threading.Lock()
         if seed is not None and state is not None:
             raise OperatorValueError(
-                operator="RNG", argument="state", expected="a seed or a state, not both",
+                operator="RNG",
+                argument="state",
+                expected="a seed or a state, not both",
                 got=describe(state),
-            )  # fmt: skip
+            )
         self._calls = 0
         self._seed = int.from_bytes(os.urandom(8), "little") if seed is None else _seed(seed)
         if state is not None:
@@ -92,9 +94,11 @@ class RNG:
             seed, calls, inside = 0, -1, 0
         if calls < 0 or inside < 0:
             raise OperatorValueError(
-                operator="RNG.set_state", argument="value",
-                expected="the state of an RNG, (seed, calls)", got=describe(value),
-            )  # fmt: skip
+                operator="RNG.set_state",
+                argument="value",
+                expected="the state of an RNG, (seed, calls)",
+                got=describe(value),
+            )
         self._follow()
         with self._lock:
             self._seed, self._calls = seed & SEED_BITS, calls

@@ -32,12 +32,7 @@ def philox(
     for _ in range(10):
         p0 = np.uint64(0xD2511F53) * c0
         p1 = np.uint64(0xCD9E8D57) * c2
-        c0, c1, c2, c3 = (
-            (p1 >> shift) ^ c1 ^ k0,
-            p1 & mask,
-            (p0 >> shift) ^ c3 ^ k1,
-            p0 & mask,
-        )
+        c0, c1, c2, c3 = ((p1 >> shift) ^ c1 ^ k0, p1 & mask, (p0 >> shift) ^ c3 ^ k1, p0 & mask)
         k0 = (k0 + np.uint64(0x9E3779B9)) & mask
         k1 = (k1 + np.uint64(0xBB67AE85)) & mask
     return np.uint32(c0), np.uint32(c1), np.uint32(c2), np.uint32(c3)

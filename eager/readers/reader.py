@@ -49,9 +49,13 @@ class Epoch(Iterator[Any]):
     """The batches (or samples) of one epoch. Each turn opens a step for random operators."""
 
     def __init__(
-        self, reader: Reader, source: Source, batch_size: int | None, name: str,
+        self,
+        reader: Reader,
+        source: Source,
+        batch_size: int | None,
+        name: str,
         pool: WorkerPool | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._pool = pool
         self._reader = reader
         self._source = source
@@ -137,9 +141,12 @@ def size_of_batches(batch_size: Any, operator: str) -> int:
     """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
     with blaming(operator):
         return integer(
-            batch_size, 1, expected="a positive integer", limits="a positive number",
+            batch_size,
+            1,
+            expected="a positive integer",
+            limits="a positive number",
             argument="batch_size",
-        )  # fmt: skip
+        )
 
 
 class Reader:
@@ -176,18 +183,31 @@ class Reader:
 
     @overload
     def next_epoch(
-        self, batch_size: int | None = None, ctx: object = None, *, capture: Literal[True],
-        progress: bool = False, strict: bool = False,
-    ) -> Loop: ...  # fmt: skip
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        *,
+        capture: Literal[True],
+        progress: bool = False,
+        strict: bool = False,
+    ) -> Loop: ...
     @overload
     def next_epoch(
-        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
-        progress: bool = False, strict: bool = False,
-    ) -> Iterator[Any]: ...  # fmt: skip
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        capture: bool = False,
+        progress: bool = False,
+        strict: bool = False,
+    ) -> Iterator[Any]: ...
     def next_epoch(
-        self, batch_size: int | None = None, ctx: object = None, capture: bool = False,
-        progress: bool = False, strict: bool = False,
-    ) -> Iterator[Any]:  # fmt: skip
+        self,
+        batch_size: int | None = None,
+        ctx: object = None,
+        capture: bool = False,
+        progress: bool = False,
+        strict: bool = False,
+    ) -> Iterator[Any]:
         """Iterate over the rest of the epoch: batches of `batch_size`, or samples without it.
 
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is

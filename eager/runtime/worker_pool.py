@@ -227,8 +227,9 @@ def thread_count(value: Any, operator: str, argument: str) -> int:
     if not 1 <= number <= most:
         raise OperatorValueError(
             **facts,
-            expected=f"at least 1 and at most {most}, {_MOST_PER_CORE} per core", got=str(number),
-        )  # fmt: skip
+            expected=f"at least 1 and at most {most}, {_MOST_PER_CORE} per core",
+            got=str(number),
+        )
     return number
 
 

@@ -87,9 +87,11 @@ class Device:
             kind, number = pair
         except (TypeError, ValueError):
             raise OperatorTypeError(
-                operator="Device.from_dlpack", argument="dlpack_device",
-                expected="an object with __dlpack_device__", got=describe(dlpack_device),
-            ) from None  # fmt: skip
+                operator="Device.from_dlpack",
+                argument="dlpack_device",
+                expected="an object with __dlpack_device__",
+                got=describe(dlpack_device),
+            ) from None
         name = Device.type_from_dlpack(kind)
         return Device(name, number if name == "gpu" else None)
 
@@ -102,9 +104,11 @@ class Device:
         except (TypeError, KeyError) as error:
             kind = OperatorTypeError if isinstance(error, TypeError) else OperatorValueError
             raise kind(
-                operator="Device.type_from_dlpack", argument="dev_type",
-                expected="1 (CPU) or 2 (CUDA)", got=describe(dev_type),
-            ) from None  # fmt: skip
+                operator="Device.type_from_dlpack",
+                argument="dev_type",
+                expected="1 (CPU) or 2 (CUDA)",
+                got=describe(dev_type),
+            ) from None
 
     def __enter__(self) -> Device:
         require_device(self)
@@ -142,9 +146,11 @@ def device(obj: DeviceLike, id: SupportsIndex | None = None) -> Device:
     if isinstance(obj, Device):
         if id is not None and id != obj.device_id:
             raise OperatorValueError(
-                operator="device", argument="id", expected=f"the number of {obj}, or None",
+                operator="device",
+                argument="id",
+                expected=f"the number of {obj}, or None",
                 got=describe(id),
-            )  # fmt: skip
+            )
         return obj
     if not isinstance(obj, str) and isinstance(getattr(obj, "type", None), str):
         # torch numbers its CPU too, as in `torch.device("cpu:0")`.

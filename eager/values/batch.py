@@ -46,9 +46,13 @@ class Batch(Placed):
     __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
 
     def __init__(
-        self, data: np.ndarray[Any, Any], geometry: Geometry, type: SampleType,
-        provenance: Provenance | None = None, drawn_at: Drawn = None,
-    ) -> None:  # fmt: skip
+        self,
+        data: np.ndarray[Any, Any],
+        geometry: Geometry,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
+    ) -> None:
         self.data = data
         self.geometry = geometry
         self.type = type
@@ -69,9 +73,11 @@ class Batch(Placed):
 
     @staticmethod
     def broadcast(
-        sample: ArrayLike, batch_size: int, device: DeviceLike | None = None,
+        sample: ArrayLike,
+        batch_size: int,
+        device: DeviceLike | None = None,
         dtype: DTypeLike | None = None,
-    ) -> Batch:  # fmt: skip
+    ) -> Batch:
         """`batch_size` samples that all are `sample`, without copies.
 
         Raises OperatorTypeError for a batch, OperatorValueError for a negative number.

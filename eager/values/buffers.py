@@ -110,9 +110,10 @@ def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
     """Refuse to convert an array on a GPU on the way: `cast` is for that."""
     if dtype is not None and DType.of(dtype).numpy != array.dtype:
         raise OperatorTypeError(
-            argument="dtype", expected=f"the array's own, {array.dtype} (`cast` converts on a GPU)",
+            argument="dtype",
+            expected=f"the array's own, {array.dtype} (`cast` converts on a GPU)",
             got=str(dtype),
-        )  # fmt: skip
+        )
 
 
 def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:

@@ -112,9 +112,10 @@ def from_samples(
     places = {device_of(array) for array in arrays}
     if len(places) > 1:
         raise OperatorValueError(
-            argument="tensors", expected="samples on one device",
+            argument="tensors",
+            expected="samples on one device",
             got=" and ".join(sorted(str(place) for place in places)),
-        )  # fmt: skip
+        )
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
     geometry = Geometry.of(shapes)
     if not on_cpu(first):

@@ -77,8 +77,11 @@ def auto_augment(
     Returns the samples, of the same shapes. Raises OperatorTypeError and OperatorValueError.
     """
     if policy_name == _FIXED:
-        moving = {"shape": shape, "max_translate_abs": max_translate_abs,
-                  "max_translate_rel": max_translate_rel}  # fmt: skip
+        moving = {
+            "shape": shape,
+            "max_translate_abs": max_translate_abs,
+            "max_translate_rel": max_translate_rel,
+        }
         for name, value in moving.items():
             if value is not None:
                 raise OperatorValueError(
@@ -116,9 +119,15 @@ def auto_augment_image_net(
 ) -> Any:
     """`auto_augment` with the policy "image_net"."""
     return auto_augment(
-        data, "image_net", shape, fill_value, interp_type, max_translate_abs, max_translate_rel,
+        data,
+        "image_net",
+        shape,
+        fill_value,
+        interp_type,
+        max_translate_abs,
+        max_translate_rel,
         seed,
-    )  # fmt: skip
+    )
 
 
 def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, **kwargs: Any) -> Any:

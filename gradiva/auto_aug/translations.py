@@ -21,12 +21,7 @@ __all__ = ["leave_out", "shape_arguments", "translations", "warp_arguments"]
 
 
 def translations(
-    use_shape: bool,
-    default_abs: float,
-    default_rel: float,
-    max_abs: Any,
-    max_rel: Any,
-    caller: str,
+    use_shape: bool, default_abs: float, default_rel: float, max_abs: Any, max_rel: Any, caller: str
 ) -> list[Augmentation]:
     """`translate_x` and `translate_y`. max_abs, max_rel: the largest distance, a number or
     (along y, along x). Raises OperatorTypeError or OperatorValueError."""

@@ -79,7 +79,11 @@ def get_trivial_augment_wide_suite(
     `get_rand_augment_suite`."""
     return [
         *translations(
-            use_shape, 32, 1.0, max_translate_abs, max_translate_rel,
+            use_shape,
+            32,
+            1.0,
+            max_translate_abs,
+            max_translate_rel,
             "auto_aug.trivial_augment_wide",
         ),
         a.shear_x.augmentation((0, 0.99)),
@@ -94,4 +98,4 @@ def get_trivial_augment_wide_suite(
         a.equalize,
         a.auto_contrast,
         a.identity,
-    ]  # fmt: skip
+    ]

@@ -71,9 +71,12 @@ _AUDIO = {
     "power_spectrum", "preemphasis_filter", "spectrogram", "to_decibels",
 }  # fmt: skip
 _VIDEO = {
-    "decoders.video", "experimental.inputs.video", "experimental.readers.video", "readers.video",
+    "decoders.video",
+    "experimental.inputs.video",
+    "experimental.readers.video",
+    "readers.video",
     "readers.video_resize",
-}  # fmt: skip
+}
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
     "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco", "readers.mxnet",

@@ -37,8 +37,10 @@ def with_axis(input: SampleType, axis: int, name: str | None) -> str | None:
     if input.ndim and not input.layout:
         raise OperatorValueError(
             "a new axis has a name only among named axes",
-            argument="axis_name", expected="an input with a layout", got="one without",
-        )  # fmt: skip
+            argument="axis_name",
+            expected="an input with a layout",
+            got="one without",
+        )
     if name in input.layout:
         raise OperatorValueError(
             argument="axis_name", expected=f"a letter that {input.layout!r} lacks", got=repr(name)
@@ -58,11 +60,13 @@ def alike(inputs: Sequence[SampleType]) -> SampleType:
         if input.dtype not in (None, known.dtype):
             raise OperatorTypeError(
                 f"input {number} has another dtype than those before",
-                expected=str(known.dtype), got=str(input.dtype),
-            )  # fmt: skip
+                expected=str(known.dtype),
+                got=str(input.dtype),
+            )
         if input.ndim not in (None, known.ndim):
             raise OperatorTypeError(
                 f"input {number} has another number of axes than those before",
-                expected=f"{known.ndim}-D samples", got=f"{input.ndim}-D samples",
-            )  # fmt: skip
+                expected=f"{known.ndim}-D samples",
+                got=f"{input.ndim}-D samples",
+            )
     return known

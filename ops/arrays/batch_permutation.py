@@ -112,13 +112,29 @@ def _cases() -> list[Case]:
     return [
         Case("some", (), {"batch_size": 9, "seed": 1}, oracle=False),
         Case("one", (), {"batch_size": 1, "seed": 1}, [np.array(0, np.int32)], oracle=False),
-        Case("two, moved", (), {"batch_size": 2, "no_fixed_points": True, "seed": 1}, swapped,
-             oracle=False),
-        Case("two, drawn elsewhere", (), {"batch_size": 2, "no_fixed_points": True,
-             "allow_repetitions": True, "seed": 1}, swapped, oracle=False),
-        Case("repetitions", (), {"batch_size": 5, "allow_repetitions": True, "seed": 1},
-             oracle=False),
+        Case(
+            "two, moved",
+            (),
+            {"batch_size": 2, "no_fixed_points": True, "seed": 1},
+            swapped,
+            oracle=False,
+        ),
+        Case(
+            "two, drawn elsewhere",
+            (),
+            {"batch_size": 2, "no_fixed_points": True, "allow_repetitions": True, "seed": 1},
+            swapped,
+            oracle=False,
+        ),
+        Case(
+            "repetitions", (), {"batch_size": 5, "allow_repetitions": True, "seed": 1}, oracle=False
+        ),
         Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case("not a flag", (), {"batch_size": 2, "no_fixed_points": 3},
-             raises=OperatorTypeError, match="`no_fixed_points`"),
-    ]  # fmt: skip
+        Case(
+            "not a flag",
+            (),
+            {"batch_size": 2, "no_fixed_points": 3},
+            raises=OperatorTypeError,
+            match="`no_fixed_points`",
+        ),
+    ]

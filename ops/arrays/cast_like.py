@@ -59,18 +59,33 @@ def _cases() -> list[Case]:
     bytes_like = samples((2, 2), (1, 3), dtype=int8, layout="HW")
     images = samples((3, 4, 3), (2, 2, 3))
     return [
-        Case("rounds and saturates", (values, bytes_like),
-             expect=[np.array([1, 3, -1, 127, -128], np.int8),
-                     np.floor(values.at(1) + 0.5).astype(np.int8)]),
-        Case("to float", (images, values),
-             expect=[images.at(i).astype(np.float32) for i in range(2)]),
-        Case("to half", (images, samples((), (), dtype=float16, layout="")),
-             expect=[images.at(i).astype(np.float16) for i in range(2)]),
-        Case("to bool", (images, samples((), (), dtype=bool_, layout="")),
-             expect=[images.at(i) != 0 for i in range(2)]),
+        Case(
+            "rounds and saturates",
+            (values, bytes_like),
+            expect=[
+                np.array([1, 3, -1, 127, -128], np.int8),
+                np.floor(values.at(1) + 0.5).astype(np.int8),
+            ],
+        ),
+        Case(
+            "to float", (images, values), expect=[images.at(i).astype(np.float32) for i in range(2)]
+        ),
+        Case(
+            "to half",
+            (images, samples((), (), dtype=float16, layout="")),
+            expect=[images.at(i).astype(np.float16) for i in range(2)],
+        ),
+        Case(
+            "to bool",
+            (images, samples((), (), dtype=bool_, layout="")),
+            expect=[images.at(i) != 0 for i in range(2)],
+        ),
         Case("same", (images, images), expect=[images.at(i) for i in range(2)]),
-        Case("scalars", (samples((), (), dtype=float32, layout="", low=3, high=3), images),
-             expect=[np.array(3, np.uint8)] * 2),
+        Case(
+            "scalars",
+            (samples((), (), dtype=float32, layout="", low=3, high=3), images),
+            expect=[np.array(3, np.uint8)] * 2,
+        ),
         Case("empty", (samples(), samples(dtype=uint8)), expect=[]),
         Case("one input", (images,), raises=OperatorTypeError, match="2 inputs"),
-    ]  # fmt: skip
+    ]

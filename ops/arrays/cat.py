@@ -100,17 +100,27 @@ def _cases() -> list[Case]:
 
     return [
         Case("rows", (images, lower), expect=joined(images, lower)),
-        Case("channels", (images, masks, images), {"axis": -1},
-             joined(images, masks, images, axis=2)),
+        Case(
+            "channels", (images, masks, images), {"axis": -1}, joined(images, masks, images, axis=2)
+        ),
         Case("by name", (images, masks), {"axis_name": "C"}, joined(images, masks, axis=2)),
         Case("one", (images,), {"axis": 1}, joined(images)),
         Case("vectors", (vectors, vectors), expect=joined(vectors, vectors)),
         Case("empty", (samples(), samples()), expect=[]),
         Case("shapes", (images, lower), {"axis": 1}, raises=OperatorValueError, match="sample 0"),
         Case("no such axis", (images,), {"axis": 3}, raises=OperatorValueError, match="`axis`"),
-        Case("no such name", (images,), {"axis_name": "D"},
-             raises=OperatorValueError, match="`axis_name`"),
-        Case("dtypes", (images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)),
-             raises=OperatorTypeError, match="dtype"),
+        Case(
+            "no such name",
+            (images,),
+            {"axis_name": "D"},
+            raises=OperatorValueError,
+            match="`axis_name`",
+        ),
+        Case(
+            "dtypes",
+            (images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
         Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
-    ]  # fmt: skip
+    ]

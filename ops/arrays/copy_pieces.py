@@ -25,9 +25,12 @@ def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: i
 
 
 def copy_pieces(
-    call: Call, source: NDArray[Any], starts: Int64Array, number: int = 0,
+    call: Call,
+    source: NDArray[Any],
+    starts: Int64Array,
+    number: int = 0,
     counts: Int64Array | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fill output `number` with pieces of `source`, in C order, from the bytes `starts` on.
 
     Without counts there is one piece for each sample, of as many bytes as it has; else so many of

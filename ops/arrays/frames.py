@@ -20,8 +20,9 @@ def require_frames(input: SampleType) -> None:
     if input.layout and not input.layout.startswith("F"):
         raise OperatorTypeError(
             "the first axis is not that of frames",
-            expected="a layout that begins with F, or none", got=repr(input.layout),
-        )  # fmt: skip
+            expected="a layout that begins with F, or none",
+            got=repr(input.layout),
+        )
 
 
 def require_in_range(numbers: Any, asked: Any, source: Batch, argument: str) -> None:

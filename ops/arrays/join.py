@@ -42,10 +42,17 @@ def same_shapes(call: Call, but: int | None = None) -> None:
 
 @jit
 def join_kernel(
-    source: NDArray[Any], source_offsets: Int64Array, target: NDArray[Any],
-    target_offsets: Int64Array, outer: Int64Array, runs: Int64Array, pitches: Int64Array,
-    starts: Int64Array, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: NDArray[Any],
+    source_offsets: Int64Array,
+    target: NDArray[Any],
+    target_offsets: Int64Array,
+    outer: Int64Array,
+    runs: Int64Array,
+    pitches: Int64Array,
+    starts: Int64Array,
+    begin: int,
+    end: int,
+) -> None:
     """Copy the runs of one input to their places in the output, for a range of samples."""
     for i in range(begin, end):
         run = runs[i]
@@ -79,10 +86,18 @@ def join(call: Call, axis: int) -> None:
     starts = np.zeros(call.size, np.int64)
     tables = []
     for batch, run in zip(call.inputs, runs, strict=True):
-        tables.append((
-            batch.data.view(unsigned), batch.geometry.offsets, target.data.view(unsigned),
-            target.geometry.offsets, outer, run, pitches, starts,
-        ))  # fmt: skip
+        tables.append(
+            (
+                batch.data.view(unsigned),
+                batch.geometry.offsets,
+                target.data.view(unsigned),
+                target.geometry.offsets,
+                outer,
+                run,
+                pitches,
+                starts,
+            )
+        )
         starts = starts + run
 
     def work(begin: int, end: int) -> None:

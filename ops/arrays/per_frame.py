@@ -48,9 +48,10 @@ def per_frame(
         return input if input.ndim is None else input.with_(layout="F" + "*" * (input.ndim - 1))
     if "F" in input.layout[1:]:
         raise OperatorTypeError(
-            "another axis is that of frames already", expected="F first or not at all",
+            "another axis is that of frames already",
+            expected="F first or not at all",
             got=repr(input.layout),
-        )  # fmt: skip
+        )
     return input.with_(layout="F" + input.layout[1:])
 
 
@@ -77,4 +78,4 @@ def _cases() -> list[Case]:
         Case("empty", (samples(layout=""),), expect=[]),
         Case("another letter", (images,), raises=OperatorTypeError, match="F"),
         Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
-    ]  # fmt: skip
+    ]

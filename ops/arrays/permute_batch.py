@@ -51,18 +51,21 @@ def _shapes(call: Call) -> Geometry:
         order = rows[:, 0]
     elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
         raise OperatorValueError(
-            argument="indices", expected=f"one index per sample, {call.size} in all",
+            argument="indices",
+            expected=f"one index per sample, {call.size} in all",
             got=f"{rows.shape[1]}",
-        )  # fmt: skip
+        )
     else:
         order = rows[0] if call.size else rows.reshape(-1)
     bad = (order < 0) | (order >= call.size)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
         raise OperatorValueError(
-            argument="indices", expected=f"numbers from 0 to {call.size - 1}",
-            got=str(int(order[sample])), sample=sample,
-        )  # fmt: skip
+            argument="indices",
+            expected=f"numbers from 0 to {call.size - 1}",
+            got=str(int(order[sample])),
+            sample=sample,
+        )
     call.notes["order"] = order.tolist()
     return call.inputs[0].geometry.select(call.notes["order"])
 
@@ -84,16 +87,32 @@ def _cases() -> list[Case]:
     return [
         Case("turn", (images,), {"indices": [1, 2, 0]}, [images.at(i) for i in (1, 2, 0)]),
         Case("again and again", (rows,), {"indices": [1, 1, 0]}, [rows.at(i) for i in (1, 1, 0)]),
-        Case("as data", (images,), {"indices": np.array([[2], [0], [1]], np.int32)},
-             [images.at(i) for i in (2, 0, 1)], oracle=False),
+        Case(
+            "as data",
+            (images,),
+            {"indices": np.array([[2], [0], [1]], np.int32)},
+            [images.at(i) for i in (2, 0, 1)],
+            oracle=False,
+        ),
         Case("scalars", (numbers,), {"indices": [2, 1, 0]}, [numbers.at(i) for i in (2, 1, 0)]),
         Case("the same", (images,), {"indices": [0, 1, 2]}, [images.at(i) for i in range(3)]),
         Case("empty", (samples(),), {"indices": []}, []),
-        Case("out of range", (images,), {"indices": [0, 3, 1]},
-             raises=OperatorValueError, match="sample 1"),
-        Case("negative", (images,), {"indices": [0, -1, 1]},
-             raises=OperatorValueError, match="`indices`"),
-        Case("too few", (images,), {"indices": [0, 1]},
-             raises=OperatorValueError, match="3 in all"),
+        Case(
+            "out of range",
+            (images,),
+            {"indices": [0, 3, 1]},
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "negative",
+            (images,),
+            {"indices": [0, -1, 1]},
+            raises=OperatorValueError,
+            match="`indices`",
+        ),
+        Case(
+            "too few", (images,), {"indices": [0, 1]}, raises=OperatorValueError, match="3 in all"
+        ),
         Case("none", (images,), raises=OperatorTypeError, match="`indices`"),
-    ]  # fmt: skip
+    ]

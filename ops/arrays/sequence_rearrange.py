@@ -59,9 +59,11 @@ def _shapes(call: Call) -> Int64Array:
     counts = np.array([order.size for order in orders], np.int64)
     if call.size and not counts.all():
         raise OperatorValueError(
-            argument="new_order", expected="at least one frame", got="none",
+            argument="new_order",
+            expected="at least one frame",
+            got="none",
             sample=int(np.flatnonzero(counts == 0)[0]),
-        )  # fmt: skip
+        )
     order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
     asked = np.arange(order.shape[1]) < counts[:, None]
     order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
@@ -105,20 +107,46 @@ def _cases() -> list[Case]:
     numbers = samples((3,), (2,), dtype=int16, layout="F")
     orders = np.array([[2, 3], [1, 0]], np.int32)
     return [
-        Case("swap", (videos,), {"new_order": [1, 0, 1]},
-             [videos.at(i)[[1, 0, 1]] for i in range(2)]),
+        Case(
+            "swap", (videos,), {"new_order": [1, 0, 1]}, [videos.at(i)[[1, 0, 1]] for i in range(2)]
+        ),
         Case("one", (plain,), {"new_order": 1}, [plain.at(i)[[1]] for i in range(2)]),
-        Case("per sample", (videos,), {"new_order": orders},
-             [videos.at(i)[orders[i]] for i in range(2)]),
-        Case("numbers", (numbers,), {"new_order": [1, 0]},
-             [numbers.at(i)[[1, 0]] for i in range(2)], oracle=False),
+        Case(
+            "per sample",
+            (videos,),
+            {"new_order": orders},
+            [videos.at(i)[orders[i]] for i in range(2)],
+        ),
+        Case(
+            "numbers",
+            (numbers,),
+            {"new_order": [1, 0]},
+            [numbers.at(i)[[1, 0]] for i in range(2)],
+            oracle=False,
+        ),
         Case("empty", (samples(layout="FHWC"),), {"new_order": [0]}, []),
-        Case("too few frames", (videos,), {"new_order": [0, 2]},
-             raises=OperatorValueError, match="sample 1"),
-        Case("negative", (videos,), {"new_order": [-1]},
-             raises=OperatorValueError, match="`new_order`"),
-        Case("nothing", (videos,), {"new_order": []},
-             raises=OperatorValueError, match="`new_order`"),
-        Case("images", (samples((2, 2, 3)),), {"new_order": [0]},
-             raises=OperatorTypeError, match="frames"),
-    ]  # fmt: skip
+        Case(
+            "too few frames",
+            (videos,),
+            {"new_order": [0, 2]},
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "negative",
+            (videos,),
+            {"new_order": [-1]},
+            raises=OperatorValueError,
+            match="`new_order`",
+        ),
+        Case(
+            "nothing", (videos,), {"new_order": []}, raises=OperatorValueError, match="`new_order`"
+        ),
+        Case(
+            "images",
+            (samples((2, 2, 3)),),
+            {"new_order": [0]},
+            raises=OperatorTypeError,
+            match="frames",
+        ),
+    ]

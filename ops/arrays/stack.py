@@ -84,18 +84,34 @@ def _cases() -> list[Case]:
 
     return [
         Case("first", (images, other), expect=stacked(images, other)),
-        Case("last", (images, other, images), {"axis": -1},
-             stacked(images, other, images, axis=3)),
-        Case("with a name", (images, other), {"axis": 1, "axis_name": "N"},
-             stacked(images, other, axis=1)),
+        Case("last", (images, other, images), {"axis": -1}, stacked(images, other, images, axis=3)),
+        Case(
+            "with a name",
+            (images, other),
+            {"axis": 1, "axis_name": "N"},
+            stacked(images, other, axis=1),
+        ),
         Case("one", (plain,), {"axis": 2}, stacked(plain, axis=2)),
         Case("scalars", (scalars, scalars), {"axis_name": "N"}, stacked(scalars, scalars)),
         Case("empty", (samples(), samples()), expect=[]),
-        Case("shapes", (images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))),
-             raises=OperatorValueError, match="sample 1"),
+        Case(
+            "shapes",
+            (images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))),
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
         Case("no such axis", (images,), {"axis": 4}, raises=OperatorValueError, match="`axis`"),
-        Case("taken name", (images,), {"axis_name": "H"},
-             raises=OperatorValueError, match="`axis_name`"),
-        Case("ranks", (images, samples((4,), (1,), (6,), layout="")),
-             raises=OperatorTypeError, match="axes"),
-    ]  # fmt: skip
+        Case(
+            "taken name",
+            (images,),
+            {"axis_name": "H"},
+            raises=OperatorValueError,
+            match="`axis_name`",
+        ),
+        Case(
+            "ranks",
+            (images, samples((4,), (1,), (6,), layout="")),
+            raises=OperatorTypeError,
+            match="axes",
+        ),
+    ]

@@ -61,9 +61,16 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _flip_boxes(
-    source: Any, source_offsets: Any, target: Any, target_offsets: Any, volumes: Any, flips: Any,
-    corners: bool, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    source_offsets: Any,
+    target: Any,
+    target_offsets: Any,
+    volumes: Any,
+    flips: Any,
+    corners: bool,
+    begin: int,
+    end: int,
+) -> None:
     one = np.float32(1.0)
     for i in range(begin, end):
         for k in range(0, volumes[i], 4):
@@ -117,9 +124,11 @@ def _gpu(call: Call) -> Launch:
 @bb_flip.cases
 def _cases() -> list[Case]:
     boxes = batch(
-        [np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
-         np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]
-    )  # fmt: skip
+        [
+            np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
+            np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
+        ]
+    )
     across = [np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
               np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
     corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
@@ -128,19 +137,44 @@ def _cases() -> list[Case]:
     return [
         Case("default", (boxes,), expect=across),
         Case("per sample", (boxes,), {"horizontal": [1, 0]}, [across[0], boxes.at(1)]),
-        Case("corners, vertical", (boxes,), {"ltrb": True, "horizontal": 0, "vertical": 1},
-             corners),
-        Case("flat", (batch([box.ravel() for box in map(np.asarray, boxes)]),),
-             expect=[box.ravel() for box in across]),
-        Case("without boxes", (none,), {"vertical": 1},
-             [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)]),
+        Case(
+            "corners, vertical", (boxes,), {"ltrb": True, "horizontal": 0, "vertical": 1}, corners
+        ),
+        Case(
+            "flat",
+            (batch([box.ravel() for box in map(np.asarray, boxes)]),),
+            expect=[box.ravel() for box in across],
+        ),
+        Case(
+            "without boxes",
+            (none,),
+            {"vertical": 1},
+            [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)],
+        ),
         Case("empty", (samples(dtype=float32, layout=""),), expect=[]),
-        Case("wrong dtype", (samples((2, 4), dtype=float64, layout=""),),
-             raises=OperatorTypeError, match="dtype"),
-        Case("scalars", (samples((), dtype=float32, layout=""),), raises=OperatorTypeError,
-             match="four numbers"),
-        Case("six numbers", (samples((2, 6), dtype=float32, layout=""),),
-             raises=OperatorValueError, match="sample 0"),
-        Case("wrong length", (boxes,), {"vertical": [1, 0, 1]}, raises=OperatorValueError,
-             match="`vertical`"),
-    ]  # fmt: skip
+        Case(
+            "wrong dtype",
+            (samples((2, 4), dtype=float64, layout=""),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+        Case(
+            "scalars",
+            (samples((), dtype=float32, layout=""),),
+            raises=OperatorTypeError,
+            match="four numbers",
+        ),
+        Case(
+            "six numbers",
+            (samples((2, 6), dtype=float32, layout=""),),
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+        Case(
+            "wrong length",
+            (boxes,),
+            {"vertical": [1, 0, 1]},
+            raises=OperatorValueError,
+            match="`vertical`",
+        ),
+    ]

@@ -62,9 +62,17 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _paste_boxes(
-    source: Any, source_offsets: Any, target: Any, target_offsets: Any, volumes: Any,
-    ratios: Any, places: Any, corners: bool, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    source_offsets: Any,
+    target: Any,
+    target_offsets: Any,
+    volumes: Any,
+    ratios: Any,
+    places: Any,
+    corners: bool,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         scale = 1.0 / np.float64(ratios[i])
         for k in range(volumes[i]):
@@ -98,8 +106,12 @@ def _cpu(call: Call) -> None:
 
 @bbox_paste.cases
 def _cases() -> list[Case]:
-    boxes = batch([np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
-                   np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)])  # fmt: skip
+    boxes = batch(
+        [
+            np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
+            np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
+        ]
+    )
     centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
                np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
                         np.float32)]  # fmt: skip
@@ -109,18 +121,42 @@ def _cases() -> list[Case]:
     return [
         Case("centred", (boxes,), {"ratio": 2}, centred),
         Case("as large", (boxes,), {"ratio": 1, "paste_x": 0.3}, [boxes.at(0), boxes.at(1)]),
-        Case("corners, per sample", (boxes,),
-             {"ratio": 4, "paste_x": [0.0, 0.0], "paste_y": [1.0, 1.0], "ltrb": True}, corners),
-        Case("flat", (batch([box.ravel() for box in map(np.asarray, boxes)]),), {"ratio": 2},
-             [box.ravel() for box in centred]),
+        Case(
+            "corners, per sample",
+            (boxes,),
+            {"ratio": 4, "paste_x": [0.0, 0.0], "paste_y": [1.0, 1.0], "ltrb": True},
+            corners,
+        ),
+        Case(
+            "flat",
+            (batch([box.ravel() for box in map(np.asarray, boxes)]),),
+            {"ratio": 2},
+            [box.ravel() for box in centred],
+        ),
         Case("empty", (samples(dtype=float32, layout=""),), {"ratio": 2}, []),
-        Case("wrong dtype", (samples((2, 4), dtype=float64, layout=""),), {"ratio": 2},
-             raises=OperatorTypeError, match="dtype"),
-        Case("smaller", (boxes,), {"ratio": [1.0, 0.5]}, raises=OperatorValueError,
-             match="`ratio`"),
-        Case("no place", (boxes,), {"ratio": 2, "paste_y": float("nan")},
-             raises=OperatorValueError, match="`paste_y`"),
+        Case(
+            "wrong dtype",
+            (samples((2, 4), dtype=float64, layout=""),),
+            {"ratio": 2},
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+        Case(
+            "smaller", (boxes,), {"ratio": [1.0, 0.5]}, raises=OperatorValueError, match="`ratio`"
+        ),
+        Case(
+            "no place",
+            (boxes,),
+            {"ratio": 2, "paste_y": float("nan")},
+            raises=OperatorValueError,
+            match="`paste_y`",
+        ),
         Case("no ratio", (boxes,), raises=OperatorTypeError, match="`ratio`"),
-        Case("six numbers", (samples((6,), dtype=float32, layout=""),), {"ratio": 2},
-             raises=OperatorValueError, match="sample 0"),
-    ]  # fmt: skip
+        Case(
+            "six numbers",
+            (samples((6,), dtype=float32, layout=""),),
+            {"ratio": 2},
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+    ]

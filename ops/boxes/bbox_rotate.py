@@ -156,10 +156,21 @@ def _shapes(call: Call) -> Any:
     rotated, kept = np.empty(rows.values.shape), np.empty(len(rows.values), np.bool_)
     counts = np.zeros((call.size, 1), np.int64)
     call.for_samples(
-        rotate_boxes, rows.values, rows.starts, rows.counts, _sizes(call, turns), turns,
-        _MODES[call["mode"]], bool(call["bbox_normalized"]), call["bbox_layout"] == "xyWH",
-        float(call["remove_threshold"]), rotated, kept, counts, work=call.inputs[0],
-    )  # fmt: skip
+        rotate_boxes,
+        rows.values,
+        rows.starts,
+        rows.counts,
+        _sizes(call, turns),
+        turns,
+        _MODES[call["mode"]],
+        bool(call["bbox_normalized"]),
+        call["bbox_layout"] == "xyWH",
+        float(call["remove_threshold"]),
+        rotated,
+        kept,
+        counts,
+        work=call.inputs[0],
+    )
     call.notes["found"] = rows, rotated, kept
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
@@ -185,34 +196,82 @@ def _cases() -> list[Case]:
     labels = batch([np.array([3, 4], np.int32), np.zeros(0, np.int32)])
     given: dict[str, Any] = {"input_shape": (40, 80)}
     inf = float("inf")
-    odd = np.array([[0, 0, inf, 1], [-inf, -inf, inf, inf], one[0], [0, float("nan"), 1, 1]],
-                   np.float32)  # fmt: skip
+    odd = np.array(
+        [[0, 0, inf, 1], [-inf, -inf, inf, inf], one[0], [0, float("nan"), 1, 1]], np.float32
+    )
     left = np.array([[0.125, 0.5, 0.625, 0.75], [0.5, 0, 0.75, 0.5]], np.float32)
     pixels = np.array([[5, 40, 25, 60], [20, 0, 30, 40]], np.float32)
     return [
         Case("as it is", (boxes,), {"angle": 0, **given}, [one, boxes.at(1)]),
         Case("a quarter", (boxes,), {"angle": 90, **given}, [left, boxes.at(1)]),
         Case("labels", (boxes, labels), {"angle": 90, **given, "keep_size": True}),
-        Case("pixels", (batch([one * np.array([80, 40, 80, 40], np.float32)]),),
-             {"angle": 90, **given, "bbox_normalized": False}, [pixels]),
-        Case("fixed", (boxes,), {"angle": 30, "mode": "fixed", "input_shape": (9, 30, 3),
-             "shape_layout": "HWC"}, oracle=False),
-        Case("halfway, sizes", (boxes,), {"angle": -20, "mode": "halfway", **given,
-             "bbox_layout": "xyWH", "size": [(50, 60), (30.5, 70)], "remove_threshold": 0.5},
-             oracle=False),
-        Case("not finite", (batch([odd]),), {"angle": 90, **given, "remove_threshold": 0},
-             [left[:1]], oracle=False),
+        Case(
+            "pixels",
+            (batch([one * np.array([80, 40, 80, 40], np.float32)]),),
+            {"angle": 90, **given, "bbox_normalized": False},
+            [pixels],
+        ),
+        Case(
+            "fixed",
+            (boxes,),
+            {"angle": 30, "mode": "fixed", "input_shape": (9, 30, 3), "shape_layout": "HWC"},
+            oracle=False,
+        ),
+        Case(
+            "halfway, sizes",
+            (boxes,),
+            {
+                "angle": -20,
+                "mode": "halfway",
+                **given,
+                "bbox_layout": "xyWH",
+                "size": [(50, 60), (30.5, 70)],
+                "remove_threshold": 0.5,
+            },
+            oracle=False,
+        ),
+        Case(
+            "not finite",
+            (batch([odd]),),
+            {"angle": 90, **given, "remove_threshold": 0},
+            [left[:1]],
+            oracle=False,
+        ),
         Case("empty", (samples(dtype=float32, layout="NC"),), {"angle": 3, **given}, []),
-        Case("dtype", (samples((2, 4), dtype=float64, layout=""),), {"angle": 3, **given},
-             raises=OperatorTypeError, match="dtype"),
-        Case("five numbers", (samples((2, 5), dtype=float32, layout=""),),
-             {"angle": 3, **given}, raises=OperatorValueError, match="sample 0"),
-        Case("labels of others", (boxes, batch([labels.at(0)] * 2)), {"angle": 3, **given},
-             raises=OperatorValueError, match="sample 1"),
-        Case("mode", (boxes,), {"angle": 3, **given, "mode": "grow"},
-             raises=OperatorValueError, match="`mode`"),
-        Case("no angle", (boxes,), {"angle": float("nan"), **given},
-             raises=OperatorValueError, match="`angle`"),
-        Case("no shape", (boxes,), {"angle": 3}, raises=OperatorTypeError,
-             match="`input_shape`"),
-    ]  # fmt: skip
+        Case(
+            "dtype",
+            (samples((2, 4), dtype=float64, layout=""),),
+            {"angle": 3, **given},
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+        Case(
+            "five numbers",
+            (samples((2, 5), dtype=float32, layout=""),),
+            {"angle": 3, **given},
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+        Case(
+            "labels of others",
+            (boxes, batch([labels.at(0)] * 2)),
+            {"angle": 3, **given},
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "mode",
+            (boxes,),
+            {"angle": 3, **given, "mode": "grow"},
+            raises=OperatorValueError,
+            match="`mode`",
+        ),
+        Case(
+            "no angle",
+            (boxes,),
+            {"angle": float("nan"), **given},
+            raises=OperatorValueError,
+            match="`angle`",
+        ),
+        Case("no shape", (boxes,), {"angle": 3}, raises=OperatorTypeError, match="`input_shape`"),
+    ]

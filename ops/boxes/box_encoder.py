@@ -117,10 +117,23 @@ def _log_ratio(top: Any, bottom: Any) -> Any:
 
 @jit
 def _encode(
-    boxes: Any, box_offsets: Any, counts: Any, labels: Any, label_offsets: Any, corners: Any,
-    centres: Any, limit: Any, offset: bool, scale: Any, means: Any, stds: Any, out: Any,
-    out_labels: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    boxes: Any,
+    box_offsets: Any,
+    counts: Any,
+    labels: Any,
+    label_offsets: Any,
+    corners: Any,
+    centres: Any,
+    limit: Any,
+    offset: bool,
+    scale: Any,
+    means: Any,
+    stds: Any,
+    out: Any,
+    out_labels: Any,
+    begin: int,
+    end: int,
+) -> None:
     size = len(corners)
     zero, half = np.float32(0.0), np.float32(0.5)
     areas = np.empty(size, np.float32)
@@ -235,8 +248,9 @@ def _gpu(call: Call) -> tuple[Launch, Launch]:
 
 @box_encoder.cases
 def _cases() -> list[Case]:
-    boxes = batch([np.array([[0, 0, 0.5, 0.5], [0.5, 0, 1, 1]], np.float32),
-                   np.zeros((0, 4), np.float32)])  # fmt: skip
+    boxes = batch(
+        [np.array([[0, 0, 0.5, 0.5], [0.5, 0, 1, 1]], np.float32), np.zeros((0, 4), np.float32)]
+    )
     labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
     anchors = (0, 0, 0.5, 0.5, 0.5, 0, 1, 0.75, 0, 0, 1, 1, 0.75, 0, 1, 0.5)
     own = np.array([[0.25, 0.25, 0.5, 0.5], [0.75, 0.375, 0.5, 0.75], [0.5, 0.5, 1, 1],
@@ -248,22 +262,65 @@ def _cases() -> list[Case]:
     twice = batch([labels.at(0).reshape(2, 1)] * 2)
     return [
         Case("default", (boxes, labels), given, [matched, own]),
-        Case("offsets", (tall, twice), {**given, "offset": True, "stds": (0.1, 0.1, 0.2, 0.2),
-                                        "means": (0, 0.5, 0, 1), "scale": 300}, oracle=False),
+        Case(
+            "offsets",
+            (tall, twice),
+            {
+                **given,
+                "offset": True,
+                "stds": (0.1, 0.1, 0.2, 0.2),
+                "means": (0, 0.5, 0, 1),
+                "scale": 300,
+            },
+            oracle=False,
+        ),
         Case("strict", (boxes, labels), {**given, "criteria": 1}, [matched, own]),
-        Case("one for all", (tall, twice), {"anchors": anchors[4:8], "criteria": 0.25},
-             [matched[1:2]] * 2),
-        Case("empty", (samples(dtype=float32, layout="NC"), samples(dtype=int32, layout="")),
-             given, []),
-        Case("anchors", (boxes, labels), {"anchors": anchors[:5]}, raises=OperatorValueError,
-             match="`anchors`"),
-        Case("no anchors", (boxes, labels), {"anchors": ()}, raises=OperatorValueError,
-             match="`anchors`"),
+        Case(
+            "one for all",
+            (tall, twice),
+            {"anchors": anchors[4:8], "criteria": 0.25},
+            [matched[1:2]] * 2,
+        ),
+        Case(
+            "empty",
+            (samples(dtype=float32, layout="NC"), samples(dtype=int32, layout="")),
+            given,
+            [],
+        ),
+        Case(
+            "anchors",
+            (boxes, labels),
+            {"anchors": anchors[:5]},
+            raises=OperatorValueError,
+            match="`anchors`",
+        ),
+        Case(
+            "no anchors",
+            (boxes, labels),
+            {"anchors": ()},
+            raises=OperatorValueError,
+            match="`anchors`",
+        ),
         Case("labels", (boxes, twice), given, raises=OperatorValueError, match="sample 1"),
-        Case("label dtype", (boxes, samples((2,), (0,), dtype=int64, layout="")), given,
-             raises=OperatorTypeError, match="labels"),
-        Case("criteria", (boxes, labels), {**given, "criteria": 2}, raises=OperatorValueError,
-             match="`criteria`"),
-        Case("stds", (boxes, labels), {**given, "stds": (1, 1, 0, 1)},
-             raises=OperatorValueError, match="`stds`"),
-    ]  # fmt: skip
+        Case(
+            "label dtype",
+            (boxes, samples((2,), (0,), dtype=int64, layout="")),
+            given,
+            raises=OperatorTypeError,
+            match="labels",
+        ),
+        Case(
+            "criteria",
+            (boxes, labels),
+            {**given, "criteria": 2},
+            raises=OperatorValueError,
+            match="`criteria`",
+        ),
+        Case(
+            "stds",
+            (boxes, labels),
+            {**given, "stds": (1, 1, 0, 1)},
+            raises=OperatorValueError,
+            match="`stds`",
+        ),
+    ]

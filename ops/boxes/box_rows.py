@@ -43,9 +43,17 @@ def box_rows(boxes: Batch, width: int) -> BoxRows:
 
 @jit
 def keep_kernel(
-    source: Array, places: Int64Array, widths: Int64Array, kept: Array, starts: Int64Array,
-    counts: Int64Array, target: Array, offsets: Int64Array, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Array,
+    places: Int64Array,
+    widths: Int64Array,
+    kept: Array,
+    starts: Int64Array,
+    counts: Int64Array,
+    target: Array,
+    offsets: Int64Array,
+    begin: int,
+    end: int,
+) -> None:
     """Copy the rows of each sample that are marked, one after the other."""
     for i in range(begin, end):
         width, there = widths[i], offsets[i]
@@ -65,6 +73,14 @@ def keep_rows(
     target = call.outputs[number]
     widths = target.geometry.shapes[:, 1:].prod(axis=1)
     call.for_samples(
-        keep_kernel, source, places, widths, kept, rows.starts, rows.counts, target.data,
-        target.geometry.offsets, work=target,
-    )  # fmt: skip
+        keep_kernel,
+        source,
+        places,
+        widths,
+        kept,
+        rows.starts,
+        rows.counts,
+        target.data,
+        target.geometry.offsets,
+        work=target,
+    )

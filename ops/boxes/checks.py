@@ -29,12 +29,7 @@ def require_fours(batch: Batch) -> None:
     the other, in 1-D samples). Raises OperatorValueError."""
     lengths = batch.geometry.shapes[:, -1]
     bad = (lengths % 4 != 0) if batch.ndim == 1 else (lengths != 4)
-    refuse(
-        bad,
-        "boxes have four numbers",
-        "(..., 4)",
-        batch.geometry.shapes,
-    )
+    refuse(bad, "boxes have four numbers", "(..., 4)", batch.geometry.shapes)
 
 
 def require_boxes(boxes: SampleType, labels: SampleType | None) -> None:

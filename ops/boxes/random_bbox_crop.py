@@ -134,12 +134,27 @@ def _shapes(call: Call) -> tuple[Any, ...]:
     kept = np.zeros(len(boxes), np.bool_)
     states = np.zeros(call.size, np.int64)
     given = (
-        boxes, rows.starts, rows.counts, call.positions.astype(np.uint64),
-        np.uint64(call.key.seed), np.uint32(call.key.number), options.thresholds,
-        options.no_crop, options.attempts, options.total, options.scaling, options.ratios,
-        limits.inputs, limits.crops, options.overlap, options.every, options.prune, windows,
-        kept, states,
-    )  # fmt: skip
+        boxes,
+        rows.starts,
+        rows.counts,
+        call.positions.astype(np.uint64),
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        options.thresholds,
+        options.no_crop,
+        options.attempts,
+        options.total,
+        options.scaling,
+        options.ratios,
+        limits.inputs,
+        limits.crops,
+        options.overlap,
+        options.every,
+        options.prune,
+        windows,
+        kept,
+        states,
+    )
     step = max(1, call.size // (4 * call.pool.num_threads))
     if call.size:
         call.pool.run(
@@ -204,8 +219,12 @@ def _cpu(call: Call) -> None:
 
 @random_bbox_crop.cases
 def _cases() -> list[Case]:
-    boxes = batch([np.array([[0.125, 0.25, 0.5, 0.5], [0.5, 0.5, 0.9375, 0.75]], np.float32),
-                   np.zeros((0, 4), np.float32)])  # fmt: skip
+    boxes = batch(
+        [
+            np.array([[0.125, 0.25, 0.5, 0.5], [0.5, 0.5, 0.9375, 0.75]], np.float32),
+            np.zeros((0, 4), np.float32),
+        ]
+    )
     labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
     cubes = samples((3, 6), (2, 6), dtype=float32, layout="", high=0.5)
     origin = [np.zeros(2, np.float32)] * 2
@@ -214,31 +233,90 @@ def _cases() -> list[Case]:
         Case("default", (boxes,), expect=origin),
         Case("all there is", (boxes, labels), {"output_bbox_indices": True}, origin),
         Case("crop", (boxes, labels), crop, oracle=False),
-        Case("overlap", (boxes, labels), {**crop, "threshold_type": "overlap",
-             "thresholds": (0.2, 0.9), "total_num_attempts": 1000, "quiet": True,
-             "bbox_prune_threshold": 0.2, "output_bbox_indices": True}, oracle=False),
-        Case("pixels", (boxes, labels), {"crop_shape": (50, 60), "input_shape": (100, 200),
-             "shape_layout": "HW", "seed": 4}, oracle=False),
-        Case("as large", (boxes,), {"crop_shape": [[30, 20], [5, 7]],
-             "input_shape": [[30, 20], [5, 7]]}, origin),
-        Case("volumes", (cubes,), {"bbox_layout": "zyxDHW", "scaling": (0.5, 1), "seed": 5,
-             "allow_no_crop": False}, oracle=False),
+        Case(
+            "overlap",
+            (boxes, labels),
+            {
+                **crop,
+                "threshold_type": "overlap",
+                "thresholds": (0.2, 0.9),
+                "total_num_attempts": 1000,
+                "quiet": True,
+                "bbox_prune_threshold": 0.2,
+                "output_bbox_indices": True,
+            },
+            oracle=False,
+        ),
+        Case(
+            "pixels",
+            (boxes, labels),
+            {"crop_shape": (50, 60), "input_shape": (100, 200), "shape_layout": "HW", "seed": 4},
+            oracle=False,
+        ),
+        Case(
+            "as large",
+            (boxes,),
+            {"crop_shape": [[30, 20], [5, 7]], "input_shape": [[30, 20], [5, 7]]},
+            origin,
+        ),
+        Case(
+            "volumes",
+            (cubes,),
+            {"bbox_layout": "zyxDHW", "scaling": (0.5, 1), "seed": 5, "allow_no_crop": False},
+            oracle=False,
+        ),
         Case("empty", (samples(dtype=float32, layout="NC"),), crop, [], oracle=False),
-        Case("outside", (batch([boxes.at(0) * 2]),), raises=OperatorValueError,
-             match="sample 0"),
-        Case("layout", (boxes,), {"bbox_layout": "xyzw"}, raises=OperatorValueError,
-             match="`bbox_layout`"),
-        Case("labels", (boxes, batch([labels.at(0), labels.at(0)])), raises=OperatorValueError,
-             match="sample 1"),
-        Case("dtype", (samples((2, 4), dtype=float64, layout=""),), raises=OperatorTypeError,
-             match="dtype"),
-        Case("impossible", (boxes,), {"scaling": (0.1, 0.2), "aspect_ratio": (9, 9),
-             "allow_no_crop": False, "total_num_attempts": 9}, raises=OperatorRuntimeError,
-             match="no window fits"),
-        Case("no input", (boxes,), {"crop_shape": (5, 5)}, raises=OperatorValueError,
-             match="`input_shape`"),
-        Case("threshold", (boxes,), {"thresholds": (0.5, 1.5)}, raises=OperatorValueError,
-             match="`thresholds`"),
-        Case("scaling", (boxes,), {"scaling": (0.9, 0.1)}, raises=OperatorValueError,
-             match="`scaling`"),
-    ]  # fmt: skip
+        Case("outside", (batch([boxes.at(0) * 2]),), raises=OperatorValueError, match="sample 0"),
+        Case(
+            "layout",
+            (boxes,),
+            {"bbox_layout": "xyzw"},
+            raises=OperatorValueError,
+            match="`bbox_layout`",
+        ),
+        Case(
+            "labels",
+            (boxes, batch([labels.at(0), labels.at(0)])),
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "dtype",
+            (samples((2, 4), dtype=float64, layout=""),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+        Case(
+            "impossible",
+            (boxes,),
+            {
+                "scaling": (0.1, 0.2),
+                "aspect_ratio": (9, 9),
+                "allow_no_crop": False,
+                "total_num_attempts": 9,
+            },
+            raises=OperatorRuntimeError,
+            match="no window fits",
+        ),
+        Case(
+            "no input",
+            (boxes,),
+            {"crop_shape": (5, 5)},
+            raises=OperatorValueError,
+            match="`input_shape`",
+        ),
+        Case(
+            "threshold",
+            (boxes,),
+            {"thresholds": (0.5, 1.5)},
+            raises=OperatorValueError,
+            match="`thresholds`",
+        ),
+        Case(
+            "scaling",
+            (boxes,),
+            {"scaling": (0.9, 0.1)},
+            raises=OperatorValueError,
+            match="`scaling`",
+        ),
+    ]

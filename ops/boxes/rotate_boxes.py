@@ -27,9 +27,21 @@ def _cut(value: Any, limit: Any) -> Any:
 
 @jit
 def rotate_boxes(
-    source: Any, starts: Any, counts: Any, sizes: Any, turns: Any, share: float, normalized: bool,
-    sized: bool, threshold: float, target: Any, kept: Any, numbers: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    starts: Any,
+    counts: Any,
+    sizes: Any,
+    turns: Any,
+    share: float,
+    normalized: bool,
+    sized: bool,
+    threshold: float,
+    target: Any,
+    kept: Any,
+    numbers: Any,
+    begin: int,
+    end: int,
+) -> None:
     """Rotate the boxes of a range of samples, in float64, and count those that stay.
 
     source, target: (total, 4). sizes: (N, 4), height and width of the image and of the result;

@@ -97,10 +97,24 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
 
 @jit
 def _search(
-    boxes: Any, position: Any, seed: Any, number: Any, thresholds: Any, no_crop: bool,
-    attempts: int, total: int, scaling: Any, ratios: Any, input_shape: Any, crop: Any,
-    overlap: bool, every: bool, prune: float, window: Any, kept: Any,
-) -> int:  # fmt: skip
+    boxes: Any,
+    position: Any,
+    seed: Any,
+    number: Any,
+    thresholds: Any,
+    no_crop: bool,
+    attempts: int,
+    total: int,
+    scaling: Any,
+    ratios: Any,
+    input_shape: Any,
+    crop: Any,
+    overlap: bool,
+    every: bool,
+    prune: float,
+    window: Any,
+    kept: Any,
+) -> int:
     """Find a window (starts, sizes, as fractions of the input) and the boxes that stay.
 
     boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. total: the
@@ -160,17 +174,49 @@ def _search(
 
 @jit
 def search_all(
-    boxes: Any, starts: Any, counts: Any, positions: Any, seed: Any, number: Any, thresholds: Any,
-    no_crop: bool, attempts: int, total: int, scaling: Any, ratios: Any, inputs: Any, crops: Any,
-    overlap: bool, every: bool, prune: float, windows: Any, kept: Any, states: Any, begin: int,
+    boxes: Any,
+    starts: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    thresholds: Any,
+    no_crop: bool,
+    attempts: int,
+    total: int,
+    scaling: Any,
+    ratios: Any,
+    inputs: Any,
+    crops: Any,
+    overlap: bool,
+    every: bool,
+    prune: float,
+    windows: Any,
+    kept: Any,
+    states: Any,
+    begin: int,
     end: int,
-) -> None:  # fmt: skip
+) -> None:
     """`_search` for a range of samples, whose boxes are `counts` rows of `boxes` from `starts` on;
     states: what it returns."""
     for i in range(begin, end):
         first, last = starts[i], starts[i] + counts[i]
         states[i] = _search(
-            boxes[first:last], positions[i], seed, number, thresholds, no_crop, attempts, total,
-            scaling, ratios, inputs[i], crops[i], overlap, every, prune, windows[i],
+            boxes[first:last],
+            positions[i],
+            seed,
+            number,
+            thresholds,
+            no_crop,
+            attempts,
+            total,
+            scaling,
+            ratios,
+            inputs[i],
+            crops[i],
+            overlap,
+            every,
+            prune,
+            windows[i],
             kept[first:last],
-        )  # fmt: skip
+        )

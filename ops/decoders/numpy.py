@@ -74,8 +74,11 @@ def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int,
     if file.nbytes < end:
         raise SampleDataError("the npy file ends early, in its header")
     if end - begin > _LONGEST:
-        raise SampleDataError("the header of the npy file is too long", got=end - begin,
-                              expected=f"at most {_LONGEST} bytes")  # fmt: skip
+        raise SampleDataError(
+            "the header of the npy file is too long",
+            got=end - begin,
+            expected=f"at most {_LONGEST} bytes",
+        )
     found, fortran, shape = _fields(file[begin:end].tobytes(), version)
     if end + math.prod(shape) * found.itemsize != file.nbytes:
         raise SampleDataError(
@@ -178,22 +181,41 @@ def _cases() -> list[Case]:
     scalar = np.array(7, np.int64)
     return [
         Case("default", (files,), expect=arrays),
-        Case("converted", (files,), {"dtype": int16},
-             [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)]),
+        Case(
+            "converted",
+            (files,),
+            {"dtype": int16},
+            [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)],
+        ),
         Case("Fortran", (_files(np.asfortranarray(cube)),), expect=[cube], oracle=False),
-        Case("other byte order", (_files(cube.astype(">i2"), version=(2, 0)),), expect=[cube],
-             oracle=False),
+        Case(
+            "other byte order",
+            (_files(cube.astype(">i2"), version=(2, 0)),),
+            expect=[cube],
+            oracle=False,
+        ),
         Case("a scalar", (_files(scalar),), expect=[scalar]),
         Case("no values", (_files(cube[:0], cube),), expect=[cube[:0], cube]),
         Case("empty", (samples(layout=""),), {"dtype": float32}, [], oracle=False),
-        Case("mixed", (_files(arrays[0], cube[0]),), raises=OperatorRuntimeError,
-             match="sample 1"),
+        Case("mixed", (_files(arrays[0], cube[0]),), raises=OperatorRuntimeError, match="sample 1"),
         Case("ranks", (_files(cube, cube[0]),), raises=OperatorRuntimeError, match="sample 1"),
-        Case("no npy file", (batch([np.arange(100, dtype=np.uint8)]),),
-             raises=OperatorRuntimeError, match="sample 0"),
-        Case("cut", (batch([files.at(0), files.at(1)[:-1]]),), raises=OperatorRuntimeError,
-             match="sample 1"),
+        Case(
+            "no npy file",
+            (batch([np.arange(100, dtype=np.uint8)]),),
+            raises=OperatorRuntimeError,
+            match="sample 0",
+        ),
+        Case(
+            "cut",
+            (batch([files.at(0), files.at(1)[:-1]]),),
+            raises=OperatorRuntimeError,
+            match="sample 1",
+        ),
         Case("text", (_files(np.array(["a"])),), raises=OperatorRuntimeError, match="type"),
-        Case("dtype", (samples((5,), dtype=float32, layout=""),), raises=OperatorTypeError,
-             match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "dtype",
+            (samples((5,), dtype=float32, layout=""),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

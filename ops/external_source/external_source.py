@@ -11,10 +11,7 @@ from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.operators.arguments import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorValueError,
-)
+from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch

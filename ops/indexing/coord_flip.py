@@ -78,9 +78,16 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def flip_points(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, flips: Any, twice: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    flips: Any,
+    twice: Any,
+    begin: int,
+    end: int,
+) -> None:
     """flips, twice: (N, 3) whether, and 2 * center, by place in the point."""
     for i in range(begin, end):
         size = shapes[i, 1]
@@ -107,9 +114,14 @@ def _plan(call: Call) -> tuple[Any, Any]:
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
-        flip_points, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
-        source.geometry.shapes, *_plan(call),
-    )  # fmt: skip
+        flip_points,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        source.geometry.shapes,
+        *_plan(call),
+    )
 
 
 _KERNEL: Final = CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))
@@ -137,18 +149,32 @@ def _cases() -> list[Case]:
     one, two = np.array([1, 0], np.float32), np.array([0, 4], np.float32)
     return [
         Case("default", (points,), expect=[array * x + one for array in arrays]),
-        Case("y", (points,), {"flip_x": 0, "flip_y": 1, "center_y": 2},
-             [array * -x + two for array in arrays]),
-        Case("yx", (points,), {"layout": "yx"},
-             [array * -x + one[::-1] for array in arrays], oracle=False),
+        Case(
+            "y",
+            (points,),
+            {"flip_x": 0, "flip_y": 1, "center_y": 2},
+            [array * -x + two for array in arrays],
+        ),
+        Case(
+            "yx",
+            (points,),
+            {"layout": "yx"},
+            [array * -x + one[::-1] for array in arrays],
+            oracle=False,
+        ),
         Case("per sample", (points,), {"flip_x": [0, 1], "center_x": [1, 2]}),
         Case("space", (space,), {"flip_z": -1, "center_z": 0.25}),
         Case("empty", (samples(dtype=float32, layout="AB"),), expect=[]),
         Case("layout", (points,), {"layout": "ab"}, raises=OperatorValueError, match="`layout`"),
         Case("letters", (points,), {"layout": "xyz"}, raises=OperatorValueError, match="sample 0"),
-        Case("four", (samples((2, 4), dtype=float32, layout=""),), raises=OperatorValueError,
-             match="sample 0"),
+        Case(
+            "four",
+            (samples((2, 4), dtype=float32, layout=""),),
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
         Case("bytes", (samples((2, 2), layout=""),), raises=OperatorTypeError, match="dtype"),
-        Case("wrong length", (points,), {"flip_x": [1]}, raises=OperatorValueError,
-             match="`flip_x`"),
-    ]  # fmt: skip
+        Case(
+            "wrong length", (points,), {"flip_x": [1]}, raises=OperatorValueError, match="`flip_x`"
+        ),
+    ]

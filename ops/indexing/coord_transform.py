@@ -109,9 +109,7 @@ def _map(call: Call) -> F32:
     if shift is not None:
         if shift.shape[1] not in (1, matrix.shape[1]):
             raise OperatorValueError(
-                argument="T",
-                expected=f"1 or {matrix.shape[1]} numbers",
-                got=str(shift.shape[1]),
+                argument="T", expected=f"1 or {matrix.shape[1]} numbers", got=str(shift.shape[1])
             )
         result[:, :, size] = shift
     return result
@@ -128,9 +126,15 @@ def _shapes(call: Call) -> NDArray[np.int64]:
 
 @jit
 def transform_points(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, counts: Any, matrices: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    counts: Any,
+    matrices: Any,
+    begin: int,
+    end: int,
+) -> None:
     """M v + T for the `counts[i]` vectors of each sample."""
     rows, size = matrices.shape[1], matrices.shape[2] - 1
     for i in range(begin, end):
@@ -161,9 +165,14 @@ def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     counts = source.geometry.shapes[:, :-1].prod(axis=1)
     call.for_samples(
-        transform_points, source.data, source.geometry.offsets, target.data,
-        target.geometry.offsets, counts, call.notes["matrices"],
-    )  # fmt: skip
+        transform_points,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        counts,
+        call.notes["matrices"],
+    )
 
 
 _KERNEL: Final = CudaKernel("coord_transform", (Path(__file__).with_name("coord_transform.cuh"),))
@@ -194,20 +203,36 @@ def _cases() -> list[Case]:
         Case("nothing given", (points,), expect=arrays),
         Case("diagonal", (points,), {"M": 2}, [2 * array for array in arrays]),
         Case("swap", (points,), {"M": (0, 1, 1, 0)}, [array[:, ::-1] for array in arrays]),
-        Case("shift", (points,), {"T": (1, -2)},
-             [array + np.array([1, -2], np.float32) for array in arrays]),
+        Case(
+            "shift",
+            (points,),
+            {"T": (1, -2)},
+            [array + np.array([1, -2], np.float32) for array in arrays],
+        ),
         Case("both", (points,), {"MT": (1, 2, 3, 4, 5, 6)}),
         Case("three of two", (points,), {"M": (1, 2, 3, 4, 5, 6), "T": 1}),
         Case("per sample", (points,), {"M": several}, [arrays[0], 2 * arrays[1]]),
-        Case("colours", (images,), {"M": (0.25, 0.25, 0.25), "dtype": uint8},
-             [array.astype(np.uint8) for array in quarter]),
+        Case(
+            "colours",
+            (images,),
+            {"M": (0.25, 0.25, 0.25), "dtype": uint8},
+            [array.astype(np.uint8) for array in quarter],
+        ),
         Case("empty", (samples(layout="FA", dtype=float32),), {"M": 2}, oracle=False),
-        Case("lengths", (samples((2, 2), (2, 3), layout=""),), raises=OperatorValueError,
-             match="sample 1"),
+        Case(
+            "lengths",
+            (samples((2, 2), (2, 3), layout=""),),
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
         Case("no matrix", (points,), {"M": (1, 2, 3)}, raises=OperatorValueError, match="`M`"),
         Case("long shift", (points,), {"T": (1, 2, 3)}, raises=OperatorValueError, match="`T`"),
         Case("MT and T", (points,), {"MT": 1, "T": 1}, raises=OperatorValueError, match="excludes"),
         Case("dtype", (points,), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
-        Case("wide", (samples((2, 2), layout="", dtype=float64),), raises=OperatorTypeError,
-             match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "wide",
+            (samples((2, 2), layout="", dtype=float64),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

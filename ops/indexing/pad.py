@@ -74,9 +74,11 @@ def _shapes(call: Call) -> Int64Array:
         if bad.any():
             sample = int(np.argmax(bad))
             raise OperatorValueError(
-                argument="align", expected="positive numbers",
-                got=str(multiples[sample].tolist()), sample=sample,
-            )  # fmt: skip
+                argument="align",
+                expected="positive numbers",
+                got=str(multiples[sample].tolist()),
+                sample=sample,
+            )
         # A multiple too large for memory is refused with the shape that comes of it.
         extents = np.where(extents > 0, (extents - 1) // multiples + 1, 0) * multiples
     result = shapes.copy()
@@ -135,25 +137,55 @@ def _cases() -> list[Case]:
     return [
         Case("default", (images,), expect=larger(images, *[(4, 5, 3)] * 3)),
         Case("one axis", (sounds,), {"fill_value": -1.5}, larger(sounds, (5,), (5,), fill=-1.5)),
-        Case("names", (images,), {"axis_names": "W"},
-             larger(images, (2, 5, 3), (4, 5, 3), (3, 5, 1))),
-        Case("shape", (images,), {"shape": (3, 0), "axes": (0, 1), "fill_value": 7.9},
-             larger(images, (3, 5, 3), (4, 5, 3), (3, 5, 1), fill=7)),
-        Case("align", (wide,), {"align": (4, 3), "fill_value": -2},
-             larger(wide, (4, 3), (4, 3), fill=-2)),
+        Case(
+            "names", (images,), {"axis_names": "W"}, larger(images, (2, 5, 3), (4, 5, 3), (3, 5, 1))
+        ),
+        Case(
+            "shape",
+            (images,),
+            {"shape": (3, 0), "axes": (0, 1), "fill_value": 7.9},
+            larger(images, (3, 5, 3), (4, 5, 3), (3, 5, 1), fill=7),
+        ),
+        Case(
+            "align",
+            (wide,),
+            {"align": (4, 3), "fill_value": -2},
+            larger(wide, (4, 3), (4, 3), fill=-2),
+        ),
         Case("shape and align", (wide,), {"shape": 5, "align": 4}, larger(wide, (8, 8), (8, 8))),
-        Case("per sample", (wide,), {"shape": [[6, 4], [5, 5]], "fill_value": [1, 2]},
-             [larger(wide, (6, 4), (5, 5), fill=f)[f - 1] for f in (1, 2)]),
+        Case(
+            "per sample",
+            (wide,),
+            {"shape": [[6, 4], [5, 5]], "fill_value": [1, 2]},
+            [larger(wide, (6, 4), (5, 5), fill=f)[f - 1] for f in (1, 2)],
+        ),
         Case("empty", (samples(),), expect=[]),
-        Case("no such axis", (images,), {"axes": (0, 3)}, raises=OperatorValueError,
-             match="`axes`"),
-        Case("no layout", (sounds,), {"axis_names": "T"}, raises=OperatorValueError,
-             match="no layout"),
+        Case(
+            "no such axis", (images,), {"axes": (0, 3)}, raises=OperatorValueError, match="`axes`"
+        ),
+        Case(
+            "no layout",
+            (sounds,),
+            {"axis_names": "T"},
+            raises=OperatorValueError,
+            match="no layout",
+        ),
         Case("align 0", (images,), {"align": 0}, raises=OperatorValueError, match="`align`"),
-        Case("four extents", (images,), {"shape": (1, 2, 3, 4)}, raises=OperatorValueError,
-             match="`shape`"),
-        Case("both", (images,), {"axes": 0, "axis_names": "H"}, raises=OperatorValueError,
-             match="exclude"),
-        Case("too large", (images,), {"shape": 1 << 40}, raises=OperatorValueError,
-             match="too large"),
-    ]  # fmt: skip
+        Case(
+            "four extents",
+            (images,),
+            {"shape": (1, 2, 3, 4)},
+            raises=OperatorValueError,
+            match="`shape`",
+        ),
+        Case(
+            "both",
+            (images,),
+            {"axes": 0, "axis_names": "H"},
+            raises=OperatorValueError,
+            match="exclude",
+        ),
+        Case(
+            "too large", (images,), {"shape": 1 << 40}, raises=OperatorValueError, match="too large"
+        ),
+    ]

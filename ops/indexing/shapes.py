@@ -70,10 +70,19 @@ def _cases() -> list[Case]:
     extents = [np.array([3, 4, 3]), np.array([5, 1, 3])]
     return [
         Case("ragged", (ragged,), expect=extents, oracle=False),
-        Case("float", (ragged,), {"dtype": float32}, [e.astype(np.float32) for e in extents],
-             oracle=False),
-        Case("scalars", (samples((), (), layout=""),), expect=[np.empty(0, np.int64)] * 2,
-             oracle=False),
+        Case(
+            "float",
+            (ragged,),
+            {"dtype": float32},
+            [e.astype(np.float32) for e in extents],
+            oracle=False,
+        ),
+        Case(
+            "scalars",
+            (samples((), (), layout=""),),
+            expect=[np.empty(0, np.int64)] * 2,
+            oracle=False,
+        ),
         Case("empty", (samples(),), expect=[]),
         Case("dtype", (ragged,), {"dtype": "uint8"}, raises=OperatorTypeError, match="int64"),
-    ]  # fmt: skip
+    ]

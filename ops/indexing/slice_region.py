@@ -146,9 +146,7 @@ def _argument(call: Call, name: str, along: Int64Array) -> Array | None:
             continue
         if rows.shape[1] not in (1, along.shape[1]):
             raise OperatorValueError(
-                argument=title,
-                expected=f"1 or {along.shape[1]} numbers",
-                got=str(rows.shape[1]),
+                argument=title, expected=f"1 or {along.shape[1]} numbers", got=str(rows.shape[1])
             )
         wide = np.broadcast_to(rows, along.shape)
         if scale is not None:

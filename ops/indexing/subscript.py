@@ -220,17 +220,35 @@ def _cases() -> list[Case]:
     return [
         case("channel", images, (..., 0), expect=[images.at(i)[..., 0] for i in range(3)]),
         case("uniform", uniform, (slice(-3, None), 1), expect=list(uniform.as_array()[:, -3:, 1])),
-        case("backwards", images, slice(None, None, -2),
-             expect=[images.at(i)[::-2] for i in range(3)]),
-        case("per sample", images, (first, slice(second, None)),
-             expect=[images.at(i)[a[i], b[i] :] for i in range(3)]),
-        case("new axes", images, (newaxis("N"), 0, ..., newaxis("M")),
-             expect=[images.at(i)[None, 0, ..., None] for i in range(3)]),
-        case("nothing left", images, (slice(9, None),),
-             expect=[images.at(i)[9:] for i in range(3)]),
+        case(
+            "backwards",
+            images,
+            slice(None, None, -2),
+            expect=[images.at(i)[::-2] for i in range(3)],
+        ),
+        case(
+            "per sample",
+            images,
+            (first, slice(second, None)),
+            expect=[images.at(i)[a[i], b[i] :] for i in range(3)],
+        ),
+        case(
+            "new axes",
+            images,
+            (newaxis("N"), 0, ..., newaxis("M")),
+            expect=[images.at(i)[None, 0, ..., None] for i in range(3)],
+        ),
+        case(
+            "nothing left", images, (slice(9, None),), expect=[images.at(i)[9:] for i in range(3)]
+        ),
         case("empty", samples(), (..., 0), expect=[]),
         case("out of range", images, 2, raises=OperatorValueError, match="sample 1"),
         case("too many", images, (0, 0, 0, 0), raises=OperatorTypeError, match="at most 3"),
-        case("floats", images, samples((), (), (), dtype=float32, layout=""),
-             raises=OperatorTypeError, match="integers"),
-    ]  # fmt: skip
+        case(
+            "floats",
+            images,
+            samples((), (), (), dtype=float32, layout=""),
+            raises=OperatorTypeError,
+            match="integers",
+        ),
+    ]

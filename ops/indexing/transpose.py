@@ -136,9 +136,15 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
 
 @jit
 def transpose_kernel(
-    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, extents: Int64s,
-    steps: Int64s, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: Int64s,
+    dst: Array,
+    dst_offsets: Int64s,
+    extents: Int64s,
+    steps: Int64s,
+    begin: int,
+    end: int,
+) -> None:
     """Transpose a range of samples, tile by tile over the two innermost axes of the output."""
     tile = 64
     for i in range(begin, end):
@@ -189,9 +195,15 @@ def transpose_kernel(
 
 
 def transpose_numpy(
-    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
-    perm: Sequence[int], begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: Int64s,
+    dst: Array,
+    dst_offsets: Int64s,
+    shapes: Int64s,
+    perm: Sequence[int],
+    begin: int,
+    end: int,
+) -> None:
     """The same for any rank, not to be compiled."""
     for i in range(begin, end):
         shape = tuple(shapes[i].tolist())

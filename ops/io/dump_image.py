@@ -10,11 +10,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import (
-    OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
-)
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -100,11 +96,17 @@ def _cases() -> list[Case]:
     images = samples((4, 5, 3))
     return [
         Case("empty", (samples(),), expect=[], oracle=False),
-        Case("dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError,
-             match="dtype"),
+        Case(
+            "dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError, match="dtype"
+        ),
         Case("rank", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="3 axes"),
         Case("layout", (samples((3, 2, 2), layout="CHW"),), raises=OperatorTypeError, match="HWC"),
-        Case("asked layout", (images,), {"input_layout": "CHW"}, raises=OperatorValueError,
-             match="`input_layout`"),
+        Case(
+            "asked layout",
+            (images,),
+            {"input_layout": "CHW"},
+            raises=OperatorValueError,
+            match="`input_layout`",
+        ),
         Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="1 or 3"),
-    ]  # fmt: skip
+    ]

@@ -94,11 +94,19 @@ def _cases() -> list[Case]:
         Case("signed, ends at a zero", (signed,), {"dont_use_mmap": True}, contents),
         Case("one", (_paths(here[1]),), {"use_o_direct": True}, contents[1:], oracle=False),
         Case("empty", (samples(layout=""),), expect=[]),
-        Case("missing", (_paths(here[0], "/no/such/file"),), raises=OperatorRuntimeError,
-             match="/no/such/file"),
+        Case(
+            "missing",
+            (_paths(here[0], "/no/such/file"),),
+            raises=OperatorRuntimeError,
+            match="/no/such/file",
+        ),
         Case("folder", (_paths("/"),), raises=OperatorRuntimeError, match="file /"),
         Case("no path", (_paths(""),), raises=OperatorValueError, match="empty"),
-        Case("dtype", (samples((4,), dtype=float32, layout=""),), raises=OperatorTypeError,
-             match="dtype"),
+        Case(
+            "dtype",
+            (samples((4,), dtype=float32, layout=""),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
         Case("rank", (samples((4, 4), layout=""),), raises=OperatorTypeError, match="axes"),
-    ]  # fmt: skip
+    ]

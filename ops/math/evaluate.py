@@ -23,14 +23,24 @@ _STRIP: Final = 1 << 16
 """Elements."""
 
 _PLAIN: Final[dict[str, np.ufunc]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "%": np.fmod,
-    "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
     "atan2": np.arctan2,
-}  # fmt: skip
+}
 _COMPARE: Final[dict[str, np.ufunc]] = {
-    "==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
     ">=": np.greater_equal,
-}  # fmt: skip
+}
 _UNARY: Final[dict[str, np.ufunc]] = {
     "neg": np.negative, "abs": np.absolute, "~": np.invert, "pos": np.positive,
     "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "cbrt": np.cbrt, "exp": np.exp,
@@ -181,8 +191,11 @@ def _root(a: Array) -> Array:
 
 
 _SHORT: Final[dict[float, Callable[[Array], Array]]] = {
-    2.0: np.square, 1.0: np.positive, 0.5: _root, -1.0: np.reciprocal,
-}  # fmt: skip
+    2.0: np.square,
+    1.0: np.positive,
+    0.5: _root,
+    -1.0: np.reciprocal,
+}
 
 
 def _shift(op: str, a: Array, b: Array, out: Array) -> None:

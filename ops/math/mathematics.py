@@ -59,9 +59,11 @@ UNARY = {
     "acosh": "Inverse hyperbolic cosine", "atanh": "Inverse hyperbolic tangent",
 }  # fmt: skip
 BINARY = {
-    "min": "The smaller of two values.", "max": "The larger of two values.",
-    "fpow": "A power, in floating point.", "atan2": "The angle of a point in the plane.",
-}  # fmt: skip
+    "min": "The smaller of two values.",
+    "max": "The larger of two values.",
+    "fpow": "A power, in floating point.",
+    "atan2": "The angle of a point in the plane.",
+}
 
 
 class Function(Arithmetic):

@@ -32,12 +32,7 @@ __all__ = ["gaussian"]
 
 @operator("noise.gaussian", random=True)
 def gaussian(
-    input: SampleType,
-    /,
-    *,
-    mean: FloatArg = 0.0,
-    stddev: FloatArg = 1.0,
-    **common: Unpack[Sampled],
+    input: SampleType, /, *, mean: FloatArg = 0.0, stddev: FloatArg = 1.0, **common: Unpack[Sampled]
 ) -> SampleType:
     """Add normally distributed values, x + mean + stddev * z, to each element.
 
@@ -61,9 +56,19 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _add_noise(
-    src: Any, src_offsets: Any, out: Any, offsets: Any, counts: Any, positions: Any, seed: Any,
-    number: Any, mean: Any, stddev: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    mean: Any,
+    stddev: Any,
+    begin: int,
+    end: int,
+) -> None:
     words, values = np.empty(STRIP, np.uint32), np.empty(STRIP, np.float64)
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -98,20 +103,39 @@ def _cases() -> list[Case]:
     return [
         Case("default", (images,), {"seed": 1}, oracle=False),
         Case("no noise", (images,), {"stddev": 0}, [images.at(i) for i in range(3)]),
-        Case("shifted", (whole,), {"stddev": 0.0, "mean": 0.5},
-             [np.where(whole.at(0) < 0, whole.at(0), whole.at(0) + 1)]),
-        Case("per sample", (images,), {"mean": [0, 5, -200], "stddev": [1, 0, 20], "seed": 2},
-             oracle=False),
-        Case("floats", (samples((7, 300), dtype=float32, layout=""),), {"stddev": 0.1, "seed": 3},
-             oracle=False),
+        Case(
+            "shifted",
+            (whole,),
+            {"stddev": 0.0, "mean": 0.5},
+            [np.where(whole.at(0) < 0, whole.at(0), whole.at(0) + 1)],
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {"mean": [0, 5, -200], "stddev": [1, 0, 20], "seed": 2},
+            oracle=False,
+        ),
+        Case(
+            "floats",
+            (samples((7, 300), dtype=float32, layout=""),),
+            {"stddev": 0.1, "seed": 3},
+            oracle=False,
+        ),
         Case("half", (half,), {"stddev": 0.1, "seed": 3}, oracle=False),
-        Case("planes", (samples((3, 4, 5), layout="CHW"),), {"stddev": 9, "seed": 4},
-             oracle=False),
+        Case("planes", (samples((3, 4, 5), layout="CHW"),), {"stddev": 9, "seed": 4}, oracle=False),
         Case("empty", (samples(),), expect=[]),
-        Case("bool", (samples((2, 2), dtype=bool_, layout="HW"),), raises=OperatorTypeError,
-             match="bool"),
-        Case("not a number", (images,), {"mean": "high"}, raises=OperatorTypeError,
-             match="`mean`"),
-        Case("wrong length", (images,), {"stddev": [1.0]}, raises=OperatorValueError,
-             match="`stddev`"),
-    ]  # fmt: skip
+        Case(
+            "bool",
+            (samples((2, 2), dtype=bool_, layout="HW"),),
+            raises=OperatorTypeError,
+            match="bool",
+        ),
+        Case("not a number", (images,), {"mean": "high"}, raises=OperatorTypeError, match="`mean`"),
+        Case(
+            "wrong length",
+            (images,),
+            {"stddev": [1.0]},
+            raises=OperatorValueError,
+            match="`stddev`",
+        ),
+    ]

@@ -75,9 +75,21 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _scatter(
-    src: Any, src_offsets: Any, out: Any, offsets: Any, extents: Any, positions: Any, seed: Any,
-    number: Any, salted: Any, changed: Any, salt: Any, pepper: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    out: Any,
+    offsets: Any,
+    extents: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    salted: Any,
+    changed: Any,
+    salt: Any,
+    pepper: Any,
+    begin: int,
+    end: int,
+) -> None:
     """extents: (before the channels, channels, behind them), of each sample."""
     words = np.empty(STRIP, np.uint32)
     for i in range(begin, end):
@@ -182,9 +194,14 @@ def _gpu(call: Call) -> Launch:
     blocks = blocks_of(-(-pixels // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
-        source.data.view(bits), Out(target.data.view(bits)), table, blocks, *key, plan.thresholds,
+        source.data.view(bits),
+        Out(target.data.view(bits)),
+        table,
+        blocks,
+        *key,
+        plan.thresholds,
         plan.values,
-    )  # fmt: skip
+    )
     return Launch(_KERNEL.unit({"Target": type_name(bits)}), len(blocks), arguments)
 
 
@@ -203,22 +220,58 @@ def _cases() -> list[Case]:
         Case("all salt", (images,), {"prob": 1, "salt_vs_pepper": 1}, full(255)),
         Case("all pepper", (images,), {"prob": 1, "salt_vs_pepper": 0}, full(0)),
         Case("values", (images,), {"prob": 1, "salt_vs_pepper": 0, "pepper_val": 7.9}, full(7)),
-        Case("saturates", (images,), {"prob": 1, "salt_vs_pepper": 1, "salt_val": 300.0},
-             full(255), oracle=False),
-        Case("floats", (floats,), {"prob": 1, "salt_vs_pepper": 0},
-             [np.full((3, 9, 11), -1, np.float32)]),
-        Case("per sample", (images,), {"prob": [0.0, 0.5, 1.0], "salt_vs_pepper": [0.1, 0.5, 0.2],
-                                       "salt_val": [9, 8, 7], "seed": 3}, oracle=False),
+        Case(
+            "saturates",
+            (images,),
+            {"prob": 1, "salt_vs_pepper": 1, "salt_val": 300.0},
+            full(255),
+            oracle=False,
+        ),
+        Case(
+            "floats",
+            (floats,),
+            {"prob": 1, "salt_vs_pepper": 0},
+            [np.full((3, 9, 11), -1, np.float32)],
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {
+                "prob": [0.0, 0.5, 1.0],
+                "salt_vs_pepper": [0.1, 0.5, 0.2],
+                "salt_val": [9, 8, 7],
+                "seed": 3,
+            },
+            oracle=False,
+        ),
         Case("per channel", (wide,), {"prob": 0.5, "per_channel": True, "seed": 4}, oracle=False),
-        Case("frames", (samples((2, 3, 5, 4), layout="FCHW"),), {"prob": 0.5, "seed": 5},
-             oracle=False),
+        Case(
+            "frames",
+            (samples((2, 3, 5, 4), layout="FCHW"),),
+            {"prob": 0.5, "seed": 5},
+            oracle=False,
+        ),
         Case("scalars", (samples((), layout=""),), {"prob": 0.5, "seed": 5}, oracle=False),
         Case("empty", (samples(),), expect=[]),
-        Case("bool", (samples((2, 2), dtype=bool_, layout="HW"),), raises=OperatorTypeError,
-             match="bool"),
+        Case(
+            "bool",
+            (samples((2, 2), dtype=bool_, layout="HW"),),
+            raises=OperatorTypeError,
+            match="bool",
+        ),
         Case("high", (images,), {"prob": 1.5}, raises=OperatorValueError, match="`prob`"),
-        Case("not a number", (images,), {"salt_vs_pepper": float("nan")},
-             raises=OperatorValueError, match="`salt_vs_pepper`"),
-        Case("wrong length", (images,), {"salt_val": [1.0]}, raises=OperatorValueError,
-             match="`salt_val`"),
-    ]  # fmt: skip
+        Case(
+            "not a number",
+            (images,),
+            {"salt_vs_pepper": float("nan")},
+            raises=OperatorValueError,
+            match="`salt_vs_pepper`",
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"salt_val": [1.0]},
+            raises=OperatorValueError,
+            match="`salt_val`",
+        ),
+    ]

@@ -32,13 +32,7 @@ __all__ = ["shot"]
 
 
 @operator("noise.shot", random=True)
-def shot(
-    input: SampleType,
-    /,
-    *,
-    factor: FloatArg = 12.0,
-    **common: Unpack[Sampled],
-) -> SampleType:
+def shot(input: SampleType, /, *, factor: FloatArg = 12.0, **common: Unpack[Sampled]) -> SampleType:
     """Replace each element x by factor * k, with k from a Poisson distribution of mean x / factor.
 
     input: any dtype but bool, any rank and layout: the expected values. Where x / factor is not
@@ -65,9 +59,18 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _count_events(
-    src: Any, src_offsets: Any, out: Any, offsets: Any, counts: Any, positions: Any, seed: Any,
-    number: Any, factors: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    factors: Any,
+    begin: int,
+    end: int,
+) -> None:
     words = np.empty(STRIP, np.uint32)
     for i in range(begin, end):
         position, factor = np.uint64(positions[i]), np.float64(factors[i])
@@ -115,19 +118,41 @@ def _cases() -> list[Case]:
         Case("default", (images,), {"seed": 1}, oracle=False),
         Case("no noise", (images,), {"factor": 0}, [images.at(i) for i in range(3)], oracle=False),
         Case("nothing", (nothing,), {"factor": 3.0}, [np.zeros((3, 4), np.int16)]),
-        Case("no chance", (images,), {"factor": 1e20},
-             [np.zeros_like(images.at(i)) for i in range(3)]),
+        Case(
+            "no chance",
+            (images,),
+            {"factor": 1e20},
+            [np.zeros_like(images.at(i)) for i in range(3)],
+        ),
         Case("per sample", (images,), {"factor": [1.0, 0.0, 2.5], "seed": 2}, oracle=False),
         Case("floats", (floats,), {"factor": 0.7, "seed": 3}, oracle=False),
-        Case("doubles", (samples((9, 9), layout="", dtype=float64),), {"factor": 1e-9, "seed": 3},
-             oracle=False),
+        Case(
+            "doubles",
+            (samples((9, 9), layout="", dtype=float64),),
+            {"factor": 1e-9, "seed": 3},
+            oracle=False,
+        ),
         Case("half", (half,), {"factor": 0.1, "seed": 3}, oracle=False),
         Case("planes", (samples((3, 4, 5), layout="CHW"),), {"seed": 4}, oracle=False),
         Case("empty", (samples(),), expect=[]),
-        Case("bool", (samples((2, 2), dtype=bool_, layout="HW"),), raises=OperatorTypeError,
-             match="bool"),
-        Case("infinite", (images,), {"factor": float("inf")}, raises=OperatorValueError,
-             match="`factor`"),
-        Case("wrong length", (images,), {"factor": [1.0]}, raises=OperatorValueError,
-             match="`factor`"),
-    ]  # fmt: skip
+        Case(
+            "bool",
+            (samples((2, 2), dtype=bool_, layout="HW"),),
+            raises=OperatorTypeError,
+            match="bool",
+        ),
+        Case(
+            "infinite",
+            (images,),
+            {"factor": float("inf")},
+            raises=OperatorValueError,
+            match="`factor`",
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"factor": [1.0]},
+            raises=OperatorValueError,
+            match="`factor`",
+        ),
+    ]

@@ -11,11 +11,7 @@ from gradiva.eager.operators.arguments import Ints
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import (
-    OperatorTypeError,
-    OperatorValueError,
-    describe,
-)
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, float16, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -114,9 +110,10 @@ def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[
     counts = list(ranks) if isinstance(ranks, list | tuple) else [ranks]
     if not given or len(given) != len(counts):
         raise OperatorValueError(
-            argument=ranks_name, expected=f"one for each of {types_name}, {len(given)} in all",
+            argument=ranks_name,
+            expected=f"one for each of {types_name}, {len(given)} in all",
             got=str(len(counts)),
-        )  # fmt: skip
+        )
     found = []
     for name, rank in zip(given, counts, strict=True):
         try:
@@ -235,16 +232,41 @@ def _cases() -> list[Case]:
     each = [images.at(i) for i in range(2)]
     means = [image.mean(axis=(1, 2)).astype(np.float32) for image in each]
     return [
-        Case("per sample", (images,), {**like, "run_fn": _inverted}, [255 - one for one in each],
-             oracle=False),
-        Case("per batch", (images,), {**like, "run_fn": _halved, "batch_processing": True},
-             [one // 2 for one in each], oracle=False),
+        Case(
+            "per sample",
+            (images,),
+            {**like, "run_fn": _inverted},
+            [255 - one for one in each],
+            oracle=False,
+        ),
+        Case(
+            "per batch",
+            (images,),
+            {**like, "run_fn": _halved, "batch_processing": True},
+            [one // 2 for one in each],
+            oracle=False,
+        ),
         Case("own shapes", (images,), {**rows, "setup_fn": _row_shapes}, means, oracle=False),
         Case("empty", (samples(),), {**like, "run_fn": _inverted}, [], oracle=False),
-        Case("another rank without setup_fn", (images,), rows, raises=OperatorValueError,
-             match="`setup_fn`"),
-        Case("dtype", (images,), {**like, "in_types": [float32], "run_fn": _inverted},
-             raises=OperatorTypeError, match="`in_types`"),
-        Case("does not compile", (images,), {**like, "run_fn": _unknown},
-             raises=OperatorTypeError, match="_unknown does not compile"),
-    ]  # fmt: skip
+        Case(
+            "another rank without setup_fn",
+            (images,),
+            rows,
+            raises=OperatorValueError,
+            match="`setup_fn`",
+        ),
+        Case(
+            "dtype",
+            (images,),
+            {**like, "in_types": [float32], "run_fn": _inverted},
+            raises=OperatorTypeError,
+            match="`in_types`",
+        ),
+        Case(
+            "does not compile",
+            (images,),
+            {**like, "run_fn": _unknown},
+            raises=OperatorTypeError,
+            match="_unknown does not compile",
+        ),
+    ]

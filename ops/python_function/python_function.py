@@ -265,17 +265,38 @@ def _cases() -> list[Case]:
     backwards = [images.at(1), images.at(0)]
     whole = {"function": _reversed_batch, "batch_processing": True}
     return [
-        Case("per sample", (images,), {"function": _inverted, "output_layouts": "HWC"}, inverted,
-             oracle=False),
+        Case(
+            "per sample",
+            (images,),
+            {"function": _inverted, "output_layouts": "HWC"},
+            inverted,
+            oracle=False,
+        ),
         Case("a number", (images,), {"function": _width}, widths, oracle=False),
         Case("per batch", (images,), whole, backwards, oracle=False),
         Case("empty", (samples(),), {"function": _inverted}, [], oracle=False),
-        Case("raises", (images,), {"function": _broken}, raises=GradivaError,
-             match="_broken raised KeyError: 4"),
-        Case("nothing", (images,), {"function": _nothing}, raises=OperatorTypeError,
-             match="wrong thing"),
-        Case("not callable", (images,), {"function": 3}, raises=OperatorTypeError,
-             match="`function`"),
-        Case("rank", (images,), {"function": _inverted, "output_layouts": "HW"},
-             raises=OperatorValueError, match="`output_layouts`"),
-    ]  # fmt: skip
+        Case(
+            "raises",
+            (images,),
+            {"function": _broken},
+            raises=GradivaError,
+            match="_broken raised KeyError: 4",
+        ),
+        Case(
+            "nothing",
+            (images,),
+            {"function": _nothing},
+            raises=OperatorTypeError,
+            match="wrong thing",
+        ),
+        Case(
+            "not callable", (images,), {"function": 3}, raises=OperatorTypeError, match="`function`"
+        ),
+        Case(
+            "rank",
+            (images,),
+            {"function": _inverted, "output_layouts": "HW"},
+            raises=OperatorValueError,
+            match="`output_layouts`",
+        ),
+    ]

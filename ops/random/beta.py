@@ -111,9 +111,17 @@ def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) 
 
 @jit
 def _beta(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    alphas: Any, betas: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    alphas: Any,
+    betas: Any,
+    begin: int,
+    end: int,
+) -> None:
     shift = np.uint64(32)
     room = np.empty((ROOM, BLOCK))
     words, more = np.empty((4, BLOCK), np.uint64), np.empty((4, BLOCK), np.uint64)
@@ -161,10 +169,7 @@ def _checked(call: Call) -> None:
         if bad.any():
             sample = int(np.flatnonzero(bad)[0])
             raise OperatorValueError(
-                argument=name,
-                expected="a positive number",
-                got=str(values[sample]),
-                sample=sample,
+                argument=name, expected="a positive number", got=str(values[sample]), sample=sample
             )
 
 
@@ -197,16 +202,33 @@ def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
         Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case("per sample", (), {"batch_size": 2, "alpha": [0.1, 5], "beta": [7, 0.5],
-                                "shape": (7,), "seed": 2}, oracle=False),
-        Case("like, float64", (like,), {"alpha": 2, "beta": 3, "dtype": float64, "seed": 3},
-             oracle=False),
-        Case("tiny and huge", (), {"batch_size": 3, "alpha": [1e-30, 1e30, 3e38],
-                                   "beta": [1e30, 1e-30, 3e38], "seed": 4},
-             [np.array(v, np.float32) for v in (0, 1, 0.5)], oracle=False),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "alpha": [0.1, 5], "beta": [7, 0.5], "shape": (7,), "seed": 2},
+            oracle=False,
+        ),
+        Case(
+            "like, float64",
+            (like,),
+            {"alpha": 2, "beta": 3, "dtype": float64, "seed": 3},
+            oracle=False,
+        ),
+        Case(
+            "tiny and huge",
+            (),
+            {"batch_size": 3, "alpha": [1e-30, 1e30, 3e38], "beta": [1e30, 1e-30, 3e38], "seed": 4},
+            [np.array(v, np.float32) for v in (0, 1, 0.5)],
+            oracle=False,
+        ),
         Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case("zero", (), {"batch_size": 2, "alpha": [1, 0]}, raises=OperatorValueError,
-             match="`alpha`"),
+        Case(
+            "zero",
+            (),
+            {"batch_size": 2, "alpha": [1, 0]},
+            raises=OperatorValueError,
+            match="`alpha`",
+        ),
         Case("infinite", (), {"beta": float("inf")}, raises=OperatorValueError, match="`beta`"),
         Case("dtype", (), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
-    ]  # fmt: skip
+    ]

@@ -93,9 +93,8 @@ def _normals(words: Any, out: Any, room: Any) -> None:
 
 @jit
 def log_gammas(
-    shape: float, normals: Any, uniforms: Any, high: Any, low: Any, out: Any, missed: Any,
-    room: Any,
-) -> None:  # fmt: skip
+    shape: float, normals: Any, uniforms: Any, high: Any, low: Any, out: Any, missed: Any, room: Any
+) -> None:
     """The logarithms of gamma variables from the words of first attempts, as `_log_gamma` has them.
 
     normals, uniforms: the words, uint64, (n,). high, low: those for shapes below 1. missed: which

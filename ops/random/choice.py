@@ -107,9 +107,17 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
 
 @jit
 def _numbers(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    sizes: Any, thresholds: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    sizes: Any,
+    thresholds: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 2):
@@ -122,9 +130,20 @@ def _numbers(
 
 @jit
 def _elements(
-    source: Any, source_offsets: Any, target: Any, target_offsets: Any, counts: Any, inner: Any,
-    positions: Any, seed: Any, number: Any, sizes: Any, thresholds: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    source_offsets: Any,
+    target: Any,
+    target_offsets: Any,
+    counts: Any,
+    inner: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    sizes: Any,
+    thresholds: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         position = np.uint64(positions[i])
         volume = inner[i]
@@ -240,9 +259,14 @@ def _gpu(call: Call) -> Launch:
     blocks = blocks_of(volumes)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
-        data, Out(slab), np.stack(places, axis=1), blocks, *key, thresholds,
+        data,
+        Out(slab),
+        np.stack(places, axis=1),
+        blocks,
+        *key,
+        thresholds,
         np.int64(thresholds.shape[1]),
-    )  # fmt: skip
+    )
     unit = _KERNEL.unit({"Target": type_name(slab.dtype)}, generated)
     return Launch(unit, len(blocks), arguments)
 
@@ -256,27 +280,70 @@ def _cases() -> list[Case]:
     return [
         Case("a number", (np.int32(5),), {"batch_size": 4, "seed": 1}, oracle=False),
         Case("shape", (five,), {"batch_size": 3, "shape": (2, 3), "seed": 2}, oracle=False),
-        Case("one of one", (np.int16(1),), {"batch_size": 2}, [np.zeros((), np.int16)] * 2,
-             oracle=False),
+        Case(
+            "one of one",
+            (np.int16(1),),
+            {"batch_size": 2},
+            [np.zeros((), np.int16)] * 2,
+            oracle=False,
+        ),
         Case("elements", (lists,), {"seed": 3, "shape": 7}, oracle=False),
         Case("rows", (rows,), {"seed": 4}, oracle=False),
         Case("like", (rows, like), {"seed": 4}, oracle=False),
-        Case("certain", (np.arange(3, dtype=np.uint8),), {"batch_size": 2, "shape": 3,
-             "p": [[0, 1, 0], [0, 0, 1]]}, [np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)],
-             oracle=False),
-        Case("probabilities", (five,), {"batch_size": 2, "shape": 9, "seed": 5,
-             "p": (0.1, 0.2, 0.0, 0.3, 0.4)}, oracle=False),
+        Case(
+            "certain",
+            (np.arange(3, dtype=np.uint8),),
+            {"batch_size": 2, "shape": 3, "p": [[0, 1, 0], [0, 0, 1]]},
+            [np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)],
+            oracle=False,
+        ),
+        Case(
+            "probabilities",
+            (five,),
+            {"batch_size": 2, "shape": 9, "seed": 5, "p": (0.1, 0.2, 0.0, 0.3, 0.4)},
+            oracle=False,
+        ),
         Case("empty", (five,), {"batch_size": 0}, [], oracle=False),
-        Case("no elements", (np.zeros(0, np.int32),), {"batch_size": 2},
-             raises=OperatorValueError, match="nothing to choose"),
-        Case("negative", (np.int32(-2),), {"batch_size": 2}, raises=OperatorValueError,
-             match="nothing to choose"),
-        Case("a real number", (np.float32(3),), {"batch_size": 2}, raises=OperatorTypeError,
-             match="integer"),
-        Case("another length", (five,), {"batch_size": 2, "p": (0.5, 0.5)},
-             raises=OperatorValueError, match="`p`"),
-        Case("another sum", (np.int32(2),), {"batch_size": 2, "p": (0.5, 0.4)},
-             raises=OperatorValueError, match="sum"),
-        Case("negative shape", (five,), {"batch_size": 2, "shape": (-1,)},
-             raises=OperatorValueError, match="`shape`"),
-    ]  # fmt: skip
+        Case(
+            "no elements",
+            (np.zeros(0, np.int32),),
+            {"batch_size": 2},
+            raises=OperatorValueError,
+            match="nothing to choose",
+        ),
+        Case(
+            "negative",
+            (np.int32(-2),),
+            {"batch_size": 2},
+            raises=OperatorValueError,
+            match="nothing to choose",
+        ),
+        Case(
+            "a real number",
+            (np.float32(3),),
+            {"batch_size": 2},
+            raises=OperatorTypeError,
+            match="integer",
+        ),
+        Case(
+            "another length",
+            (five,),
+            {"batch_size": 2, "p": (0.5, 0.5)},
+            raises=OperatorValueError,
+            match="`p`",
+        ),
+        Case(
+            "another sum",
+            (np.int32(2),),
+            {"batch_size": 2, "p": (0.5, 0.4)},
+            raises=OperatorValueError,
+            match="sum",
+        ),
+        Case(
+            "negative shape",
+            (five,),
+            {"batch_size": 2, "shape": (-1,)},
+            raises=OperatorValueError,
+            match="`shape`",
+        ),
+    ]

@@ -56,9 +56,16 @@ coin_flip.shapes(drawn_shapes)
 
 @jit
 def _flip_coins(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    thresholds: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    thresholds: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
@@ -102,12 +109,27 @@ def _cases() -> list[Case]:
     return [
         Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
         Case("never", (), {"batch_size": 3, "probability": 0, "seed": 1}, zeros, oracle=False),
-        Case("always", (), {"batch_size": 3, "probability": 1, "seed": 1},
-             [np.ones((), np.int32)] * 3, oracle=False),
-        Case("per sample", (), {"batch_size": 2, "probability": [0.0, 1.0], "seed": 1},
-             [np.array(0, np.int32), np.array(1, np.int32)], oracle=False),
+        Case(
+            "always",
+            (),
+            {"batch_size": 3, "probability": 1, "seed": 1},
+            [np.ones((), np.int32)] * 3,
+            oracle=False,
+        ),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "probability": [0.0, 1.0], "seed": 1},
+            [np.array(0, np.int32), np.array(1, np.int32)],
+            oracle=False,
+        ),
         Case("like, bool", (like,), {"dtype": bool_, "seed": 2}, oracle=False),
         Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case("bad probability", (), {"batch_size": 2, "probability": 1.5},
-             raises=OperatorValueError, match="`probability`"),
-    ]  # fmt: skip
+        Case(
+            "bad probability",
+            (),
+            {"batch_size": 2, "probability": 1.5},
+            raises=OperatorValueError,
+            match="`probability`",
+        ),
+    ]

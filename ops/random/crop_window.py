@@ -79,9 +79,16 @@ def _place(word: np.uint32, free: int) -> int:
 
 @jit
 def _draw_windows(
-    heights: Any, widths: Any, positions: Any, seed: Any, number: Any, area: Any, ratio: Any,
-    attempts: int, windows: Any,
-) -> None:  # fmt: skip
+    heights: Any,
+    widths: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    area: Any,
+    ratio: Any,
+    attempts: int,
+    windows: Any,
+) -> None:
     unit = 2.0**-32
     low, high = ratio[0], ratio[1]
     log_low = natural_log(low)

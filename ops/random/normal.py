@@ -57,9 +57,17 @@ normal.shapes(drawn_shapes)
 
 @jit
 def _normal(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    mean: Any, stddev: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    mean: Any,
+    stddev: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
@@ -87,10 +95,18 @@ def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
         Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case("per sample", (), {"batch_size": 2, "mean": [0, 5], "stddev": [1, 0], "shape": (7,),
-                                "seed": 2}, oracle=False),
-        Case("like, uint8", (like,), {"mean": 128, "stddev": 90, "dtype": uint8, "seed": 3},
-             oracle=False),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "mean": [0, 5], "stddev": [1, 0], "shape": (7,), "seed": 2},
+            oracle=False,
+        ),
+        Case(
+            "like, uint8",
+            (like,),
+            {"mean": 128, "stddev": 90, "dtype": uint8, "seed": 3},
+            oracle=False,
+        ),
         Case("empty", (), {"batch_size": 0}, [], oracle=False),
         Case("not a number", (), {"mean": "high"}, raises=OperatorTypeError, match="`mean`"),
-    ]  # fmt: skip
+    ]

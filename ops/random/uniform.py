@@ -62,9 +62,18 @@ uniform.shapes(drawn_shapes)
 
 @jit
 def _uniform(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    low: Any, extent: Any, top: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    low: Any,
+    extent: Any,
+    top: Any,
+    begin: int,
+    end: int,
+) -> None:
     unit = np.float32(2.0**-24)
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -78,9 +87,16 @@ def _uniform(
 
 @jit
 def _choose(
-    out: Any, offsets: Any, counts: Any, positions: Any, seed: Any, number: Any,
-    values: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    out: Any,
+    offsets: Any,
+    counts: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    values: Any,
+    begin: int,
+    end: int,
+) -> None:
     size = np.uint64(values.shape[1])
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -143,18 +159,45 @@ def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
         Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case("range", (), {"batch_size": 3, "range": (0, 10), "shape": (2, 3), "seed": 2},
-             oracle=False),
+        Case(
+            "range",
+            (),
+            {"batch_size": 3, "range": (0, 10), "shape": (2, 3), "seed": 2},
+            oracle=False,
+        ),
         Case("like", (like,), {"range": [3.0, 4.0], "seed": 3}, oracle=False),
-        Case("values", (), {"batch_size": 4, "values": [1, 5, 9], "shape": 6, "dtype": int32,
-                            "seed": 4}, oracle=False),
-        Case("per sample", (), {"batch_size": 2, "range": [[0, 1], [10, 11]], "seed": 5,
-                                "dtype": float64}, oracle=False),
+        Case(
+            "values",
+            (),
+            {"batch_size": 4, "values": [1, 5, 9], "shape": 6, "dtype": int32, "seed": 4},
+            oracle=False,
+        ),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 2, "range": [[0, 1], [10, 11]], "seed": 5, "dtype": float64},
+            oracle=False,
+        ),
         Case("empty", (), {"batch_size": 0, "seed": 1}, [], oracle=False),
-        Case("no range", (), {"batch_size": 2, "range": (1, 1)}, raises=OperatorValueError,
-             match="`range`"),
-        Case("both", (), {"range": (0, 1), "values": [1]}, raises=OperatorValueError,
-             match="`values`"),
-        Case("negative shape", (), {"batch_size": 2, "shape": (-1,)}, raises=OperatorValueError,
-             match="`shape`"),
-    ]  # fmt: skip
+        Case(
+            "no range",
+            (),
+            {"batch_size": 2, "range": (1, 1)},
+            raises=OperatorValueError,
+            match="`range`",
+        ),
+        Case(
+            "both",
+            (),
+            {"range": (0, 1), "values": [1]},
+            raises=OperatorValueError,
+            match="`values`",
+        ),
+        Case(
+            "negative shape",
+            (),
+            {"batch_size": 2, "shape": (-1,)},
+            raises=OperatorValueError,
+            match="`shape`",
+        ),
+    ]

@@ -34,9 +34,16 @@ def _finish(value: Any, divisor: float, ending: int, like: Any) -> Any:
 
 @jit
 def _few_rows(
-    source: Any, rows: int, first: int, count: int, center: Any, kind: int, start: Any,
-    lanes: Any, middles: Any,
-) -> None:  # fmt: skip
+    source: Any,
+    rows: int,
+    first: int,
+    count: int,
+    center: Any,
+    kind: int,
+    start: Any,
+    lanes: Any,
+    middles: Any,
+) -> None:
     """Blocks of one column and few rows, side by side: the channels of interleaved pixels."""
     if kind == DEVIATIONS:
         for j in range(count):
@@ -49,10 +56,22 @@ def _few_rows(
 
 @jit
 def reduce_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, centers: Any,
-    center_offsets: Any, center_counts: Any, kind: int, start: Any, like: Any, ddof: int,
-    ending: int, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    centers: Any,
+    center_offsets: Any,
+    center_counts: Any,
+    kind: int,
+    start: Any,
+    like: Any,
+    ddof: int,
+    ending: int,
+    begin: int,
+    end: int,
+) -> None:
     """Reduce samples `begin` to `end`.
 
     extents: of groups of axes (see `axes.groups`); centers: float64, of DEVIATIONS: one number for

@@ -79,9 +79,11 @@ def reduction_launches(
         table[table[:, 13] == 0, 11] = 0  # no tasks where nothing is reduced
     made = result if direct else Scratch(int(_ends(table)[-1]) if count else 0, start.dtype)
     types = {
-        "Source": type_name(data.dtype), "Center": type_name(centers[0].dtype),
-        "Lane": type_name(lanes), "Total": type_name(start.dtype),
-    }  # fmt: skip
+        "Source": type_name(data.dtype),
+        "Center": type_name(centers[0].dtype),
+        "Lane": type_name(lanes),
+        "Total": type_name(start.dtype),
+    }
     generated = (
         f"{_NAMES}constexpr int KIND = {kind}, ENDING = {ending};\n"
         f"constexpr int PAIRS = {extents.shape[1] // 2};\n"

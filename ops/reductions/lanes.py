@@ -81,9 +81,18 @@ def _join(totals: Any, lanes: Any, kind: int) -> None:
 
 @jit
 def reduce_block(
-    source: Any, rows: int, columns: int, first: int, count: int, centers: Any, kind: int,
-    start: Any, lanes: Any, totals: Any, middles: Any,
-) -> None:  # fmt: skip
+    source: Any,
+    rows: int,
+    columns: int,
+    first: int,
+    count: int,
+    centers: Any,
+    kind: int,
+    start: Any,
+    lanes: Any,
+    totals: Any,
+    middles: Any,
+) -> None:
     """Reduce columns `first` to `first + count` of a block: the results are `totals[:count]`.
 
     source: the block; centers: one number for all columns, or one per column, of DEVIATIONS; start:

@@ -113,10 +113,20 @@ def reduce_batch(
     if out.dtype != natural and not (out.dtype == np.float32 and natural.kind == "f"):
         out = np.zeros(result.shape, natural)
     call.for_samples(
-        reduce_samples, data, source.geometry.offsets, out, places.offsets,
-        groups(source.geometry.shapes, taken), *centers, kind, start, np.empty(0, lanes), ddof,
-        ending, work=source,
-    )  # fmt: skip
+        reduce_samples,
+        data,
+        source.geometry.offsets,
+        out,
+        places.offsets,
+        groups(source.geometry.shapes, taken),
+        *centers,
+        kind,
+        start,
+        np.empty(0, lanes),
+        ddof,
+        ending,
+        work=source,
+    )
     if not np.shares_memory(out, result):
         result[:] = convert_array(out, result.dtype)
 

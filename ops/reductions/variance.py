@@ -97,20 +97,45 @@ def _cases() -> list[Case]:
     one = [128.0] * 3
     return [
         Case("one mean", (images, np.float32(128)), expect=by_numpy(images, one, None)),
-        Case("a mean per channel", (images, halves), {"axes": [0, 1]},
-             by_numpy(images, halves, (0, 1)), oracle=False),
+        Case(
+            "a mean per channel",
+            (images, halves),
+            {"axes": [0, 1]},
+            by_numpy(images, halves, (0, 1)),
+            oracle=False,
+        ),
         Case("ddof", (planes, rows), {"axis_names": "C", "ddof": 1}, by_numpy(planes, rows, 0, 1)),
         Case("kept axes", (planes, deep), {"axes": [1, 2]}, by_numpy(planes, deep, (1, 2))),
         Case("scalars", (scalars, 3.0), expect=by_numpy(scalars, [3.0] * 2, None)),
-        Case("float64", (samples((5,), dtype=float64, layout=""), 0.5), {"keep_dims": True},
-             oracle=False),
+        Case(
+            "float64",
+            (samples((5,), dtype=float64, layout=""), 0.5),
+            {"keep_dims": True},
+            oracle=False,
+        ),
         Case("empty batch", (samples(), 0.0), {"axes": [0]}, []),
-        Case("mean of another shape", (images, rows.tensors[0]), {"axes": [0, 1]},
-             raises=OperatorValueError, match="mean has the wrong shape"),
-        Case("no such axis", (images, 0.0), {"axes": [3]}, raises=OperatorValueError,
-             match="`axes`"),
-        Case("axes and names", (images, 0.0), {"axes": 0, "axis_names": "H"},
-             raises=OperatorValueError, match="exclude"),
-        Case("fraction as ddof", (images, 0.0), {"ddof": 0.5}, raises=OperatorTypeError,
-             match="`ddof`"),
-    ]  # fmt: skip
+        Case(
+            "mean of another shape",
+            (images, rows.tensors[0]),
+            {"axes": [0, 1]},
+            raises=OperatorValueError,
+            match="mean has the wrong shape",
+        ),
+        Case(
+            "no such axis", (images, 0.0), {"axes": [3]}, raises=OperatorValueError, match="`axes`"
+        ),
+        Case(
+            "axes and names",
+            (images, 0.0),
+            {"axes": 0, "axis_names": "H"},
+            raises=OperatorValueError,
+            match="exclude",
+        ),
+        Case(
+            "fraction as ddof",
+            (images, 0.0),
+            {"ddof": 0.5},
+            raises=OperatorTypeError,
+            match="`ddof`",
+        ),
+    ]

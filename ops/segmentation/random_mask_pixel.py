@@ -91,10 +91,22 @@ def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) 
 
 @jit
 def _pixels(
-    source: Any, source_offsets: Any, shapes: Any, volumes: Any, target: Any, target_offsets: Any,
-    positions: Any, seed: Any, number: Any, foreground: Any, by_value: bool, values: Any,
-    thresholds: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    source_offsets: Any,
+    shapes: Any,
+    volumes: Any,
+    target: Any,
+    target_offsets: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    foreground: Any,
+    by_value: bool,
+    values: Any,
+    thresholds: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         words = philox(np.uint32(0), number, np.uint64(positions[i]), seed)
         word = (np.uint64(words[0]) << np.uint64(32)) | np.uint64(words[1])
@@ -132,9 +144,17 @@ def _cpu(call: Call) -> None:
 
     def run(begin: int, end: int) -> None:
         _pixels(
-            data, source.geometry.offsets, shapes, source.geometry.volumes,
-            target.data, target.geometry.offsets, *shared, *parameters, begin, end,
-        )  # fmt: skip
+            data,
+            source.geometry.offsets,
+            shapes,
+            source.geometry.volumes,
+            target.data,
+            target.geometry.offsets,
+            *shared,
+            *parameters,
+            begin,
+            end,
+        )
 
     step = max(1, call.size // (4 * call.pool.num_threads))
     call.pool.run(run, [(k, min(k + step, call.size)) for k in range(0, call.size, step)])
@@ -154,18 +174,27 @@ def _cases() -> list[Case]:
         Case("value", (masks,), {**inside, "value": 7}, place),
         Case("threshold", (masks,), {**inside, "threshold": 3}, place),
         Case("per sample", (masks,), {"foreground": [1, 2], "threshold": [0, 3.5]}, place),
-        Case("float16", (batch([one, two], dtype=float16),), {**inside, "value": 7}, place,
-             oracle=False),
+        Case(
+            "float16",
+            (batch([one, two], dtype=float16),),
+            {**inside, "value": 7},
+            place,
+            oracle=False,
+        ),
         Case("bool", (batch([one == 7]),), inside, place[:1]),
         Case("no foreground", (masks,), {**inside, "value": 300}, oracle=False),
-        Case("volume", (samples((2, 3, 1, 2), dtype=float32, layout=""),), {"seed": 3},
-             oracle=False),
+        Case(
+            "volume", (samples((2, 3, 1, 2), dtype=float32, layout=""),), {"seed": 3}, oracle=False
+        ),
         Case("empty", (samples(),), expect=[]),
-        Case("both", (masks,), {"value": 1, "threshold": 1}, raises=OperatorValueError,
-             match="exclude"),
-        Case("no pixels", (batch([one, one[:0]]),), raises=OperatorValueError,
-             match="sample 1"),
-        Case("scalars", (batch(np.zeros(3, np.uint8)),), raises=OperatorTypeError,
-             match="axes"),
+        Case(
+            "both",
+            (masks,),
+            {"value": 1, "threshold": 1},
+            raises=OperatorValueError,
+            match="exclude",
+        ),
+        Case("no pixels", (batch([one, one[:0]]),), raises=OperatorValueError, match="sample 1"),
+        Case("scalars", (batch(np.zeros(3, np.uint8)),), raises=OperatorTypeError, match="axes"),
         Case("fraction", (masks,), {"value": 1.5}, raises=OperatorTypeError, match="`value`"),
-    ]  # fmt: skip
+    ]

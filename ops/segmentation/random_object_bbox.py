@@ -15,16 +15,7 @@ from gradiva.eager.operators.type_rules import require_dtype
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import (
-    bool_,
-    float32,
-    int8,
-    int16,
-    int32,
-    uint8,
-    uint16,
-    uint32,
-)
+from gradiva.eager.types.dtypes import bool_, float32, int8, int16, int32, uint8, uint16, uint32
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
 from gradiva.ops.random.scaled import scaled
@@ -146,9 +137,16 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
 
 @jit
 def _chosen(
-    labels: Any, boxes: Any, least: Any, classes: Any, weights: Any, ignore: bool, largest: int,
-    first: Any, second: Any,
-) -> Any:  # fmt: skip
+    labels: Any,
+    boxes: Any,
+    least: Any,
+    classes: Any,
+    weights: Any,
+    ignore: bool,
+    largest: int,
+    first: Any,
+    second: Any,
+) -> Any:
     """The number of an object, -1 if there is none."""
     ndim = least.size
     volumes = np.ones(labels.size)
@@ -174,10 +172,25 @@ def _chosen(
 
 @jit
 def _objects(
-    source: Any, offsets: Any, shapes: Any, volumes: Any, positions: Any, seed: Any, number: Any,
-    probability: Any, classes: Any, weights: Any, background: Any, least: Any, ignore: bool,
-    largest: int, boxes: Any, labels: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    source: Any,
+    offsets: Any,
+    shapes: Any,
+    volumes: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    probability: Any,
+    classes: Any,
+    weights: Any,
+    background: Any,
+    least: Any,
+    ignore: bool,
+    largest: int,
+    boxes: Any,
+    labels: Any,
+    begin: int,
+    end: int,
+) -> None:
     ndim = shapes.shape[1]
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -220,11 +233,23 @@ def _cpu(call: Call) -> None:
     labels = np.empty(call.size, np.int64)
     data = source.data.view(np.uint8) if source.dtype is bool_ else source.data
     shared = (
-        data, source.geometry.offsets, source.geometry.shapes, source.geometry.volumes,
-        call.positions, np.uint64(call.key.seed), np.uint32(call.key.number), probability,
-        np.ascontiguousarray(classes), weights, background, least, call["ignore_class"],
-        call["k_largest"] or 0, boxes, labels,
-    )  # fmt: skip
+        data,
+        source.geometry.offsets,
+        source.geometry.shapes,
+        source.geometry.volumes,
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+        probability,
+        np.ascontiguousarray(classes),
+        weights,
+        background,
+        least,
+        call["ignore_class"],
+        call["k_largest"] or 0,
+        boxes,
+        labels,
+    )
     step = max(1, call.size // (4 * call.pool.num_threads))
     ranges = [(k, min(k + step, call.size)) for k in range(0, call.size, step)]
     call.pool.run(lambda begin, end: _objects(*shared, begin, end), ranges)
@@ -253,26 +278,68 @@ def _cases() -> list[Case]:
         Case("default", (masks,), {"seed": 1}, oracle=False),
         Case("largest", (masks,), {**box, "ignore_class": True, "k_largest": 1}, [three, nine]),
         Case("threshold", (masks,), {**box, "threshold": (2, 1)}, [three, nine]),
-        Case("start and end", (masks,), {"format": "start_end", "classes": [[3], [9]]},
-             [three[:2], nine[:2]]),
+        Case(
+            "start and end",
+            (masks,),
+            {"format": "start_end", "classes": [[3], [9]]},
+            [three[:2], nine[:2]],
+        ),
         Case("no class", (masks,), {**box, "classes": 5, "output_class": True}, whole),
         Case("never", (masks,), {**box, "foreground_prob": 0}, whole),
-        Case("weights", (masks,), {**box, "classes": (1, 3, 9), "class_weights": (0, 1, 2),
-                                   "output_class": True}, [three, nine]),
-        Case("volume", (samples((2, 3, 4), dtype=int8, layout="", low=0, high=2),),
-             {"seed": 2}, oracle=False),
-        Case("empty", (samples((0, 4), dtype=uint8, layout=""),), box,
-             [np.array([0, 0, 0, 4], np.int32)], oracle=False),
-        Case("dtype", (samples((4, 4), dtype=float32, layout=""),), raises=OperatorTypeError,
-             match="dtype"),
-        Case("format", (masks,), {"format": "corners"}, raises=OperatorValueError,
-             match="`format`"),
-        Case("background class", (masks,), {"background": 3, "classes": (3, 1)},
-             raises=OperatorValueError, match="`classes`"),
-        Case("weights for others", (masks,), {"classes": (3, 1), "class_weights": (1,)},
-             raises=OperatorValueError, match="`class_weights`"),
-        Case("both", (masks,), {"classes": (3, 1), "ignore_class": True},
-             raises=OperatorValueError, match="`ignore_class`"),
-        Case("probability", (masks,), {"foreground_prob": [0.5, 1.5]},
-             raises=OperatorValueError, match="`foreground_prob`"),
-    ]  # fmt: skip
+        Case(
+            "weights",
+            (masks,),
+            {**box, "classes": (1, 3, 9), "class_weights": (0, 1, 2), "output_class": True},
+            [three, nine],
+        ),
+        Case(
+            "volume",
+            (samples((2, 3, 4), dtype=int8, layout="", low=0, high=2),),
+            {"seed": 2},
+            oracle=False,
+        ),
+        Case(
+            "empty",
+            (samples((0, 4), dtype=uint8, layout=""),),
+            box,
+            [np.array([0, 0, 0, 4], np.int32)],
+            oracle=False,
+        ),
+        Case(
+            "dtype",
+            (samples((4, 4), dtype=float32, layout=""),),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+        Case(
+            "format", (masks,), {"format": "corners"}, raises=OperatorValueError, match="`format`"
+        ),
+        Case(
+            "background class",
+            (masks,),
+            {"background": 3, "classes": (3, 1)},
+            raises=OperatorValueError,
+            match="`classes`",
+        ),
+        Case(
+            "weights for others",
+            (masks,),
+            {"classes": (3, 1), "class_weights": (1,)},
+            raises=OperatorValueError,
+            match="`class_weights`",
+        ),
+        Case(
+            "both",
+            (masks,),
+            {"classes": (3, 1), "ignore_class": True},
+            raises=OperatorValueError,
+            match="`ignore_class`",
+        ),
+        Case(
+            "probability",
+            (masks,),
+            {"foreground_prob": [0.5, 1.5]},
+            raises=OperatorValueError,
+            match="`foreground_prob`",
+        ),
+    ]

@@ -198,26 +198,48 @@ def _cases() -> list[Case]:
 
     return [
         Case("default", (ids, polygons, points), expect=numbered, oracle=False),
-        Case("numbered anew", (ids, polygons, points), {"reindex_masks": True}, anew,
-             oracle=False),
-        Case("one polygon each", (chosen(2, 0), batch([polygons]), batch([points])),
-             expect=[np.array([[2, 0, 3], [0, 3, 6]], np.int32)]),
-        Case("integers", (chosen(0), batch([polygons]),
-                          batch([np.arange(30, dtype=np.int16).reshape(10, 3)]))),
-        Case("none", (chosen(), batch([polygons]), batch([points])),
-             expect=[np.empty((0, 3), np.int32)]),
-        Case("empty", (samples(dtype=int32, layout=""), polygons, points), expect=[],
-             oracle=False),
-        Case("twice", (chosen(1, 1), polygons, points), raises=OperatorValueError,
-             match="twice"),
-        Case("missing", (chosen(1, 7), polygons, points), raises=OperatorValueError,
-             match="mask 7"),
-        Case("no such vertices", (chosen(0), polygons * 9, points), raises=OperatorValueError,
-             match="sample 0"),
-        Case("columns", (chosen(0), polygons[:, :2].copy(), points), raises=OperatorValueError,
-             match="columns"),
-        Case("dtype", (batch([np.array([1], np.int64)]), polygons, points),
-             raises=OperatorTypeError, match="mask_ids"),
-        Case("flat vertices", (chosen(0), polygons, points.ravel()), raises=OperatorTypeError,
-             match="vertices"),
-    ]  # fmt: skip
+        Case("numbered anew", (ids, polygons, points), {"reindex_masks": True}, anew, oracle=False),
+        Case(
+            "one polygon each",
+            (chosen(2, 0), batch([polygons]), batch([points])),
+            expect=[np.array([[2, 0, 3], [0, 3, 6]], np.int32)],
+        ),
+        Case(
+            "integers",
+            (chosen(0), batch([polygons]), batch([np.arange(30, dtype=np.int16).reshape(10, 3)])),
+        ),
+        Case(
+            "none",
+            (chosen(), batch([polygons]), batch([points])),
+            expect=[np.empty((0, 3), np.int32)],
+        ),
+        Case("empty", (samples(dtype=int32, layout=""), polygons, points), expect=[], oracle=False),
+        Case("twice", (chosen(1, 1), polygons, points), raises=OperatorValueError, match="twice"),
+        Case(
+            "missing", (chosen(1, 7), polygons, points), raises=OperatorValueError, match="mask 7"
+        ),
+        Case(
+            "no such vertices",
+            (chosen(0), polygons * 9, points),
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+        Case(
+            "columns",
+            (chosen(0), polygons[:, :2].copy(), points),
+            raises=OperatorValueError,
+            match="columns",
+        ),
+        Case(
+            "dtype",
+            (batch([np.array([1], np.int64)]), polygons, points),
+            raises=OperatorTypeError,
+            match="mask_ids",
+        ),
+        Case(
+            "flat vertices",
+            (chosen(0), polygons, points.ravel()),
+            raises=OperatorTypeError,
+            match="vertices",
+        ),
+    ]

@@ -112,9 +112,17 @@ def _cases() -> list[Case]:
         Case("space", (space, space), oracle=False),
         Case("empty", (samples(layout="FA", dtype=float32),) * 2, expect=[], oracle=False),
         Case("axes", (one, space), raises=OperatorValueError, match="input 1"),
-        Case("frames", (frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")),
-             raises=OperatorValueError, match="sample 0"),
+        Case(
+            "frames",
+            (frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")),
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
         Case("one alone", (one,), raises=OperatorTypeError, match="2 to 99"),
-        Case("bytes", (one, samples((2, 3), (2, 3), layout="")), raises=OperatorTypeError,
-             match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "bytes",
+            (one, samples((2, 3), (2, 3), layout="")),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

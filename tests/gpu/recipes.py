@@ -79,9 +79,12 @@ def colours(images: Any) -> Any:
     )
     images = gradiva.hue(images, hue=30.0)
     return gradiva.crop_mirror_normalize(
-        images, crop=(6, 7), mean=[120.0, 110.0, 100.0], std=[60.0, 59.0, 58.0],
+        images,
+        crop=(6, 7),
+        mean=[120.0, 110.0, 100.0],
+        std=[60.0, 59.0, 58.0],
         mirror=random.coin_flip(batch_size=images.batch_size),
-    )  # fmt: skip
+    )
 
 
 def resized(images: Any) -> Any:
@@ -97,9 +100,13 @@ def resized(images: Any) -> Any:
 def prepared(images: Any) -> Any:
     images = gradiva.resize(images, size=(11, 12))
     return gradiva.crop_mirror_normalize(
-        images, crop=(6, 7), mean=[120.0, 110.0, 100.0], std=[60.0, 59.0, 58.0],
-        mirror=random.coin_flip(batch_size=images.batch_size), dtype=gradiva.float16,
-    )  # fmt: skip
+        images,
+        crop=(6, 7),
+        mean=[120.0, 110.0, 100.0],
+        std=[60.0, 59.0, 58.0],
+        mirror=random.coin_flip(batch_size=images.batch_size),
+        dtype=gradiva.float16,
+    )
 
 
 def drawn(images: Any) -> Any:

@@ -190,9 +190,13 @@ class SimulatedRuntime(FakeGpu):
         return start if place >= 0 and address <= start + self._blocks[start].size else None
 
     def _touch(
-        self, stream: int, what: str, reads: list[int], writes: list[int],
+        self,
+        stream: int,
+        what: str,
+        reads: list[int],
+        writes: list[int],
         part: tuple[int, int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """An operation given to a stream: is it in order with those that touch the same blocks?
 
         part: first address and the one behind the last, where not all of a block is written.

@@ -111,8 +111,7 @@ def test_values_per_frame(runtime: SimulatedRuntime) -> None:
     video = gradiva.as_batch(video, layout="FHWC")
     each = gradiva.per_frame(gradiva.as_batch(np.array([[1, 0, 1], [0, 1, 0.5]], np.float32)))
     same(
-        gradiva.brightness(video.gpu(), brightness=each),
-        gradiva.brightness(video, brightness=each),
+        gradiva.brightness(video.gpu(), brightness=each), gradiva.brightness(video, brightness=each)
     )
 
 

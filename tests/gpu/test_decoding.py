@@ -39,9 +39,18 @@ PNG = flavours.pil(flavours.ASTRONAUT[:40, :30], "PNG")
 PLAIN = [flavours.pil(flavours.ASTRONAUT[i:, i:], "JPEG") for i in range(8)]
 MIXED = [
     JPEGS[name]
-    for name in ("jpeg_420", "jpeg_exif6", "jpeg_cmyk", "jpeg_gray", "jpeg_progressive", "jpeg_rgb",
-                 "jpeg_exif3", "jpeg_arithmetic", "jpeg_ycck")
-]  # fmt: skip
+    for name in (
+        "jpeg_420",
+        "jpeg_exif6",
+        "jpeg_cmyk",
+        "jpeg_gray",
+        "jpeg_progressive",
+        "jpeg_rgb",
+        "jpeg_exif3",
+        "jpeg_arithmetic",
+        "jpeg_ycck",
+    )
+]
 MIXED.insert(3, PNG)
 DAMAGED = {2: MIXED[0][:700], 5: b"", 8: b"no image at all"}
 
@@ -103,8 +112,13 @@ def test_any_data(fake: SimulatedNvjpeg) -> None:
     """Files with one, three and four channels, and inks as they are."""
     names = ("jpeg_cmyk", "jpeg_ycck", "jpeg_cmyk_plain", "jpeg_gray", "jpeg_exif7", "jpeg_rgb")
     for turned in (True, False):
-        both(fake, decoders.image, [*(JPEGS[n] for n in names), PNG],
-             output_type=ImageType.ANY_DATA, adjust_orientation=turned)  # fmt: skip
+        both(
+            fake,
+            decoders.image,
+            [*(JPEGS[n] for n in names), PNG],
+            output_type=ImageType.ANY_DATA,
+            adjust_orientation=turned,
+        )
     assert decoded(fake) == set(range(6))
 
 
@@ -121,8 +135,12 @@ WINDOWS: list[tuple[Any, dict[str, Any]]] = [
 def test_windows(fake: SimulatedNvjpeg, window: int, fancy: bool) -> None:
     function, options = WINDOWS[window]
     contents = [*MIXED, *(JPEGS[f"jpeg_exif{o}"] for o in range(1, 9))]
-    for more in ({}, {"adjust_orientation": False}, {"output_type": ImageType.YCbCr},
-                 {"output_type": ImageType.GRAY, "dtype": float32}):  # fmt: skip
+    for more in (
+        {},
+        {"adjust_orientation": False},
+        {"output_type": ImageType.YCbCr},
+        {"output_type": ImageType.GRAY, "dtype": float32},
+    ):
         both(fake, function, contents, jpeg_fancy_upsampling=fancy, **options, **more)
         assert len(decoded(fake)) >= 14
 
@@ -204,8 +222,11 @@ def test_damage_is_an_error(fake: SimulatedNvjpeg, which: tuple[int, ...]) -> No
 
 
 def test_what_the_library_refuses_the_cpu_decodes(fake: SimulatedNvjpeg) -> None:
-    for function in ("nvjpegDecodeJpegHost", "nvjpegDecodeJpegTransferToDevice",
-                     "nvjpegDecodeJpegDevice"):  # fmt: skip
+    for function in (
+        "nvjpegDecodeJpegHost",
+        "nvjpegDecodeJpegTransferToDevice",
+        "nvjpegDecodeJpegDevice",
+    ):
         for file in (0, 1, 2, 4):
             fake.fail[function, file] = Status.BAD_JPEG
         both(fake, decoders.image, MIXED, hw_decoder_load=0.0)
@@ -325,10 +346,14 @@ def test_one_decoder_for_all_calls(fake: SimulatedNvjpeg) -> None:
 
 def test_hints_reach_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {
-        "device_memory_padding": 1 << 16, "host_memory_padding": 1 << 12,
-        "preallocate_width_hint": 640, "preallocate_height_hint": 480,
-        "device_memory_padding_jpeg2k": 5, "host_memory_padding_jpeg2k": 5, "use_fast_idct": True,
-    }  # fmt: skip
+        "device_memory_padding": 1 << 16,
+        "host_memory_padding": 1 << 12,
+        "preallocate_width_hint": 640,
+        "preallocate_height_hint": 480,
+        "device_memory_padding_jpeg2k": 5,
+        "host_memory_padding_jpeg2k": 5,
+        "use_fast_idct": True,
+    }
     with decoding(monkeypatch) as fake:
         decoders.image(fake.batch(PLAIN), device="mixed", jpeg_fancy_upsampling=True, **options)
         states = [item for item in fake.live.values() if item.get("allocated")]
@@ -340,11 +365,16 @@ def test_hints_reach_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"hw_decoder_load": 1.5}, {"hybrid_huffman_threshold": -1}, {"device_memory_padding": -1},
-     {"host_memory_padding": -2}, {"preallocate_width_hint": -1},
-     {"preallocate_height_hint": -1}],
+    [
+        {"hw_decoder_load": 1.5},
+        {"hybrid_huffman_threshold": -1},
+        {"device_memory_padding": -1},
+        {"host_memory_padding": -2},
+        {"preallocate_width_hint": -1},
+        {"preallocate_height_hint": -1},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_values_that_make_no_sense(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
     with (
         decoding(monkeypatch) as fake,

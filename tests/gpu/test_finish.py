@@ -29,9 +29,14 @@ from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import needs_nvrtc, require_small
 
 NAMES = (
-    *(f"jpeg_exif{o}" for o in range(1, 9)), "jpeg_gray", "jpeg_1x1_2", "jpeg_rgb", "jpeg_cmyk",
-    "jpeg_ycck", "jpeg_cmyk_plain",
-)  # fmt: skip
+    *(f"jpeg_exif{o}" for o in range(1, 9)),
+    "jpeg_gray",
+    "jpeg_1x1_2",
+    "jpeg_rgb",
+    "jpeg_cmyk",
+    "jpeg_ycck",
+    "jpeg_cmyk_plain",
+)
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
 COLOURS = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
 JPEGS = flavours.jpegs()
@@ -67,9 +72,13 @@ def planned(
     target, expected = (empty(wanted, DType.of(dtype)) for _ in range(2))
     for index, (file, info) in enumerate(zip(files, infos, strict=True)):
         decode_region_into(
-            file, info, windows[index], expected.array(index),
-            output_type=colour, adjust_orientation=turned,
-        )  # fmt: skip
+            file,
+            info,
+            windows[index],
+            expected.array(index),
+            output_type=colour,
+            adjust_orientation=turned,
+        )
     rows = list(zip(jobs, starts, parts, strict=True))
     return finish_launch(rows, scratch, target, colour, turned), target, expected
 

@@ -105,10 +105,16 @@ def test_clahe(tmp_path: Path) -> None:
             {"tiles_y": tiles[0], "tiles_x": tiles[1], "clip_limit": limit, "luma_only": luma},
         )
         for tiles, limit, luma in [
-            ((8, 8), 2.0, True), ((1, 1), 0.01, True), ((3, 7), 40.0, True), ((4, 6), 0.0, False),
-            ((35, 1), 3.3, True), ((2, 2), 1e-46, True), ((2, 2), 1e30, True), ((2, 1), 1e5, True),
+            ((8, 8), 2.0, True),
+            ((1, 1), 0.01, True),
+            ((3, 7), 40.0, True),
+            ((4, 6), 0.0, False),
+            ((35, 1), 3.3, True),
+            ((2, 2), 1e-46, True),
+            ((2, 2), 1e30, True),
+            ((2, 1), 1e5, True),
         ]
-    ]  # fmt: skip
+    ]
     planes = images((48, 64), (10, 9), layout="HW")
     cases.append(Case("planes", (planes,), {"tiles_y": 3, "tiles_x": 4, "clip_limit": 2.0}))
     require_cases("clahe", cases, tmp_path)

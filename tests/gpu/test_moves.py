@@ -250,11 +250,20 @@ def test_branches_are_merged(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("tried", [
-    test_transposed_by_tiles, test_transposed_without_tiles, test_joined, test_parts,
-    test_frames_and_copies, test_filled, test_bytes_outside_of_pieces_stay, test_regions,
-    test_points_and_boxes,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "tried",
+    [
+        test_transposed_by_tiles,
+        test_transposed_without_tiles,
+        test_joined,
+        test_parts,
+        test_frames_and_copies,
+        test_filled,
+        test_bytes_outside_of_pieces_stay,
+        test_regions,
+        test_points_and_boxes,
+    ],
+)
 def test_sanitized(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried: Any, backward: bool
 ) -> None:

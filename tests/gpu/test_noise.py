@@ -59,14 +59,23 @@ def test_random(tmp_path: Path) -> None:
     rows = samples((5, 40, 3), (7, 40, 3), layout="HWC")
     require_bits(
         [
-            ("random.beta", (), {"alpha": [0.05, 3.0], "beta": [0.3, 1.0], "shape": 3000,
-                                 "batch_size": 2, "seed": 1}),
+            (
+                "random.beta",
+                (),
+                {
+                    "alpha": [0.05, 3.0],
+                    "beta": [0.3, 1.0],
+                    "shape": 3000,
+                    "batch_size": 2,
+                    "seed": 1,
+                },
+            ),
             ("random.choice", (rows,), {"shape": 31, "seed": 2}),
             ("random.choice", (np.uint64(2**64 - 1),), {"shape": 1500, "batch_size": 2}),
             ("random.choice", (np.int8(100),), {"shape": 1500, "batch_size": 2, "seed": 4}),
         ],
         tmp_path,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("dtype", few(["u1", "i8", "u8", "f2", "f4", "f8", "bool"], "f4"))

@@ -176,8 +176,9 @@ def test_arguments_per_frame() -> None:
         with pipe:
             video = fn.external_source(
                 lambda number: [np.stack(samples(number + i, 1) * 4) for i in range(2)],
-                layout="FHWC", device=where,
-            )  # fmt: skip
+                layout="FHWC",
+                device=where,
+            )
             angles = fn.external_source(
                 lambda number: [np.arange(4, dtype=np.float32) / (number + 1)] * 2
             )

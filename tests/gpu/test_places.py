@@ -62,8 +62,11 @@ def test_warps(tmp_path: Path) -> None:
         [
             ("warp_affine", (images,), {"matrix": turn, "fill_value": 9}),
             ("warp_affine", (images,), {"matrix": turn, "fill_value": 9, **NEAREST}),
-            ("warp_affine", (images, gradiva.as_batch(maps)),
-             {"size": (30, 600), "fill_value": -3.7, "dtype": gradiva.float32}),
+            (
+                "warp_affine",
+                (images, gradiva.as_batch(maps)),
+                {"size": (30, 600), "fill_value": -3.7, "dtype": gradiva.float32},
+            ),
             ("warp_affine", (floats,), {"matrix": np.stack([lost, huge])}),
             ("warp_affine", (floats,), {"matrix": np.stack([huge, lost]), **NEAREST}),
             ("warp_affine", (frames, own), {"size": (8, 270)}),
@@ -74,7 +77,7 @@ def test_warps(tmp_path: Path) -> None:
             ("rotate", (volumes,), {"angle": 9, "axis": (1, 0, 0), "keep_size": True, **NEAREST}),
         ],
         tmp_path,
-    )  # fmt: skip
+    )
 
 
 def test_matrices_of_an_input_are_not_inverted() -> None:
@@ -200,11 +203,13 @@ def test_projections(tmp_path: Path) -> None:
     wanted: Wanted = [
         (name, (images,), {"matrix": some, "border_mode": border, "pixel_origin": origin, **filter})
         for border, origin, filter in (
-            ("constant", "corner", linear), ("replicate", "center", linear),
-            ("reflect", "corner", cubic), ("reflect_101", "center", NEAREST),
+            ("constant", "corner", linear),
+            ("replicate", "center", linear),
+            ("reflect", "corner", cubic),
+            ("reflect_101", "center", NEAREST),
             ("wrap", "corner", cubic),
         )
-    ]  # fmt: skip
+    ]
     own = gradiva.as_batch([np.stack(maps), np.stack(maps[:2]), maps[0][None]])
     wanted += [
         (name, (images, gradiva.as_batch(maps)), {"size": (30, 270), "inverse_map": False}),

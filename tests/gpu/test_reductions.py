@@ -119,14 +119,19 @@ def test_normalize(tmp_path: Path) -> None:
     flat = gradiva.as_batch([np.full((4, 5, 3), 7, np.int16), np.zeros((0, 5, 3), np.int16)])
     means = gradiva.as_batch([np.full((40, 1, 1), k, np.float32) for k in range(3)])
     wanted: list[tuple[Any, dict[str, Any]]] = [
-        (images, {"axes": [0, 1]}), (images, {"axes": [1, 2], "ddof": 3}), (images, {"axes": [2]}),
-        (images, {"batch": True, "axes": [1], "ddof": 2}), (images, {"batch": True}),
+        (images, {"axes": [0, 1]}),
+        (images, {"axes": [1, 2], "ddof": 3}),
+        (images, {"axes": [2]}),
+        (images, {"batch": True, "axes": [1], "ddof": 2}),
+        (images, {"batch": True}),
         (images, {"batch": True, "mean": 3.0, "epsilon": 0.5, "ddof": 10**7}),
-        (images, {"mean": means, "scale": 3.0}), (images, {"mean": means, "stddev": means}),
+        (images, {"mean": means, "scale": 3.0}),
+        (images, {"mean": means, "stddev": means}),
         (images, {"axes": [0], "stddev": 3.0, "shift": 7.0, "dtype": gradiva.uint8}),
-        (halves, {"axes": [0, 1], "dtype": gradiva.float16}), (flat, {"shift": 2.5}),
+        (halves, {"axes": [0, 1], "dtype": gradiva.float16}),
+        (flat, {"shift": 2.5}),
         (flat, {"axes": [0, 1], "ddof": 30}),
-    ]  # fmt: skip
+    ]
     operator = operators["normalize"]
     found = planned(operator, [Case(str(given), (one,), given) for one, given in wanted])
     assert [len(one.launches) for one in found][-6:-3] == [3, 1, 2]

@@ -87,9 +87,12 @@ def test_filters(tmp_path: Path, dtype: DType) -> None:
             wanted += [
                 ("resize", batch, {**down, "antialias": filter_ % 2 == 0}),
                 ("resize", batch, {**down, "size": (-50, 7), "dtype": float32}),
-                ("resize", batch, {**down, "roi_start": (0.9, 0.2), "roi_end": (0.1, 1.3),
-                                   "roi_relative": True}),
-            ]  # fmt: skip
+                (
+                    "resize",
+                    batch,
+                    {**down, "roi_start": (0.9, 0.2), "roi_end": (0.1, 1.3), "roi_relative": True},
+                ),
+            ]
     require_same_bits(tmp_path, wanted)
 
 
@@ -120,9 +123,12 @@ def test_volumes(tmp_path: Path) -> None:
             ("resize", batch, {"size": size, "interp_type": [1, 2, 3, 4], "save_attrs": True}),
             ("resize", batch, {"size": size, "interp_type": 0}),
             ("resize_crop_mirror", batch, {"size": size, "crop": crop, "mirror": [0, 5, 6, 7]}),
-            ("resize_crop_mirror", batch, {"size": size, "crop": crop, "mirror": [7, 1, 2, 4],
-                                           "interp_type": 0}),
-        ]  # fmt: skip
+            (
+                "resize_crop_mirror",
+                batch,
+                {"size": size, "crop": crop, "mirror": [7, 1, 2, 4], "interp_type": 0},
+            ),
+        ]
     slices = ragged("DHWC", float32, 3)
     wanted.append(("resize", slices, {"resize_z": [1, 1, 3, 7], "mode": "stretch"}))
     require_same_bits(tmp_path, wanted)
@@ -139,8 +145,9 @@ def test_tables(tmp_path: Path) -> None:
         corners = generator.uniform(-0.3, 1.3, (2, 60, 2)).astype(np.float32)
         arguments = {
             "size": generator.integers(1, 120, (60, 2)).astype(np.float32),
-            "interp_type": np.arange(60) % 6, "antialias": antialias,
-        }  # fmt: skip
+            "interp_type": np.arange(60) % 6,
+            "antialias": antialias,
+        }
         region = {"roi_start": corners[0], "roi_end": corners[1], "roi_relative": True}
         wanted += [("resize", images, arguments), ("resize", images, {**arguments, **region})]
     wide = samples((3, 3000), (2, 1), layout="HW")
@@ -152,8 +159,7 @@ def test_samples_without_pixels(tmp_path: Path) -> None:
     images = samples((12, 9, 3), (0, 5, 3), (7, 0, 3), (8, 8, 3))
     for_all = {"size": (6, 6), "interp_type": [1, 1, 0, 0]}
     require_same_bits(
-        tmp_path,
-        [("resize", images, for_all), ("resize", images, {**for_all, "interp_type": 0})],
+        tmp_path, [("resize", images, for_all), ("resize", images, {**for_all, "interp_type": 0})]
     )
 
 

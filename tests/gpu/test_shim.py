@@ -114,8 +114,12 @@ def casts(pairs: list[tuple[DType, DType]]) -> list[Any]:
     """Casts of values on all edges: halves, limits of all types, infinities, NaN."""
     edges = [0.0, -0.0, 0.49999997, 0.5, -0.5, 1.5, 2.5, -2.5, 6e-8, 3e-8, 65504.0, 65520.0, 1e30]
     edges += [-1e30, np.inf, -np.inf, np.nan, 3e-5, 6.1e-5, 1.0004883]
-    edges += [sign * 2.0**bits + step for bits in (7, 8, 15, 16, 31, 32, 63, 64)
-              for sign in (1, -1) for step in (-1.0, -0.5, 0.0, 0.5)]  # fmt: skip
+    edges += [
+        sign * 2.0**bits + step
+        for bits in (7, 8, 15, 16, 31, 32, 63, 64)
+        for sign in (1, -1)
+        for step in (-1.0, -0.5, 0.0, 0.5)
+    ]
     found = []
     for source, target in pairs:
         with np.errstate(all="ignore"):

@@ -47,9 +47,12 @@ def _extents(draw: Any, layout: str, channels: int, least: int = 1) -> tuple[int
 
 @st.composite
 def images(
-    draw: Any, dtypes: Any = ("uint8",), layouts: Any = ("HWC",), channels: Any = (3,),
+    draw: Any,
+    dtypes: Any = ("uint8",),
+    layouts: Any = ("HWC",),
+    channels: Any = (3,),
     least: int = 1,
-) -> list[Batch]:  # fmt: skip
+) -> list[Batch]:
     """One ragged batch: windows of a photograph, or random values; sides from `least` to 45."""
     dtype, layout = draw(st.sampled_from(dtypes)), draw(st.sampled_from(layouts))
     number, picture = draw(st.sampled_from(channels)), draw(st.booleans())
@@ -67,9 +70,13 @@ def images(
 
 @st.composite
 def arrays(
-    draw: Any, dtypes: Any, ndim: tuple[int, int] = (1, 4), shape: Any = None, inputs: int = 1,
+    draw: Any,
+    dtypes: Any,
+    ndim: tuple[int, int] = (1, 4),
+    shape: Any = None,
+    inputs: int = 1,
     layout: bool = False,
-) -> list[Batch]:  # fmt: skip
+) -> list[Batch]:
     """Batches of random bits, all inputs of the same shapes; floats are small whole numbers."""
     rank = draw(st.integers(*ndim))
     shapes = [shape or draw(st.tuples(*[st.integers(1, 6)] * rank)) for _ in range(COUNT)]

@@ -80,10 +80,7 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "experimental.remap": (ON_A_GPU_ONLY, "test_remap.py::test_like_opencv"),
     "jitter": (ON_A_GPU_ONLY, "test_remap.py::test_jitter_stays_near"),
     "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
-    "constant": (
-        "no arguments but the values",
-        "oracle/test_python_function.py::test_fn_constant",
-    ),
+    "constant": ("no arguments but the values", "oracle/test_python_function.py::test_fn_constant"),
     "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),
     "numba_function": (
         "its argument is a function",

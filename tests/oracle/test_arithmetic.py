@@ -30,8 +30,11 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 BITWISE = ("&", "|", "^", "<<", ">>")
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "-": operator.neg, "+": operator.pos, "~": operator.invert, "abs": abs,
-}  # fmt: skip
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "abs": abs,
+}
 # What a comparison gives for a negative integer on the left of any float, in the reference.
 LESS = {"==": False, "!=": True, "<": True, "<=": True, ">": False, ">=": False}
 MORE = {"==": False, "!=": True, "<": False, "<=": False, ">": True, ">=": True}
@@ -189,9 +192,10 @@ def test_division_by_zero(op: str, name: str) -> None:
 
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, str], ...] = (
-    *(((2, 3, 4), (2, 3, 4), *pair) for pair in (
-        ("HWC", ""), ("", "HWC"), ("HWC", "HWC"), ("HWC", "CHW"), ("", ""),
-    )),
+    *(
+        ((2, 3, 4), (2, 3, 4), *pair)
+        for pair in (("HWC", ""), ("", "HWC"), ("HWC", "HWC"), ("HWC", "CHW"), ("", ""))
+    ),
     ((2, 3, 4), (4,), "HWC", "C"),
     ((2, 3, 4), (4,), "HWC", "W"),
     ((2, 3, 4), (), "HWC", ""),
@@ -206,7 +210,7 @@ SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...], str, str], ...] = (
     ((1,), (0,), "", ""),
     ((2, 1, 4), (1, 3, 1), "HWC", ""),
     ((2, 1, 3, 1), (5, 1, 4), "", ""),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(("a", "b", "layout_a", "layout_b"), SHAPES)

@@ -171,8 +171,7 @@ def entries(policy: Any) -> list[list[tuple[str, float, int | None]]]:
 
 @pytest.mark.parametrize("moves", MOVES, ids=str)
 @pytest.mark.parametrize(
-    "name",
-    ["get_image_net_policy", "get_reduced_cifar10_policy", "get_svhn_policy"],
+    "name", ["get_image_net_policy", "get_reduced_cifar10_policy", "get_svhn_policy"]
 )
 def test_policies(name: str, moves: dict[str, Any]) -> None:
     own = getattr(auto_augment, name)(**moves)

@@ -63,14 +63,17 @@ def test_bbox_paste(seed: int, ltrb: bool, ratio: float, place: float) -> None:
 @FEW
 @given(
     st.integers(0, 999),
-    st.lists(st.floats(-400, 400, width=32) | st.sampled_from([0.0, 45, 90, 180, -270]),
-             min_size=3, max_size=3),
+    st.lists(
+        st.floats(-400, 400, width=32) | st.sampled_from([0.0, 45, 90, 180, -270]),
+        min_size=3,
+        max_size=3,
+    ),
     st.sampled_from(["expand", "halfway", "fixed"]),
     st.sampled_from(["xyXY", "xyWH"]),
     st.sampled_from(["keep", "size", ""]),
     st.booleans(),
     st.sampled_from([0.05, 0.4, 0.9]),
-)  # fmt: skip
+)
 def test_bbox_rotate(
     seed: int, angles: list[float], mode: str, layout: str, canvas: str, pixels: bool, least: float
 ) -> None:
@@ -83,9 +86,13 @@ def test_bbox_rotate(
         wide = [np.tile(shape[::-1], 2).astype(np.float32) for shape in shapes]
         given = batch([given.at(i) * wide[i] for i in range(3)])
     arguments: dict[str, Any] = {
-        "angle": np.array(angles, np.float32), "input_shape": shapes, "mode": mode,
-        "bbox_layout": layout, "bbox_normalized": not pixels, "remove_threshold": least,
-    }  # fmt: skip
+        "angle": np.array(angles, np.float32),
+        "input_shape": shapes,
+        "mode": mode,
+        "bbox_layout": layout,
+        "bbox_normalized": not pixels,
+        "remove_threshold": least,
+    }
     if canvas == "keep":
         arguments["keep_size"] = True
     elif canvas:
@@ -165,8 +172,10 @@ def test_windows_are_distributed_alike(arguments: dict[str, Any], empty: bool) -
         else:
             # The difference of two distribution functions (Kolmogorov and Smirnov), of 3000 each.
             merged = np.concatenate([ours[:, column], theirs[:, column]])
-            sides = [np.searchsorted(np.sort(side[:, column]), merged, "right") / len(side)
-                     for side in (ours, theirs)]  # fmt: skip
+            sides = [
+                np.searchsorted(np.sort(side[:, column]), merged, "right") / len(side)
+                for side in (ours, theirs)
+            ]
             assert abs(sides[0] - sides[1]).max() < 0.05, (column, one / scale, other / scale)
 
 
@@ -178,10 +187,15 @@ def test_windows_keep_their_promises(
     """Sizes, ratios and overlaps are as asked for; boxes, labels and indices are in step."""
     given, names = boxes(seed, (3, 1, 2)), labels((3, 1, 2))
     arguments: dict[str, Any] = {
-        "thresholds": [threshold], "threshold_type": "overlap" if overlap else "iou",
-        "all_boxes_above_threshold": every, "scaling": [0.3, 1.0], "aspect_ratio": [0.5, 2.0],
-        "allow_no_crop": False, "total_num_attempts": 20000, "quiet": True,
-    }  # fmt: skip
+        "thresholds": [threshold],
+        "threshold_type": "overlap" if overlap else "iou",
+        "all_boxes_above_threshold": every,
+        "scaling": [0.3, 1.0],
+        "aspect_ratio": [0.5, 2.0],
+        "allow_no_crop": False,
+        "total_num_attempts": 20000,
+        "quiet": True,
+    }
     made: Any = gradiva.random_bbox_crop(
         given, names, output_bbox_indices=True, seed=seed, **arguments
     )
@@ -212,14 +226,23 @@ def test_windows_keep_their_promises(
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"thresholds": []}, {"thresholds": [2.0]}, {"num_attempts": 0}, {"total_num_attempts": 0},
-        {"scaling": [0.8, 0.5]}, {"scaling": [0.5]}, {"aspect_ratio": [2.0, 0.5]},
-        {"aspect_ratio": [1.0, 1.0, 1.0]}, {"bbox_prune_threshold": 1.5},
-        {"threshold_type": "area"}, {"bbox_layout": "xyzw"}, {"crop_shape": [5, 5]},
+        {"thresholds": []},
+        {"thresholds": [2.0]},
+        {"num_attempts": 0},
+        {"total_num_attempts": 0},
+        {"scaling": [0.8, 0.5]},
+        {"scaling": [0.5]},
+        {"aspect_ratio": [2.0, 0.5]},
+        {"aspect_ratio": [1.0, 1.0, 1.0]},
+        {"bbox_prune_threshold": 1.5},
+        {"threshold_type": "area"},
+        {"bbox_layout": "xyzw"},
+        {"crop_shape": [5, 5]},
         {"crop_shape": [5, 5], "input_shape": [9, 9], "scaling": [0.5, 1.0]},
-        {"ltrb": True, "bbox_layout": "xyXY"}, {"input_shape": [3, 4, 5]},
+        {"ltrb": True, "bbox_layout": "xyXY"},
+        {"input_shape": [3, 4, 5]},
     ],
-)  # fmt: skip
+)
 def test_refused_by_both(arguments: dict[str, Any]) -> None:
     given = boxes(1)
     with pytest.raises(REFUSALS):

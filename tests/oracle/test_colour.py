@@ -74,9 +74,17 @@ def test_color_twist(arguments: dict[str, Any], target: str) -> None:
 @pytest.mark.parametrize("name", ARGUMENTS)
 @pytest.mark.parametrize(
     ("layout", "shape"),
-    [("HWC", (4, 5, 3)), ("", (4, 5, 3)), ("FHWC", (2, 4, 5, 3)), ("", (2, 4, 5, 3)),
-     ("DHWC", (2, 4, 5, 3)), ("HW", (4, 5)), ("WC", (4, 3)), ("", (5, 3))],
-)  # fmt: skip
+    [
+        ("HWC", (4, 5, 3)),
+        ("", (4, 5, 3)),
+        ("FHWC", (2, 4, 5, 3)),
+        ("", (2, 4, 5, 3)),
+        ("DHWC", (2, 4, 5, 3)),
+        ("HW", (4, 5)),
+        ("WC", (4, 3)),
+        ("", (5, 3)),
+    ],
+)
 def test_layouts(name: str, layout: str, shape: tuple[int, ...]) -> None:
     images = [np.random.default_rng(k).integers(0, 256, shape, np.uint8) for k in range(3)]
     check(name, images, layout=layout, both_may_refuse=True, **ARGUMENTS[name])
@@ -103,9 +111,13 @@ def test_color_space_conversion(source: ImageType, target: ImageType) -> None:
     channels = 1 if source is ImageType.GRAY else 3
     image = np.random.default_rng(0).integers(0, 256, (700, 700, channels), np.uint8)
     check(
-        "color_space_conversion", [image], layout="HWC", both_may_refuse=True,
-        image_type=source, output_type=target,
-    )  # fmt: skip
+        "color_space_conversion",
+        [image],
+        layout="HWC",
+        both_may_refuse=True,
+        image_type=source,
+        output_type=target,
+    )
 
 
 @pytest.mark.parametrize("shape", [(4, 5, 3), (2, 4, 5, 3), (4, 5), (4, 5, 4), (4, 5, 1)])
@@ -114,9 +126,13 @@ def test_color_space_conversion(source: ImageType, target: ImageType) -> None:
 def test_color_space_conversion_refuses(shape: tuple[int, ...], layout: str, name: str) -> None:
     letters = {2: "HW", 3: "HWC", 4: "FHWC"}[len(shape)] if layout else ""
     check(
-        "color_space_conversion", [np.ones(shape, name)], layout=letters, both_may_refuse=True,
-        image_type=ImageType.RGB, output_type=ImageType.GRAY,
-    )  # fmt: skip
+        "color_space_conversion",
+        [np.ones(shape, name)],
+        layout=letters,
+        both_may_refuse=True,
+        image_type=ImageType.RGB,
+        output_type=ImageType.GRAY,
+    )
 
 
 @pytest.mark.parametrize("name", ["hue", "saturation", "color_twist"])

@@ -46,16 +46,27 @@ def test_windows(layout: str, policy: str) -> None:
         for window in WINDOWS:
             for rounding in ("round", "truncate"):
                 check(
-                    "crop", samples, layout=layout, both_may_refuse=True, rounding=rounding,
-                    out_of_bounds_policy=policy, fill_values=fill, **window,
-                )  # fmt: skip
+                    "crop",
+                    samples,
+                    layout=layout,
+                    both_may_refuse=True,
+                    rounding=rounding,
+                    out_of_bounds_policy=policy,
+                    fill_values=fill,
+                    **window,
+                )
 
 
 def test_two_fill_values_for_three_channels() -> None:
     check(
-        "crop", ragged("HWC"), layout="HWC", both_may_refuse=True, crop=(9, 9),
-        out_of_bounds_policy="pad", fill_values=[1.0, 2.0],
-    )  # fmt: skip
+        "crop",
+        ragged("HWC"),
+        layout="HWC",
+        both_may_refuse=True,
+        crop=(9, 9),
+        out_of_bounds_policy="pad",
+        fill_values=[1.0, 2.0],
+    )
 
 
 @pytest.mark.parametrize("rounding", ["round", "truncate"])
@@ -69,9 +80,15 @@ def test_anchors(rounding: str) -> None:
     widths = generator.integers(1, 4000, count).astype(np.float32) + np.float32(0.6)
     rows = [np.arange(extent, dtype=np.int32).reshape(1, extent, 1) for extent in extents]
     check(
-        "crop", rows, layout="HWC", crop_w=widths, crop_h=1.0, crop_pos_x=positions,
-        out_of_bounds_policy="pad", rounding=rounding,
-    )  # fmt: skip
+        "crop",
+        rows,
+        layout="HWC",
+        crop_w=widths,
+        crop_h=1.0,
+        crop_pos_x=positions,
+        out_of_bounds_policy="pad",
+        rounding=rounding,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "bool"])
@@ -88,9 +105,14 @@ def test_dtypes(name: str) -> None:
         for out in (None, "uint8", "float32", "float16"):
             given_dtype: dict[str, Any] = {} if out is None else {"dtype": DTYPES[out]}
             check(
-                "crop", [array.astype(dtype) for array in arrays], layout="HWC", crop=(7, 3),
-                out_of_bounds_policy="pad", fill_values=fill, **given_dtype,
-            )  # fmt: skip
+                "crop",
+                [array.astype(dtype) for array in arrays],
+                layout="HWC",
+                crop=(7, 3),
+                out_of_bounds_policy="pad",
+                fill_values=fill,
+                **given_dtype,
+            )
 
 
 @pytest.mark.parametrize("out", [dtype for dtype in DTYPES.values() if dtype.name != "int16"])
@@ -126,6 +148,13 @@ def test_pictures(
     fill: float,
 ) -> None:
     check(
-        "crop", pictures(), both_may_refuse=True, crop=size, crop_pos_x=position[0],
-        crop_pos_y=position[1], out_of_bounds_policy=policy, rounding=rounding, fill_values=fill,
-    )  # fmt: skip
+        "crop",
+        pictures(),
+        both_may_refuse=True,
+        crop=size,
+        crop_pos_x=position[0],
+        crop_pos_y=position[1],
+        out_of_bounds_policy=policy,
+        rounding=rounding,
+        fill_values=fill,
+    )

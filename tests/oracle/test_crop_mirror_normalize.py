@@ -47,9 +47,15 @@ def test_layouts(layout: str) -> None:
             orders = [str(order) for order in generator.permutation(orders)[:6]]
         for order in [*orders, "", "HWCX", "CHW"]:
             check(
-                NAME, samples, layout=layout, both_may_refuse=True, output_layout=order,
-                mirror=[0, 1, 1], mean=[1.5], std=[3.0],
-            )  # fmt: skip
+                NAME,
+                samples,
+                layout=layout,
+                both_may_refuse=True,
+                output_layout=order,
+                mirror=[0, 1, 1],
+                mean=[1.5],
+                std=[3.0],
+            )
         if len(letters) > 4:
             continue
         for order in (letters, "".join(sorted(letters)), rest + "C", "C" + rest):
@@ -82,12 +88,20 @@ def test_values(seed: int) -> None:
     for layout in ("HWC", "CHW"):
         for name in OUTPUTS:
             shared: dict[str, Any] = {
-                "layout": "HWC", "output_layout": layout, "dtype": DTYPES[name],
-            }  # fmt: skip
+                "layout": "HWC",
+                "output_layout": layout,
+                "dtype": DTYPES[name],
+            }
             check(
-                NAME, samples, mean=mean, std=std, scale=scale, shift=shift, mirror=seed % 2,
+                NAME,
+                samples,
+                mean=mean,
+                std=std,
+                scale=scale,
+                shift=shift,
+                mirror=seed % 2,
                 **shared,
-            )  # fmt: skip
+            )
             check(NAME, samples, scale=scale, shift=shift, **shared)
             check(NAME, samples, mean=mean, std=[std[0]], pad_output=True, **shared)
             check(NAME, samples, mean=means, std=stds, scale=scale, **shared)
@@ -125,9 +139,23 @@ def test_dtypes(source: str) -> None:
 def test_special_values(target: str) -> None:
     """Ties, limits, NaN, infinities; no deviation, no scale."""
     numbers = [
-        0.5, 1.5, 2.5, -0.5, -1.5, 300, -300, 127.5, 0.49999997, 1e10, np.nan, np.inf, -np.inf,
-        2049, 1 + 2**-11, 70000,
-    ]  # fmt: skip
+        0.5,
+        1.5,
+        2.5,
+        -0.5,
+        -1.5,
+        300,
+        -300,
+        127.5,
+        0.49999997,
+        1e10,
+        np.nan,
+        np.inf,
+        -np.inf,
+        2049,
+        1 + 2**-11,
+        70000,
+    ]
     sample = np.array(numbers, np.float32).reshape(1, -1, 1)
     for arguments in ({}, {"std": [0.0]}, {"scale": 0.0, "shift": 2.0}):
         check(NAME, [sample], layout="HWC", dtype=DTYPES[target], **arguments)
@@ -186,7 +214,18 @@ def test_pictures(
     source: Any,
 ) -> None:
     check(
-        NAME, pictures(source), crop=size, crop_pos_x=position[0], crop_pos_y=position[1],
-        mirror=mirror, mean=mean, std=std, shift=shift, scale=scale, out_of_bounds_policy=policy,
-        pad_output=pad, output_layout=order, dtype=DTYPES[target],
-    )  # fmt: skip
+        NAME,
+        pictures(source),
+        crop=size,
+        crop_pos_x=position[0],
+        crop_pos_y=position[1],
+        mirror=mirror,
+        mean=mean,
+        std=std,
+        shift=shift,
+        scale=scale,
+        out_of_bounds_policy=policy,
+        pad_output=pad,
+        output_layout=order,
+        dtype=DTYPES[target],
+    )

@@ -211,9 +211,12 @@ def test_resized_crop_of_whole_images(interp_type: int, antialias: bool) -> None
     images = batch([part("coffee", 100, 200, 77, 64), part("astronaut", 0, 0, 40, 90)])
     images = gradiva.as_batch(images, layout="HWC")
     options: dict[str, Any] = {
-        "size": (50, 61), "num_attempts": 0, "random_aspect_ratio": (0.1, 10.0),
-        "antialias": antialias, "interp_type": gradiva.types.DALIInterpType(interp_type),
-    }  # fmt: skip
+        "size": (50, 61),
+        "num_attempts": 0,
+        "random_aspect_ratio": (0.1, 10.0),
+        "antialias": antialias,
+        "interp_type": gradiva.types.DALIInterpType(interp_type),
+    }
     check("random_resized_crop", images, exact=False, **options)
 
 

@@ -25,11 +25,12 @@ REFUSED_BY_BOTH = ("gif", "avif", "tif_u32", "tif_i16")
 REFERENCE_DIES = {("jpeg_gray", "ANY_DATA"), ("jpeg_gray_progressive", "ANY_DATA")}
 REFERENCE_REFUSES = {
     *((f"jpeg_{name}", "ANY_DATA") for name in ("cmyk", "ycck", "cmyk_plain")),
-    ("png_la", "ANY_DATA"), ("bmp_rgba", "ANY_DATA"),
+    ("png_la", "ANY_DATA"),
+    ("bmp_rgba", "ANY_DATA"),
     *(("j2k_gray", kind) for kind in ("RGB", "BGR", "YCbCr")),
     *(("tif_bilevel", kind) for kind in KINDS),
     *(("webp_exif6_odd", kind) for kind in KINDS),  # it overlooks the padding of a chunk
-}  # fmt: skip
+}
 REFERENCE_WRONG = {
     *(("pgm_max1000", kind) for kind in KINDS),  # nearly black: it drops the low byte
     *(("tif_planar16", kind) for kind in KINDS),  # garbage: planes and bytes mixed up

@@ -30,9 +30,14 @@ def test_pictures(name: str, interp_type: InterpType, kind: Any) -> None:
         for input in (pictures(kind).arrays()[:5], large):
             # Sines: `test_whose_sines_are_right` says who is right, docs/differences.md lists it.
             check(
-                name, input, layout="HWC", interp_type=interp_type, fill_value=fill,
-                exact=interp_type == NN, float_range=1e-5 if name == "water" else 1e-6,
-            )  # fmt: skip
+                name,
+                input,
+                layout="HWC",
+                interp_type=interp_type,
+                fill_value=fill,
+                exact=interp_type == NN,
+                float_range=1e-5 if name == "water" else 1e-6,
+            )
 
 
 @settings(max_examples=30, derandomize=True, deadline=None)
@@ -43,13 +48,23 @@ def test_pictures(name: str, interp_type: InterpType, kind: Any) -> None:
     interp_type=st.sampled_from([NN, LINEAR]),
 )
 def test_waves(
-    ampl: tuple[float, float], freq: tuple[float, float], phase: tuple[float, float],
+    ampl: tuple[float, float],
+    freq: tuple[float, float],
+    phase: tuple[float, float],
     interp_type: InterpType,
-) -> None:  # fmt: skip
+) -> None:
     check(
-        "water", pictures(), ampl_x=ampl[0], ampl_y=ampl[1], freq_x=freq[0], freq_y=freq[1],
-        phase_x=phase[0], phase_y=phase[1], interp_type=interp_type, exact=interp_type == NN,
-    )  # fmt: skip
+        "water",
+        pictures(),
+        ampl_x=ampl[0],
+        ampl_y=ampl[1],
+        freq_x=freq[0],
+        freq_y=freq[1],
+        phase_x=phase[0],
+        phase_y=phase[1],
+        interp_type=interp_type,
+        exact=interp_type == NN,
+    )
 
 
 @pytest.mark.parametrize("name", ["sphere", "water"])

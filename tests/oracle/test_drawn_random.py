@@ -92,39 +92,56 @@ def picture() -> list[Any]:
 
 
 unit, areas = f32(0, 1), st.tuples(f32(0.125, 0.5), f32(0.5, 1))
-windows = some(random_area=areas, random_aspect_ratio=st.tuples(f32(0.25, 1), f32(1, 4)),
-               num_attempts=st.integers(1, 20))  # fmt: skip
+windows = some(
+    random_area=areas,
+    random_aspect_ratio=st.tuples(f32(0.25, 1), f32(1, 4)),
+    num_attempts=st.integers(1, 20),
+)
 whole = st.sampled_from([DTYPES["int16"], DTYPES["float32"]])
-regions = st.fixed_dictionaries({
-    "crop_shape": st.tuples(st.integers(1, 9), st.integers(1, 9)),
-    "roi_start": st.tuples(st.integers(0, 5), st.integers(0, 5)),
-    "roi_shape": st.tuples(st.integers(1, 6), st.integers(1, 6)),
-})  # fmt: skip
+regions = st.fixed_dictionaries(
+    {
+        "crop_shape": st.tuples(st.integers(1, 9), st.integers(1, 9)),
+        "roi_start": st.tuples(st.integers(0, 5), st.integers(0, 5)),
+        "roi_shape": st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    }
+)
 LINES: dict[str, Line] = {
-    "random.uniform": Line(st.one_of(
-        some(range_=st.tuples(f32(-99, 0), f32(1, 300)), dtype=whole),
-        some(values_=st.lists(f32(-9, 9), min_size=1, max_size=6)))),
+    "random.uniform": Line(
+        st.one_of(
+            some(range_=st.tuples(f32(-99, 0), f32(1, 300)), dtype=whole),
+            some(values_=st.lists(f32(-9, 9), min_size=1, max_size=6)),
+        )
+    ),
     "random.normal": Line(some(mean=f32(-9, 9), stddev=f32(0, 30), dtype=whole)),
     "random.coin_flip": Line(some(probability=unit)),
     "random.beta": Line(some(alpha=f32(0.125, 30), beta=f32(0.125, 30))),
     "random_crop_generator": Line(
-        windows, lambda: [Batch.broadcast(np.array([375, 500], np.int64), MANY)], joined, 2),
+        windows, lambda: [Batch.broadcast(np.array([375, 500], np.int64), MANY)], joined, 2
+    ),
     "random_resized_crop": Line(
-        windows.map(lambda given: {"size": (24, 30), **given}), grid, corners),
+        windows.map(lambda given: {"size": (24, 30), **given}), grid, corners
+    ),
     "decoders.image_random_crop": Line(windows, picture, sizes),
     "roi_random_crop": Line(regions),
-    "segmentation.random_mask_pixel": Line(some(
-        foreground=st.integers(0, 1), threshold=st.integers(0, 3)), mask),
-    "segmentation.random_object_bbox": Line(some(
-        foreground_prob=unit, k_largest=st.integers(1, 3),
-        threshold=st.sampled_from([[1, 1], [2, 2]]),
-        ).map(lambda given: {"ignore_class": True, "format": "box", **given}), mask),
-    "noise.gaussian": Line(some(mean=f32(-9, 9), stddev=f32(0, 30)),
-        flat_image(90, "float32"), pixels),
-    "noise.salt_and_pepper": Line(some(
-        prob=unit, salt_vs_pepper=unit), flat_image(9, "uint8"), pixels),
+    "segmentation.random_mask_pixel": Line(
+        some(foreground=st.integers(0, 1), threshold=st.integers(0, 3)), mask
+    ),
+    "segmentation.random_object_bbox": Line(
+        some(
+            foreground_prob=unit,
+            k_largest=st.integers(1, 3),
+            threshold=st.sampled_from([[1, 1], [2, 2]]),
+        ).map(lambda given: {"ignore_class": True, "format": "box", **given}),
+        mask,
+    ),
+    "noise.gaussian": Line(
+        some(mean=f32(-9, 9), stddev=f32(0, 30)), flat_image(90, "float32"), pixels
+    ),
+    "noise.salt_and_pepper": Line(
+        some(prob=unit, salt_vs_pepper=unit), flat_image(9, "uint8"), pixels
+    ),
     "noise.shot": Line(some(factor=f32(0.5, 50)), flat_image(70, "float32"), pixels),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -191,9 +191,4 @@ def test_layouts_and_shapes() -> None:
         lambda m: m.tensor(1) + 2**40,
     ]
     for number, form in enumerate(forms):
-        compare(
-            lambda: form(gradiva),
-            lambda: form(ndd),
-            np.asarray,
-            f"form {number}",
-        )
+        compare(lambda: form(gradiva), lambda: form(ndd), np.asarray, f"form {number}")

@@ -94,9 +94,14 @@ def test_pictures(anchor: list[float], shape: list[float], centered: bool, relat
     if not relative:
         anchor, shape = ([value * 90 for value in values] for values in (anchor, shape))
     check(
-        "erase", pictures(), anchor=anchor, shape=shape, centered_anchor=centered,
-        normalized=relative, fill_value=(1, 2, 3),
-    )  # fmt: skip
+        "erase",
+        pictures(),
+        anchor=anchor,
+        shape=shape,
+        centered_anchor=centered,
+        normalized=relative,
+        fill_value=(1, 2, 3),
+    )
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "WCH", "HCW"])
@@ -107,9 +112,12 @@ def test_regions_on_every_axis(layout: str) -> None:
     for axes in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)):
         for low, size in ((0, 1), (1, 2), (0, 3), (2, 0)):
             ours = gradiva.erase(
-                batch([sample], layout=layout), axes=axes, anchor=(low,) * len(axes),
-                shape=(size,) * len(axes), fill_value=fill.tolist(),
-            )  # fmt: skip
+                batch([sample], layout=layout),
+                axes=axes,
+                anchor=(low,) * len(axes),
+                shape=(size,) * len(axes),
+                fill_value=fill.tolist(),
+            )
             where = tuple(
                 slice(low, low + size) if axis in axes else slice(None) for axis in range(3)
             )

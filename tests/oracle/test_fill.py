@@ -133,8 +133,13 @@ def test_one_hot_inputs(name: str) -> None:
     generator = np.random.default_rng(1)
     labels = batch(list(generator.integers(0, 6, 5).astype(dtype)))
     boxed = batch([np.array([k], dtype) for k in (0, 3, 1)])
-    masks = batch([generator.integers(0, 6, (4, 5)).astype(dtype),
-                   generator.integers(0, 6, (1, 70)).astype(dtype)], layout="HW")  # fmt: skip
+    masks = batch(
+        [
+            generator.integers(0, 6, (4, 5)).astype(dtype),
+            generator.integers(0, 6, (1, 70)).astype(dtype),
+        ],
+        layout="HW",
+    )
     for count in (0, 1, 4, 6):
         check("one_hot", [labels], num_classes=count)
         check("one_hot", [boxed], num_classes=count)
@@ -180,8 +185,12 @@ def test_one_hot_beyond_the_reference() -> None:
     huge = batch([np.array([1, 2**63 + 1], np.uint64)])
     assert gradiva.one_hot(huge, num_classes=2, axis=1).at(0).tolist() == [[0, 1], [0, 0]]
     labels = batch([np.int32(1)])
-    for name, on, expected in (("uint8", 300, 255), ("int8", -300, -128), ("bool", 0.3, False),
-                               ("float16", 0.5, 0.5)):  # fmt: skip
+    for name, on, expected in (
+        ("uint8", 300, 255),
+        ("int8", -300, -128),
+        ("bool", 0.3, False),
+        ("float16", 0.5, 0.5),
+    ):
         got = gradiva.one_hot(labels, num_classes=2, dtype=name, on_value=on, off_value=0)
         assert got.at(0)[1] == expected
         assert got.dtype == DTYPES[name]
@@ -192,11 +201,7 @@ def test_one_hot_beyond_the_reference() -> None:
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
-@given(
-    shape=st.lists(st.integers(1, 4), max_size=3),
-    count=st.integers(0, 5),
-    data=st.data(),
-)
+@given(shape=st.lists(st.integers(1, 4), max_size=3), count=st.integers(0, 5), data=st.data())
 def test_any_one_hot(shape: list[int], count: int, data: st.DataObject) -> None:
     axis = data.draw(st.integers(-1, len(shape)))
     numbers = np.random.default_rng(count).integers(-1, 6, (2, *shape)).astype(np.int32)
@@ -204,10 +209,7 @@ def test_any_one_hot(shape: list[int], count: int, data: st.DataObject) -> None:
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
-@given(
-    shape=st.lists(st.integers(1, 4), max_size=4),
-    data=st.data(),
-)
+@given(shape=st.lists(st.integers(1, 4), max_size=4), data=st.data())
 def test_any_full(shape: list[int], data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, len(shape)))
     inner = [

@@ -27,14 +27,22 @@ def weights(*shape: int, seed: int = 0) -> Array:
 
 def ask(images: Any, windows: list[Array], fills: Any = None, layout: str = "", **more: Any) -> Any:
     inputs = [images, windows] + ([] if fills is None else [fills])
-    named: dict[str, Any] = {key: list(value) if isinstance(value, tuple) else theirs(value)
-             for key, value in more.items()}  # fmt: skip
+    named: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else theirs(value)
+        for key, value in more.items()
+    }
     made: Samples = reference(fn.filter, inputs, layout=[layout, "", ""][: len(inputs)], **named)
     return made
 
 
-def compare(images: Any, windows: list[Array], fills: Any = None, layout: str = "HWC",
-            exact: bool = False, **more: Any) -> None:  # fmt: skip
+def compare(
+    images: Any,
+    windows: list[Array],
+    fills: Any = None,
+    layout: str = "HWC",
+    exact: bool = False,
+    **more: Any,
+) -> None:
     ours = images if isinstance(images, gradiva.Batch) else batch(images, layout=layout)
     filled = () if fills is None else (batch(fills),)
     dtypes = {"dtype": DTYPES[more.pop("dtype")]} if "dtype" in more else {}
@@ -106,8 +114,13 @@ def test_per_sample_anchors_and_fills() -> None:
     windows = [weights(3 + k, 4, seed=k) for k in range(3)]
     anchors = np.array([[0, 3], [-1, 0], [4, -1]], np.int32)
     fills = [np.uint8(v) for v in (0, 9, 255)]
-    expected = reference("filter", [images, windows, fills], layout=["HWC", "", ""],
-                         anchor=anchors, border="constant")  # fmt: skip
+    expected = reference(
+        "filter",
+        [images, windows, fills],
+        layout=["HWC", "", ""],
+        anchor=anchors,
+        border="constant",
+    )
     made = gradiva.filter(
         batch(images, layout="HWC"), batch(windows), batch(fills), anchor=anchors, border="constant"
     )
@@ -116,15 +129,21 @@ def test_per_sample_anchors_and_fills() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"anchor": (3, 0)}, {"anchor": (0, -2)}, {"anchor": (0, 0, 0)}, {"mode": "full"},
-     {"border": "mirror"}],
-)  # fmt: skip
+    [
+        {"anchor": (3, 0)},
+        {"anchor": (0, -2)},
+        {"anchor": (0, 0, 0)},
+        {"mode": "full"},
+        {"border": "mirror"},
+    ],
+)
 def test_refused_by_both(arguments: dict[str, Any]) -> None:
     with pytest.raises(REFUSALS):
         ask([noise("uint8", (8, 8))], [weights(3, 4)], layout="HW", **arguments)
     with pytest.raises(GradivaError):
-        gradiva.filter(batch([noise("uint8", (8, 8))], layout="HW"), batch([weights(3, 4)]),
-                       **arguments)  # fmt: skip
+        gradiva.filter(
+            batch([noise("uint8", (8, 8))], layout="HW"), batch([weights(3, 4)]), **arguments
+        )
 
 
 @pytest.mark.parametrize("border", BORDERS)
@@ -135,8 +154,7 @@ def test_volumes(border: str, shape: tuple[int, int, int]) -> None:
     mode = {"reflect_101": "mirror", "reflect_1001": "reflect", "clamp": "nearest"}.get(border)
     volume, window = noise("float32", (5, 6, 7)), weights(*shape)
     expected = ndimage.correlate(
-        volume.astype(np.float64), window.astype(np.float64), mode=mode or border,
-        cval=0.0,
-    )  # fmt: skip
+        volume.astype(np.float64), window.astype(np.float64), mode=mode or border, cval=0.0
+    )
     made = gradiva.filter(batch([volume], layout="DHW"), batch([window]), border=border).at(0)
     np.testing.assert_allclose(made, expected, rtol=1e-5, atol=1e-6)

@@ -39,8 +39,9 @@ def test_dtypes(source: str, target: str | None) -> None:
         return  # see below
     more: dict[str, Any] = {} if target is None else {"dtype": DTYPES[target]}
     image = noise(source, (12, 13, 3))
-    check("gaussian_blur", [image], layout="HWC", exact=False, both_may_refuse=True, sigma=1.2,
-          **more)  # fmt: skip
+    check(
+        "gaussian_blur", [image], layout="HWC", exact=False, both_may_refuse=True, sigma=1.2, **more
+    )
 
 
 def test_float16() -> None:
@@ -61,21 +62,40 @@ def test_layouts(layout: str, size: int) -> None:
     letters = "" if layout.isdigit() else layout
     count = int(layout) if layout.isdigit() else len(layout)
     shape = tuple(size + k for k in range(count))
-    check("gaussian_blur", [noise("int16", shape)], layout=letters, exact=False,
-          both_may_refuse=True, sigma=0.9)  # fmt: skip
+    check(
+        "gaussian_blur",
+        [noise("int16", shape)],
+        layout=letters,
+        exact=False,
+        both_may_refuse=True,
+        sigma=0.9,
+    )
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"sigma": [0.5, 1.5, 2.0]}, {"window_size": [1, 3, 9]}, {"sigma": 1.0, "window_size": 21},
-     {"window_size": [3, 0, 0], "sigma": [0.0, 1.0, 2.0]}, {"window_size": [3, 5]},
-     {"window_size": [0, 3, 3]}, {"sigma": 1e-30, "window_size": 5}, {}],
-)  # fmt: skip
+    [
+        {"sigma": [0.5, 1.5, 2.0]},
+        {"window_size": [1, 3, 9]},
+        {"sigma": 1.0, "window_size": 21},
+        {"window_size": [3, 0, 0], "sigma": [0.0, 1.0, 2.0]},
+        {"window_size": [3, 5]},
+        {"window_size": [0, 3, 3]},
+        {"sigma": 1e-30, "window_size": 5},
+        {},
+    ],
+)
 def test_volumes(arguments: dict[str, Any]) -> None:
     """Numbers per axis; windows wider than the volume; what both refuse."""
     for name in ("uint8", "float32"):
-        check("gaussian_blur", [noise(name, (4, 6, 7, 2))], layout="DHWC", exact=False,
-              both_may_refuse=True, **arguments)  # fmt: skip
+        check(
+            "gaussian_blur",
+            [noise(name, (4, 6, 7, 2))],
+            layout="DHWC",
+            exact=False,
+            both_may_refuse=True,
+            **arguments,
+        )
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
@@ -88,8 +108,14 @@ def test_pictures(sigma: float | None, half: int | None, target: str) -> None:
     given: dict[str, Any] = {} if sigma is None else {"sigma": sigma}
     if half is not None:
         given["window_size"] = 2 * half + 1
-    check("gaussian_blur", pictures(), exact=False, both_may_refuse=True, dtype=DTYPES[target],
-          **given)  # fmt: skip
+    check(
+        "gaussian_blur",
+        pictures(),
+        exact=False,
+        both_may_refuse=True,
+        dtype=DTYPES[target],
+        **given,
+    )
 
 
 @pytest.mark.parametrize("name", ["sigma", "window_size"])

@@ -24,8 +24,15 @@ from .reference import NAMES, check
     shift=st.tuples(*[st.one_of(st.floats(-99, 99, width=32), st.integers(-9, 9))] * 2),
 )
 def test_pictures(tile: int, ratio: float, angle: float, shift: tuple[float, float]) -> None:
-    check("grid_mask", pictures(), tile=tile, ratio=ratio, angle=angle, shift_x=shift[0],
-          shift_y=shift[1])  # fmt: skip
+    check(
+        "grid_mask",
+        pictures(),
+        tile=tile,
+        ratio=ratio,
+        angle=angle,
+        shift_x=shift[0],
+        shift_y=shift[1],
+    )
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])

@@ -56,10 +56,14 @@ class Case(NamedTuple):
 
     def reader(self, shard: int, file: str) -> dict[str, Any]:
         return {
-            "files": [file] * self.size, "labels": list(range(self.size)), "name": "reader",
-            "num_shards": self.shards, "shard_id": shard,
-            "stick_to_shard": self.stick, "pad_last_batch": self.pad,
-        }  # fmt: skip
+            "files": [file] * self.size,
+            "labels": list(range(self.size)),
+            "name": "reader",
+            "num_shards": self.shards,
+            "shard_id": shard,
+            "stick_to_shard": self.stick,
+            "pad_last_batch": self.pad,
+        }
 
     def options(self) -> dict[str, Any]:
         return {"reader_name": "reader", "auto_reset": self.way == "auto"}

@@ -30,8 +30,10 @@ def test_frames(layout: str) -> None:
     check("jpeg_compression_distortion", [frames], layout=layout, quality=25)
 
 
-@pytest.mark.parametrize(("layout", "shape"), [("CHW", (3, 8, 8)), ("HWC", (8, 8, 1)),
-                                               ("HW", (8, 8)), ("HWC", (1, 66000, 3))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("layout", "shape"),
+    [("CHW", (3, 8, 8)), ("HWC", (8, 8, 1)), ("HW", (8, 8)), ("HWC", (1, 66000, 3))],
+)
 def test_refused_by_both(layout: str, shape: tuple[int, ...]) -> None:
     image = np.ones(shape, np.uint8)
     with pytest.raises(REFUSALS):

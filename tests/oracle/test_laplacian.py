@@ -25,8 +25,7 @@ def test_dtypes(source: str, target: str | None) -> None:
         return  # see below
     more: dict[str, Any] = {} if target is None else {"dtype": DTYPES[target]}
     image = noise(source, (12, 13, 3))
-    check("laplacian", [image], layout="HWC", exact=False, both_may_refuse=True, scale=0.1,
-          **more)  # fmt: skip
+    check("laplacian", [image], layout="HWC", exact=False, both_may_refuse=True, scale=0.1, **more)
 
 
 def test_float16_and_float64() -> None:
@@ -52,17 +51,30 @@ def test_layouts(layout: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"window_size": [3, 5, 7]}, {"window_size": 9, "normalized_kernel": True},
-     {"window_size": [3, 5, 7], "smoothing_size": [1, 5, 3], "normalized_kernel": True},
-     {"scale": [0.5, 1.5, -2.0]}, {"smoothing_size": 7}, {"window_size": [3, 5]},
-     {"window_size": 33}, {"smoothing_size": 33}, {"window_size": 31, "normalized_kernel": True},
-     {"scale": [1.0, 2.0]}],
-)  # fmt: skip
+    [
+        {"window_size": [3, 5, 7]},
+        {"window_size": 9, "normalized_kernel": True},
+        {"window_size": [3, 5, 7], "smoothing_size": [1, 5, 3], "normalized_kernel": True},
+        {"scale": [0.5, 1.5, -2.0]},
+        {"smoothing_size": 7},
+        {"window_size": [3, 5]},
+        {"window_size": 33},
+        {"smoothing_size": 33},
+        {"window_size": 31, "normalized_kernel": True},
+        {"scale": [1.0, 2.0]},
+    ],
+)
 def test_volumes(arguments: dict[str, Any]) -> None:
     """Numbers per axis; windows wider than the volume; what both refuse."""
     for name in ("uint8", "float32"):
-        check("laplacian", [noise(name, (4, 6, 7, 2))], layout="DHWC", exact=False,
-              both_may_refuse=True, **arguments)  # fmt: skip
+        check(
+            "laplacian",
+            [noise(name, (4, 6, 7, 2))],
+            layout="DHWC",
+            exact=False,
+            both_may_refuse=True,
+            **arguments,
+        )
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)
@@ -76,8 +88,14 @@ def test_pictures(window: int, smoothing: int | None, scale: float | None, targe
     given: dict[str, Any] = {"normalized_kernel": True} if scale is None else {"scale": scale}
     if smoothing is not None:
         given["smoothing_size"] = 2 * smoothing + 1
-    check("laplacian", pictures(), exact=False, dtype=DTYPES[target], window_size=2 * window + 1,
-          **given)  # fmt: skip
+    check(
+        "laplacian",
+        pictures(),
+        exact=False,
+        dtype=DTYPES[target],
+        window_size=2 * window + 1,
+        **given,
+    )
 
 
 def test_per_sample() -> None:

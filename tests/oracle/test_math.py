@@ -121,8 +121,9 @@ def test_numbers_and_broadcasting(number: Any) -> None:
 
 numbers = st.lists(
     st.floats(-1, 1, width=32) | st.floats(width=32) | st.integers(-(2**31), 2**31 - 1),
-    min_size=5, max_size=5,
-)  # fmt: skip
+    min_size=5,
+    max_size=5,
+)
 ARITY = {"clamp": 3, **dict.fromkeys((*BINARY, "pow"), 2), **dict.fromkeys(("abs", *UNARY), 1)}
 
 

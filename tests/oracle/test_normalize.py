@@ -61,8 +61,9 @@ LOOSE = 2e-5
 def test_pictures(axes: Any) -> None:
     more = {} if axes is None else {"axes": axes}
     check("normalize", pictures(), exact=False, float_range=LOOSE, **more)
-    check("normalize", pictures(), exact=False, dtype=DTYPES["uint8"], shift=128.0, scale=50.0,
-          **more)  # fmt: skip
+    check(
+        "normalize", pictures(), exact=False, dtype=DTYPES["uint8"], shift=128.0, scale=50.0, **more
+    )
 
 
 PAIRS = [(name, "float32") for name in TAKEN] + [("uint8", name) for name in TAKEN[:-1]]
@@ -71,20 +72,38 @@ PAIRS = [(name, "float32") for name in TAKEN] + [("uint8", name) for name in TAK
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_dtypes(source: str, target: str) -> None:
     input = batch(noise(source, (6, 7, 3), (40, 1, 3)), layout="HWC")
-    check("normalize", input, exact=False, axis_names="HW", scale=30.0, shift=60.0,
-          dtype=DTYPES[target], epsilon=0.1)  # fmt: skip
+    check(
+        "normalize",
+        input,
+        exact=False,
+        axis_names="HW",
+        scale=30.0,
+        shift=60.0,
+        dtype=DTYPES[target],
+        epsilon=0.1,
+    )
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"mean": 3.0}, {"stddev": 2.0}, {"mean": 3.0, "stddev": 2.0}, {"mean": 3.0, "axes": [0]},
-        {"stddev": 2.5, "axes": [0, 1]}, {"ddof": 1}, {"ddof": -1}, {"ddof": 1000},
-        {"epsilon": 4.0}, {"epsilon": 4.0, "stddev": 2.0}, {"scale": 2.0, "shift": 1.0},
-        {"ddof": 1, "axes": [0], "epsilon": 1.0}, {"mean": 2.0, "ddof": 1}, {"scale": 0.0},
+        {"mean": 3.0},
+        {"stddev": 2.0},
+        {"mean": 3.0, "stddev": 2.0},
+        {"mean": 3.0, "axes": [0]},
+        {"stddev": 2.5, "axes": [0, 1]},
+        {"ddof": 1},
+        {"ddof": -1},
+        {"ddof": 1000},
+        {"epsilon": 4.0},
+        {"epsilon": 4.0, "stddev": 2.0},
+        {"scale": 2.0, "shift": 1.0},
+        {"ddof": 1, "axes": [0], "epsilon": 1.0},
+        {"mean": 2.0, "ddof": 1},
+        {"scale": 0.0},
         {"mean": 2.0, "stddev": 3.0, "epsilon": 1.0},
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("together", [False, True])
 def test_arguments(arguments: dict[str, Any], together: bool) -> None:
     input = batch(noise("uint8", (6, 7, 3), (4, 7, 3)), layout="HWC")
@@ -174,6 +193,14 @@ def test_random_axes(data: st.DataObject) -> None:
     shapes = data.draw(st.lists(st.tuples(*[st.integers(1, 7)] * ndim), min_size=1, max_size=3))
     axes = data.draw(st.lists(st.integers(0, ndim - 1), unique=True, min_size=1))
     input = batch(noise("uint8", *shapes))
-    check("normalize", input, exact=False, float_range=LOOSE, both_may_refuse=True,
-          axes=sorted(axes), batch=data.draw(st.booleans()), ddof=data.draw(st.integers(0, 2)),
-          epsilon=data.draw(st.sampled_from([0.0, 1.0])))  # fmt: skip
+    check(
+        "normalize",
+        input,
+        exact=False,
+        float_range=LOOSE,
+        both_may_refuse=True,
+        axes=sorted(axes),
+        batch=data.draw(st.booleans()),
+        ddof=data.draw(st.integers(0, 2)),
+        epsilon=data.draw(st.sampled_from([0.0, 1.0])),
+    )

@@ -45,9 +45,14 @@ def test_paste(arguments: dict[str, Any], layout: str) -> None:
 )
 def test_paste_pictures(ratio: float, at: tuple[float, float], least: float) -> None:
     check(
-        "paste", pictures(), ratio=ratio, paste_x=at[0], paste_y=at[1], min_canvas_size=least,
+        "paste",
+        pictures(),
+        ratio=ratio,
+        paste_x=at[0],
+        paste_y=at[1],
+        min_canvas_size=least,
         fill_value=(124, 116, 104),
-    )  # fmt: skip
+    )
 
 
 def test_gray_on_a_coloured_canvas() -> None:
@@ -76,8 +81,11 @@ MULTI: tuple[dict[str, Any], ...] = (
     {"in_ids": ids([1], [0])},
     {"output_size": (9, 9), "in_ids": ids([2], [0])},
     {"output_size": (9, 9), "in_ids": ids([-1], [0])},
-    {"output_size": (12, 12), "in_ids": ids([0, 1], [1]),
-     "out_anchors": rows([[0, 1], [2, 2]], [3, 4])},
+    {
+        "output_size": (12, 12),
+        "in_ids": ids([0, 1], [1]),
+        "out_anchors": rows([[0, 1], [2, 2]], [3, 4]),
+    },
     {"output_size": (12, 12), "in_ids": ids([0, 1], [1]), "out_anchors": rows([0, 1], [3, 4])},
     {"output_size": np.array([[6, 8], [9, 9]]), "out_anchors": rows([1, 1], [0, 0])},
     {"output_size": (9, 9), "in_anchors": rows([1, 2], [3, 2])},
@@ -90,11 +98,17 @@ MULTI: tuple[dict[str, Any], ...] = (
     {"output_size": (9, 9), "in_anchors_rel": rows([0.3, 0.5], [0.7, 0.9], dtype=FLOATS)},
     {"output_size": (13, 15), "out_anchors_rel": rows([0.3, 0.41], [0.05, 0.3], dtype=FLOATS)},
     {"output_size": (9, 9), "out_anchors_rel": rows([-0.1, 0], [0, 0], dtype=FLOATS)},
-    {"output_size": (9, 9), "in_anchors_rel": rows([0.3, 0.5], [0.7, 0.6], dtype=FLOATS),
-     "shapes_rel": rows([0.28, 0.21], [0.2, 0.3], dtype=FLOATS)},
-    {"output_size": (9, 9), "in_anchors_rel": rows([0.3, 0.5], [0.7, 0.6], dtype=FLOATS),
-     "in_anchors": rows([1, 1], [1, 1])},
-)  # fmt: skip
+    {
+        "output_size": (9, 9),
+        "in_anchors_rel": rows([0.3, 0.5], [0.7, 0.6], dtype=FLOATS),
+        "shapes_rel": rows([0.28, 0.21], [0.2, 0.3], dtype=FLOATS),
+    },
+    {
+        "output_size": (9, 9),
+        "in_anchors_rel": rows([0.3, 0.5], [0.7, 0.6], dtype=FLOATS),
+        "in_anchors": rows([1, 1], [1, 1]),
+    },
+)
 
 
 @pytest.mark.parametrize("layout", ["HWC", ""])

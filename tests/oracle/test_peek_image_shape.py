@@ -21,9 +21,11 @@ OURS_ALONE = ("tif_bilevel", "webp_exif6_odd")
 @pytest.mark.parametrize("name", [name for name in FLAVOURS if name not in OURS_ALONE])
 def test_shapes(name: str, kind: str, adjust: bool) -> None:
     check(
-        "peek_image_shape", encoded(name), image_type=types.ImageType[kind],
+        "peek_image_shape",
+        encoded(name),
+        image_type=types.ImageType[kind],
         adjust_orientation=adjust,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("name", OURS_ALONE)

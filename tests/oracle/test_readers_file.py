@@ -130,14 +130,30 @@ def test_folders(tree: Path, filters: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "b/2.jpg 5\nb/10.jpg 7\n", "b/2.jpg 5", "e e/f g.jpg 3\n", "b/2.jpg\n", "b/2.jpg\t4\n",
-        "b/2.jpg 4\n\nb/10.jpg 2\n", "b/2.jpg 4 \n", "b/2.jpg 4\r\n", "b/2.jpg 1.5\n",
-        "b/2.jpg xyz\n", "b/2.jpg -7\n", "# c\nb/2.jpg 1\n", "b/2.jpg   12\n", "", "\n\n",
-        "b/2.jpg 1\nb/2.jpg 2\n", "b/none.jpg 1\n", "b/2.jpg 2147483647\n", "b/2.jpg 007\n",
-        " b/2.jpg 1\n", "b/2.jpg 1\n \nb/10.jpg 2\n",
+        "b/2.jpg 5\nb/10.jpg 7\n",
+        "b/2.jpg 5",
+        "e e/f g.jpg 3\n",
+        "b/2.jpg\n",
+        "b/2.jpg\t4\n",
+        "b/2.jpg 4\n\nb/10.jpg 2\n",
+        "b/2.jpg 4 \n",
+        "b/2.jpg 4\r\n",
+        "b/2.jpg 1.5\n",
+        "b/2.jpg xyz\n",
+        "b/2.jpg -7\n",
+        "# c\nb/2.jpg 1\n",
+        "b/2.jpg   12\n",
+        "",
+        "\n\n",
+        "b/2.jpg 1\nb/2.jpg 2\n",
+        "b/none.jpg 1\n",
+        "b/2.jpg 2147483647\n",
+        "b/2.jpg 007\n",
+        " b/2.jpg 1\n",
+        "b/2.jpg 1\n \nb/10.jpg 2\n",
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_lists(tree: Path, text: str, tmp_path: Path) -> None:
     beside = tree / "list.lst"
     beside.write_bytes(text.encode())
@@ -208,10 +224,14 @@ def test_shards(tmp_path: Path, size: int) -> None:
                 for pad in (False, True):
                     for stick in (False, True):
                         arguments: dict[str, Any] = {
-                            "file_root": str(tmp_path), "num_shards": count, "shard_id": shard,
-                            "pad_last_batch": pad, "stick_to_shard": stick,
-                            "batch_size": batch_size, "count": 2 * size + 7,
-                        }  # fmt: skip
+                            "file_root": str(tmp_path),
+                            "num_shards": count,
+                            "shard_id": shard,
+                            "pad_last_batch": pad,
+                            "stick_to_shard": stick,
+                            "batch_size": batch_size,
+                            "count": 2 * size + 7,
+                        }
                         assert piped(**arguments) == reference(**arguments), arguments
 
 
@@ -227,8 +247,11 @@ def test_epochs_of_dynamic_mode(tmp_path: Path, pad: bool) -> None:
     for i in range(10):
         (tmp_path / "a" / f"{i}.jpg").write_bytes(str(i).encode())
     arguments: dict[str, Any] = {
-        "file_root": str(tmp_path), "num_shards": 3, "shard_id": 1, "pad_last_batch": pad,
-    }  # fmt: skip
+        "file_root": str(tmp_path),
+        "num_shards": 3,
+        "shard_id": 1,
+        "pad_last_batch": pad,
+    }
     theirs, mine = ndd.readers.File(**arguments), gradiva.readers.File(**arguments)
     expected, got = (
         [

@@ -45,8 +45,13 @@ def about(name: str, input: Any, mean: Any, **arguments: Any) -> None:
 def test_pictures(name: str, axes: Any) -> None:
     more = {} if axes is None else {"axes": axes}
     for keep_dims in (False, True):
-        check(f"reductions.{name}", pictures(), exact=name in ("sum", "min", "max"),
-              keep_dims=keep_dims, **more)  # fmt: skip
+        check(
+            f"reductions.{name}",
+            pictures(),
+            exact=name in ("sum", "min", "max"),
+            keep_dims=keep_dims,
+            **more,
+        )
 
 
 @pytest.mark.parametrize("source", [name for name in NAMES if name not in OURS_ALONE])
@@ -213,13 +218,25 @@ def test_sums_saturate() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"axes": [0, 0]}, {"axes": [0, -3]}, {"axes": [3]}, {"axes": [-4]}, {"axis_names": "X"},
-     {"axis_names": "H", "axes": [0]}, {"axis_names": "HH"}],
-)  # fmt: skip
+    [
+        {"axes": [0, 0]},
+        {"axes": [0, -3]},
+        {"axes": [3]},
+        {"axes": [-4]},
+        {"axis_names": "X"},
+        {"axis_names": "H", "axes": [0]},
+        {"axis_names": "HH"},
+    ],
+)
 @pytest.mark.parametrize("layout", ["HWC", ""])
 def test_refused_axes(arguments: dict[str, Any], layout: str) -> None:
-    check("reductions.sum", noise("uint8", (2, 4, 3)), layout=layout, both_may_refuse=True,
-          **arguments)  # fmt: skip
+    check(
+        "reductions.sum",
+        noise("uint8", (2, 4, 3)),
+        layout=layout,
+        both_may_refuse=True,
+        **arguments,
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -126,8 +126,7 @@ def test_shapes_as_data(kind: str) -> None:
     else:
         extents = batch([row.astype(kind) for row in rows])
     agree(
-        lambda: gradiva.reshape(images, extents),
-        lambda: reference(fn.reshape, [images, extents]),
+        lambda: gradiva.reshape(images, extents), lambda: reference(fn.reshape, [images, extents])
     )
 
 

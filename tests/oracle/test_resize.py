@@ -115,10 +115,12 @@ def test_regions_beyond_the_image() -> None:
     row = np.arange(1, 7, dtype=np.uint8).reshape(1, 6, 1)
     for start, end in ((-3, 9), (9, -3), (0, 9), (-3, 6)):
         ours = gradiva.resize(
-            batch([row], layout="HWC"), size=[1.0, float(abs(end - start))],
-            roi_start=[0.0, float(start)], roi_end=[1.0, float(end)],
+            batch([row], layout="HWC"),
+            size=[1.0, float(abs(end - start))],
+            roi_start=[0.0, float(start)],
+            roi_end=[1.0, float(end)],
             interp_type=InterpType.INTERP_NN,
-        )  # fmt: skip
+        )
         step = 1 if end > start else -1
         places = np.arange(start, end, step) - (step < 0)
         np.testing.assert_array_equal(ours.at(0).ravel(), np.clip(places, 0, 5) + 1)
@@ -142,11 +144,8 @@ def test_channels(filter: InterpType, channels: int) -> None:
 
 @pytest.mark.parametrize("filter", InterpType)
 @pytest.mark.parametrize(
-    "layout",
-    [
-        "HWC", "CHW", "FHWC", "FCHW", "CFHW", "DHWC", "CDHW", "FDHWC", "FCDHW", "CFDHW",
-    ],
-)  # fmt: skip
+    "layout", ["HWC", "CHW", "FHWC", "FCHW", "CFHW", "DHWC", "CDHW", "FDHWC", "FCDHW", "CFDHW"]
+)
 def test_layouts(filter: InterpType, layout: str) -> None:
     extents = {"F": 2, "D": 9, "H": 17, "W": 23, "C": 3}
     noise = np.random.default_rng(2).integers(0, 256, tuple(extents[c] for c in layout), np.uint8)
@@ -227,6 +226,10 @@ def test_sizes(
     size: tuple[int, int], mode: str, filter: InterpType, antialias: bool, subpixel: bool
 ) -> None:
     compare(
-        pictures(), size=[float(one) for one in size], mode=mode, interp_type=filter,
-        antialias=antialias, subpixel_scale=subpixel,
-    )  # fmt: skip
+        pictures(),
+        size=[float(one) for one in size],
+        mode=mode,
+        interp_type=filter,
+        antialias=antialias,
+        subpixel_scale=subpixel,
+    )

@@ -49,9 +49,14 @@ def test_arguments(arguments: dict[str, Any]) -> None:
     for interp in (InterpType.INTERP_LINEAR, InterpType.INTERP_CUBIC):
         filters: dict[str, Any] = {"interp_type": interp}
         check(
-            "resize_crop_mirror", images(), layout="HWC", both_may_refuse=True, **NEAR,
-            **filters, **arguments,
-        )  # fmt: skip
+            "resize_crop_mirror",
+            images(),
+            layout="HWC",
+            both_may_refuse=True,
+            **NEAR,
+            **filters,
+            **arguments,
+        )
 
 
 @pytest.mark.parametrize("name", ["uint8", "int16", "uint16", "float32"])
@@ -60,9 +65,15 @@ def test_dtypes(name: str) -> None:
     for dtype in (name, "float32"):
         more: dict[str, Any] = {"dtype": DTYPES[dtype]}
         check(
-            "resize_crop_mirror", given_samples, layout="HWC", size=(23, 17), crop=(9, 11),
-            mirror=1, **NEAR, **more,
-        )  # fmt: skip
+            "resize_crop_mirror",
+            given_samples,
+            layout="HWC",
+            size=(23, 17),
+            crop=(9, 11),
+            mirror=1,
+            **NEAR,
+            **more,
+        )
 
 
 @pytest.mark.parametrize("layout", ["CHW", "FHWC", "FCHW"])
@@ -103,9 +114,16 @@ def test_pictures(
 ) -> None:
     window = tuple(min(c, s) for c, s in zip(crop, size, strict=True))
     check(
-        "resize_crop_mirror", pictures(), size=size, crop=window, crop_pos_x=position[0],
-        crop_pos_y=position[1], mirror=mirror, interp_type=InterpType(interp), **NEAR,
-    )  # fmt: skip
+        "resize_crop_mirror",
+        pictures(),
+        size=size,
+        crop=window,
+        crop_pos_x=position[0],
+        crop_pos_y=position[1],
+        mirror=mirror,
+        interp_type=InterpType(interp),
+        **NEAR,
+    )
 
 
 VOLUMES: tuple[dict[str, Any], ...] = (
@@ -142,6 +160,12 @@ def test_windows_of_volumes(arguments: dict[str, Any]) -> None:
     given_samples = [ramp(6, 9, 11, 2), ramp(8, 5, 10, 2)]
     for mirror in range(8):
         check(
-            "resize_crop_mirror", given_samples, layout="DHWC", crop=(3, 2, 4), crop_pos_z=0.3,
-            mirror=mirror, **NEAR, **arguments,
-        )  # fmt: skip
+            "resize_crop_mirror",
+            given_samples,
+            layout="DHWC",
+            crop=(3, 2, 4),
+            crop_pos_z=0.3,
+            mirror=mirror,
+            **NEAR,
+            **arguments,
+        )

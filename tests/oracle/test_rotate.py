@@ -26,9 +26,14 @@ def test_angles(angle: float, interp_type: InterpType) -> None:
     for fill in FILLS:
         check("rotate", pictures(), angle=angle, interp_type=interp_type, **fill)
         check(
-            "rotate", pictures(np.float32), angle=angle, interp_type=interp_type, keep_size=True,
-            exact=False, **fill,
-        )  # fmt: skip
+            "rotate",
+            pictures(np.float32),
+            angle=angle,
+            interp_type=interp_type,
+            keep_size=True,
+            exact=False,
+            **fill,
+        )
 
 
 def test_canvas_of_images() -> None:
@@ -59,9 +64,14 @@ def test_volumes() -> None:
         ]
         for fill in FILLS:
             check(
-                "rotate", volumes, layout="DHWC", angle=[30.0, -77.0, 190.0], axis=(1, 2, -3),
-                exact=False, **fill,
-            )  # fmt: skip
+                "rotate",
+                volumes,
+                layout="DHWC",
+                angle=[30.0, -77.0, 190.0],
+                axis=(1, 2, -3),
+                exact=False,
+                **fill,
+            )
 
 
 @settings(max_examples=30, derandomize=True, deadline=None)
@@ -76,9 +86,14 @@ def test_drawn(
 ) -> None:
     exact = interp_type == NN
     check(
-        "rotate", pictures(), angle=angle, interp_type=interp_type, exact=exact, **given_size,
+        "rotate",
+        pictures(),
+        angle=angle,
+        interp_type=interp_type,
+        exact=exact,
+        **given_size,
         **fill,
-    )  # fmt: skip
+    )
 
 
 def test_sequences() -> None:

@@ -38,14 +38,23 @@ def mask() -> Array:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {}, {"ignore_class": True}, {"ignore_class": True, "k_largest": 2}, {"classes": [1, 3]},
-        {"foreground_prob": 0.3}, {"classes": [1, 3, 9], "class_weights": [1.0, 3.0, 9.0]},
-        {"class_weights": [1.0, 1.0], "background": 1}, {"classes": [1, 1, 3]},
-        {"class_weights": [1.0, 0.0, 5.0]}, {"threshold": [2, 2]}, {"background": 3},
-        {"threshold": [9]}, {"classes": [0, 1], "foreground_prob": 0.5}, {"classes": [7]},
+        {},
+        {"ignore_class": True},
+        {"ignore_class": True, "k_largest": 2},
+        {"classes": [1, 3]},
+        {"foreground_prob": 0.3},
+        {"classes": [1, 3, 9], "class_weights": [1.0, 3.0, 9.0]},
+        {"class_weights": [1.0, 1.0], "background": 1},
+        {"classes": [1, 1, 3]},
+        {"class_weights": [1.0, 0.0, 5.0]},
+        {"threshold": [2, 2]},
+        {"background": 3},
+        {"threshold": [9]},
+        {"classes": [0, 1], "foreground_prob": 0.5},
+        {"classes": [7]},
         {"class_weights": [1.0, 1.0], "background": 2},
     ],
-)  # fmt: skip
+)
 def test_objects(arguments: dict[str, Any]) -> None:
     """Boxes and labels, as rows, as often as the reference draws them."""
     given = Batch.broadcast(mask(), MANY)
@@ -91,9 +100,14 @@ def test_components(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"foreground": 1}, {"foreground": 1, "threshold": 2.0}, {"foreground": 1, "value": 1},
-     {"foreground": 1, "value": 300}],
-)  # fmt: skip
+    [
+        {},
+        {"foreground": 1},
+        {"foreground": 1, "threshold": 2.0},
+        {"foreground": 1, "value": 1},
+        {"foreground": 1, "value": 300},
+    ],
+)
 def test_pixels(arguments: dict[str, Any]) -> None:
     given = Batch.broadcast(mask()[:5, :6].astype(np.uint8), MANY)
     ours = gradiva.segmentation.random_mask_pixel(given, seed=2, **arguments)
@@ -159,12 +173,15 @@ def test_shapes_of_choices(a: tuple[int, ...], shape: Any) -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda random: random.choice(0), lambda random: random.choice(3, p=[0.5, 0.5]),
-        lambda random: random.choice(2, p=[0.5, 0.6]), lambda random: random.choice(2, p=[-1.0, 2]),
-        lambda random: random.beta(alpha=0.0), lambda random: random.beta(beta=float("inf")),
+        lambda random: random.choice(0),
+        lambda random: random.choice(3, p=[0.5, 0.5]),
+        lambda random: random.choice(2, p=[0.5, 0.6]),
+        lambda random: random.choice(2, p=[-1.0, 2]),
+        lambda random: random.beta(alpha=0.0),
+        lambda random: random.beta(beta=float("inf")),
         lambda random: random.beta(dtype=theirs(DTYPES["int32"])),
     ],
-)  # fmt: skip
+)
 def test_refused_by_both(make: Callable[[Any], Any]) -> None:
     with pytest.raises(REFUSALS):
         run(lambda: make(fn.random), 2)
@@ -197,8 +214,12 @@ def npy(array: Array) -> Array:
 @pytest.mark.parametrize("dtype", list(DTYPES))
 def test_arrays_in_files(dtype: str, wanted: str | None) -> None:
     values = np.random.default_rng(1).uniform(-9, 300, (3, 4))
-    files = batch([npy(values.astype(np.int64).astype(DTYPES[dtype].numpy)), npy(
-        np.arange(6).reshape(2, 3).astype(DTYPES[dtype].numpy))])  # fmt: skip
+    files = batch(
+        [
+            npy(values.astype(np.int64).astype(DTYPES[dtype].numpy)),
+            npy(np.arange(6).reshape(2, 3).astype(DTYPES[dtype].numpy)),
+        ]
+    )
     named: dict[str, Any] = {} if wanted is None else {"dtype": DTYPES[wanted]}
     assert_close(
         gradiva.decoders.numpy(files, **named), reference("decoders.numpy", [files], **named)

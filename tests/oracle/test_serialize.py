@@ -112,24 +112,32 @@ def windows(lib: Library) -> Any:
     return (
         lib.fn.crop(images, crop=[30, 44], crop_pos_x=share, crop_pos_y=0.1),
         lib.fn.crop(
-            images, crop=[100, 50], out_of_bounds_policy="pad", fill_values=[7.0, 1.5, 3.0],
+            images,
+            crop=[100, 50],
+            out_of_bounds_policy="pad",
+            fill_values=[7.0, 1.5, 3.0],
             dtype=lib.types.FLOAT,
         ),
         lib.fn.flip(images, horizontal=take(lib, "yes"), vertical=1),
         lib.fn.transpose(images, perm=[2, 0, 1]),
         lib.fn.cast(images, dtype=lib.types.INT16),
-    )  # fmt: skip
+    )
 
 
 def normalised(lib: Library) -> Any:
     images = take(lib, "images")
     return (
         lib.fn.crop_mirror_normalize(
-            images, crop=[32, 40], mirror=take(lib, "yes"), mean=[123.675, 116.28, 103.53],
-            std=[58.395, 57.12, 57.375], crop_pos_x=take(lib, "share"), dtype=lib.types.FLOAT,
+            images,
+            crop=[32, 40],
+            mirror=take(lib, "yes"),
+            mean=[123.675, 116.28, 103.53],
+            std=[58.395, 57.12, 57.375],
+            crop_pos_x=take(lib, "share"),
+            dtype=lib.types.FLOAT,
         ),
         lib.fn.crop_mirror_normalize(images, output_layout="HWC", scale=0.3, shift=0.7),
-    )  # fmt: skip
+    )
 
 
 def light(lib: Library) -> Any:
@@ -170,9 +178,16 @@ def arithmetic(lib: Library) -> Any:
     found = [getattr(operator, name)(whole, 2) for name in two]
     found += [getattr(operator, name)(3, whole) for name in ("sub", "truediv", "floordiv")]
     return (
-        *found, -whole, +whole, abs(-whole), ~whole, images * 2.5 + 1, images + np.uint8(200),
-        whole + np.int64(1 << 40), whole > True,
-    )  # fmt: skip
+        *found,
+        -whole,
+        +whole,
+        abs(-whole),
+        ~whole,
+        images * 2.5 + 1,
+        images + np.uint8(200),
+        whole + np.int64(1 << 40),
+        whole > True,
+    )
 
 
 def functions(lib: Library) -> Any:
@@ -188,9 +203,15 @@ def functions(lib: Library) -> Any:
 def subscripts(lib: Library) -> Any:
     images, number = take(lib, "images"), take(lib, "number")
     return (
-        images[2:-3, :, 0], images[number], images[number:, 5], images[::-2, 3:50:5], images[:],
-        images[:, :, -1:], images[:, lib.newaxis("N"), number], images[1, lib.newaxis],
-    )  # fmt: skip
+        images[2:-3, :, 0],
+        images[number],
+        images[number:, 5],
+        images[::-2, 3:50:5],
+        images[:],
+        images[:, :, -1:],
+        images[:, lib.newaxis("N"), number],
+        images[1, lib.newaxis],
+    )
 
 
 def constants(lib: Library) -> Any:
@@ -226,9 +247,11 @@ def sized(lib: Library) -> Any:
 def beside(lib: Library) -> Any:
     images = take(lib, "images")
     return (
-        images.shape(), images.shape(dtype=lib.types.FLOAT), images.property("layout"),
+        images.shape(),
+        images.shape(dtype=lib.types.FLOAT),
+        images.property("layout"),
         images.source_info(),
-    )  # fmt: skip
+    )
 
 
 def matrices(lib: Library) -> Any:
@@ -237,9 +260,11 @@ def matrices(lib: Library) -> Any:
     second = made.scale(first, scale=[2.0, 0.5], center=[3.0, 1.0])
     third = made.rotation(second, angle=30.0)
     return (
-        third, made.shear(third, shear=[0.25, 0.5]), made.combine(first, third),
+        third,
+        made.shear(third, shear=[0.25, 0.5]),
+        made.combine(first, third),
         made.crop(from_start=[0.0, 1.0], from_end=[2.0, 3.0], to_end=[4.0, 4.0]),
-    )  # fmt: skip
+    )
 
 
 def drawn(lib: Library) -> Any:
@@ -262,9 +287,16 @@ def drawn_window(lib: Library) -> Any:
 
 
 EXACT: list[Program] = [
-    decode, read, windows, normalised, light, arithmetic, subscripts, constants,
+    decode,
+    read,
+    windows,
+    normalised,
+    light,
+    arithmetic,
+    subscripts,
+    constants,
     beside,
-]  # fmt: skip
+]
 CLOSE: list[Program] = [resize, blur, colour, functions, sized, matrices]
 DRAWN: list[Program] = [drawn, drawn_window]
 
@@ -423,9 +455,14 @@ def test_arithmetic_is_found_by_every_name() -> None:
 
 def test_options_survive() -> None:
     pipe = dali.Pipeline(
-        batch_size=5, num_threads=3, device_id=None, seed=77, prefetch_queue_depth=4,
-        exec_async=False, exec_pipelined=False,
-    )  # fmt: skip
+        batch_size=5,
+        num_threads=3,
+        device_id=None,
+        seed=77,
+        prefetch_queue_depth=4,
+        exec_async=False,
+        exec_pipelined=False,
+    )
     with pipe:
         pipe.set_outputs(fn.random.uniform())
     loaded = gradiva.Pipeline.deserialize(pipe.serialize())

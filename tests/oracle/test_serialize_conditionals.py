@@ -151,8 +151,12 @@ def sources_in_branches(lib: Any) -> Any:
 
 
 PROGRAMS: list[Define] = [
-    images_in_branches, constants_in_branches, words, draws_without_chance, sources_in_branches,
-]  # fmt: skip
+    images_in_branches,
+    constants_in_branches,
+    words,
+    draws_without_chance,
+    sources_in_branches,
+]
 
 
 def every() -> list[Any]:

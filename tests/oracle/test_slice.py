@@ -62,9 +62,14 @@ def test_regions(layout: str, policy: str) -> None:
     for fill in (9.7, [1.0, 2.0, 300.0]):
         for region in REGIONS:
             check(
-                "slice", samples, layout=layout, both_may_refuse=True, fill_values=fill,
-                out_of_bounds_policy=policy, **region,
-            )  # fmt: skip
+                "slice",
+                samples,
+                layout=layout,
+                both_may_refuse=True,
+                fill_values=fill,
+                out_of_bounds_policy=policy,
+                **region,
+            )
 
 
 def test_one_axis() -> None:
@@ -98,8 +103,7 @@ def test_inputs(policy: str) -> None:
 
 def _same(inputs: Any, **arguments: Any) -> None:
     agree(
-        lambda: gradiva.slice(*inputs, **arguments),
-        lambda: reference("slice", inputs, **arguments),
+        lambda: gradiva.slice(*inputs, **arguments), lambda: reference("slice", inputs, **arguments)
     )
 
 
@@ -130,9 +134,16 @@ def test_dtypes(name: str) -> None:
         for out in (None, "uint8", "float32", "float16", "int32"):
             given_dtype: dict[str, Any] = {} if out is None else {"dtype": DTYPES[out]}
             check(
-                "slice", [sample.astype(dtype)], layout="HWC", both_may_refuse=True, start=(1, -1),
-                shape=(3, 7), out_of_bounds_policy="pad", fill_values=fill, **given_dtype,
-            )  # fmt: skip
+                "slice",
+                [sample.astype(dtype)],
+                layout="HWC",
+                both_may_refuse=True,
+                start=(1, -1),
+                shape=(3, 7),
+                out_of_bounds_policy="pad",
+                fill_values=fill,
+                **given_dtype,
+            )
 
 
 def test_beyond_the_reference() -> None:
@@ -157,13 +168,15 @@ def test_beyond_the_reference() -> None:
     fill=st.floats(-300, 600),
 )
 def test_pictures(
-    start: tuple[float, float],
-    shape: tuple[float, float],
-    names: str,
-    policy: str,
-    fill: float,
+    start: tuple[float, float], shape: tuple[float, float], names: str, policy: str, fill: float
 ) -> None:
     check(
-        "slice", pictures(), both_may_refuse=True, rel_start=start, rel_shape=shape,
-        axis_names=names, out_of_bounds_policy=policy, fill_values=fill,
-    )  # fmt: skip
+        "slice",
+        pictures(),
+        both_may_refuse=True,
+        rel_start=start,
+        rel_shape=shape,
+        axis_names=names,
+        out_of_bounds_policy=policy,
+        fill_values=fill,
+    )

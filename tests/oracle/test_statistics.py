@@ -34,9 +34,13 @@ def source() -> Any:
 
 def build(library: Any, functions: Any, types: Any, **options: Any) -> Any:
     pipe = library.Pipeline(
-        batch_size=3, num_threads=2, device_id=None, prefetch_queue_depth=1,
-        enable_memory_stats=True, **options,
-    )  # fmt: skip
+        batch_size=3,
+        num_threads=2,
+        device_id=None,
+        prefetch_queue_depth=1,
+        enable_memory_stats=True,
+        **options,
+    )
     with pipe:
         images = functions.external_source(source=source(), layout="HWC", name="images")
         flipped = functions.flip(images, name="flipped")

@@ -25,8 +25,9 @@ def test_lookup_dtypes(source: str, target: str) -> None:
         values[3:] = [2.5, 7.25]
     if target in ("int32", "int64", "uint64"):
         values[3] = 2.5  # NaN is 0 here as for the other integers, see docs/differences.md
-    check("lookup_table", [sample], keys=keys, values=values, default_value=7.6,
-          dtype=DTYPES[target])  # fmt: skip
+    check(
+        "lookup_table", [sample], keys=keys, values=values, default_value=7.6, dtype=DTYPES[target]
+    )
 
 
 @pytest.mark.parametrize("source", [name for name in NAMES if name not in ("uint8", "int8")])
@@ -40,8 +41,11 @@ def test_lookup_pictures() -> None:
     values = [float((x * 7 + 3) % 256) for x in keys]
     check("lookup_table", pictures(), keys=keys, values=values, dtype=DTYPES["uint8"])
     check("lookup_table", pictures(), keys=keys[::3], values=values[::3], default_value=0.5)
-    for wrong in ({"keys": [-1], "values": [1.0]}, {"keys": [65536], "values": [1.0]},
-                  {"keys": [1], "values": []}):  # fmt: skip
+    for wrong in (
+        {"keys": [-1], "values": [1.0]},
+        {"keys": [65536], "values": [1.0]},
+        {"keys": [1], "values": []},
+    ):
         check("lookup_table", pictures(), both_may_refuse=True, **wrong)
 
 
@@ -70,18 +74,38 @@ def test_equalize(channels: int) -> None:
 def test_clahe(luma_only: bool) -> None:
     for tiles in ((4, 4), (3, 5), (1, 1), (8, 2)):
         for limit in (0.0, 0.5, 2.0, 40.0):
-            check("clahe", pictures(), tiles_x=tiles[0], tiles_y=tiles[1], clip_limit=limit,
-                  luma_only=luma_only)  # fmt: skip
-    check("clahe", [ramp(13, 17, 1)], layout="HWC", tiles_x=2, tiles_y=2, clip_limit=3.0, bins=64,
-          luma_only=luma_only)  # fmt: skip
+            check(
+                "clahe",
+                pictures(),
+                tiles_x=tiles[0],
+                tiles_y=tiles[1],
+                clip_limit=limit,
+                luma_only=luma_only,
+            )
+    check(
+        "clahe",
+        [ramp(13, 17, 1)],
+        layout="HWC",
+        tiles_x=2,
+        tiles_y=2,
+        clip_limit=3.0,
+        bins=64,
+        luma_only=luma_only,
+    )
 
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_clahe_numbers(data: st.DataObject) -> None:
     shape = (data.draw(st.integers(1, 50)), data.draw(st.integers(1, 50)), 3)
-    check("clahe", [ramp(*shape)], layout="HWC", tiles_x=data.draw(st.integers(1, 9)),
-          tiles_y=data.draw(st.integers(1, 9)), clip_limit=data.draw(st.floats(0, 10)))  # fmt: skip
+    check(
+        "clahe",
+        [ramp(*shape)],
+        layout="HWC",
+        tiles_x=data.draw(st.integers(1, 9)),
+        tiles_y=data.draw(st.integers(1, 9)),
+        clip_limit=data.draw(st.floats(0, 10)),
+    )
 
 
 @pytest.mark.parametrize("tiles", [0, -1, 2000])
@@ -124,11 +148,29 @@ def test_debayer(algorithm: str | None, place: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("layout", "shape"),
-    [("HW", (8, 10)), ("", (8, 10)), ("HWC", (8, 10, 1)), ("HWC", (8, 10, 3)), ("", (8, 10, 1)),
-     ("FHW", (3, 8, 10)), ("FHWC", (3, 8, 10, 1)), ("", (3, 8, 10)), ("CHW", (1, 8, 10)),
-     ("HW", (7, 10)), ("HW", (8, 9)), ("HW", (4, 4)), ("XY", (8, 10))],
-)  # fmt: skip
+    [
+        ("HW", (8, 10)),
+        ("", (8, 10)),
+        ("HWC", (8, 10, 1)),
+        ("HWC", (8, 10, 3)),
+        ("", (8, 10, 1)),
+        ("FHW", (3, 8, 10)),
+        ("FHWC", (3, 8, 10, 1)),
+        ("", (3, 8, 10)),
+        ("CHW", (1, 8, 10)),
+        ("HW", (7, 10)),
+        ("HW", (8, 9)),
+        ("HW", (4, 4)),
+        ("XY", (8, 10)),
+    ],
+)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_debayer_layouts(algorithm: str, layout: str, shape: tuple[int, ...]) -> None:
-    check("debayer", [ramp(*shape)], layout=layout, both_may_refuse=True, blue_position=[0, 1],
-          algorithm=algorithm)  # fmt: skip
+    check(
+        "debayer",
+        [ramp(*shape)],
+        layout=layout,
+        both_may_refuse=True,
+        blue_position=[0, 1],
+        algorithm=algorithm,
+    )

@@ -60,9 +60,14 @@ def test_arguments(arguments: dict[str, Any], interp: int) -> None:
     if interp == 0 and "scales" in arguments and {"alignment", "roi_start"} & set(arguments):
         return  # the region ends beyond the sample: there nearest neighbour reads other memory
     check(
-        "tensor_resize", samples, layout="HWC", both_may_refuse=True,
-        interp_type=InterpType(interp), **NEAR, **arguments,
-    )  # fmt: skip
+        "tensor_resize",
+        samples,
+        layout="HWC",
+        both_may_refuse=True,
+        interp_type=InterpType(interp),
+        **NEAR,
+        **arguments,
+    )
 
 
 @pytest.mark.parametrize("name", ["uint8", "int16", "uint16", "float32"])
@@ -122,6 +127,12 @@ def test_pictures(
     scales: tuple[float, float], alignment: float, rounding: str, interp: int
 ) -> None:
     check(
-        "tensor_resize", pictures(), scales=scales, axes=(0, 1), alignment=alignment,
-        size_rounding=rounding, interp_type=InterpType(interp), **NEAR,
-    )  # fmt: skip
+        "tensor_resize",
+        pictures(),
+        scales=scales,
+        axes=(0, 1),
+        alignment=alignment,
+        size_rounding=rounding,
+        interp_type=InterpType(interp),
+        **NEAR,
+    )

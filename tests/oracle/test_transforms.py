@@ -20,9 +20,11 @@ CASES = [
     for name, operator in sorted(operators.items())
     if name.startswith("transforms.") and operator.case_maker
     for case in operator.case_maker()
-    if case.raises is None and "empty" not in case.name and case.name not in ("sequence", "no size")
+    if case.raises is None
+    and "empty" not in case.name
+    and case.name not in ("sequence", "no size")
     and not any(isinstance(value, Batch) and value.ndim == 3 for value in case.inputs)
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("operator", "case"), CASES)

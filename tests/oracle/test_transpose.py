@@ -50,9 +50,7 @@ def test_pictures(perm: tuple[int, ...]) -> None:
 )
 def test_layouts_and_refusals(layout: str, perm: list[int] | None) -> None:
     for move, new in itertools.product((None, True, False), (None, "CHW", "XYZ", "XY")):
-        given: dict[str, Any] = {
-            "perm": perm, "transpose_layout": move, "output_layout": new,
-        }  # fmt: skip
+        given: dict[str, Any] = {"perm": perm, "transpose_layout": move, "output_layout": new}
         named = {key: value for key, value in given.items() if value is not None}
         check("transpose", [ramp(2, 3, 4)], layout=layout, both_may_refuse=True, **named)
 

@@ -34,9 +34,13 @@ def test_pictures(matrix: tuple[float, ...], interp_type: InterpType) -> None:
     for fill in FILLS:
         check("warp_affine", pictures(), matrix=matrix, interp_type=interp_type, **fill)
         check(
-            "warp_affine", pictures(np.float32), matrix=matrix, interp_type=interp_type,
-            size=(70, 300), **fill,
-        )  # fmt: skip
+            "warp_affine",
+            pictures(np.float32),
+            matrix=matrix,
+            interp_type=interp_type,
+            size=(70, 300),
+            **fill,
+        )
 
 
 def test_wide_rows() -> None:
@@ -85,9 +89,14 @@ def test_volumes(interp_type: InterpType) -> None:
             for fill in FILLS:
                 matrix = np.eye(3, 4) + generator.normal(0, 0.3, (3, 4)) * [1, 1, 1, 5]
                 check(
-                    "warp_affine", volumes, layout=layout, matrix=tuple(matrix.ravel().tolist()),
-                    interp_type=interp_type, size=(6, 7, 280), **fill,
-                )  # fmt: skip
+                    "warp_affine",
+                    volumes,
+                    layout=layout,
+                    matrix=tuple(matrix.ravel().tolist()),
+                    interp_type=interp_type,
+                    size=(6, 7, 280),
+                    **fill,
+                )
 
 
 def test_matrices_as_inputs() -> None:
@@ -132,9 +141,13 @@ def test_sizes_per_sample() -> None:
     kind=st.sampled_from([np.uint8, np.float32]),
 )
 def test_drawn(
-    linear: list[float], shift: tuple[float, float], size: tuple[int, int],
-    fill: dict[str, Any], interp_type: InterpType, kind: Any,
-) -> None:  # fmt: skip
+    linear: list[float],
+    shift: tuple[float, float],
+    size: tuple[int, int],
+    fill: dict[str, Any],
+    interp_type: InterpType,
+    kind: Any,
+) -> None:
     matrix = (*linear[:2], shift[0], *linear[2:], shift[1])
     check("warp_affine", pictures(kind), matrix=matrix, size=size, interp_type=interp_type, **fill)
 

@@ -24,11 +24,18 @@ def test_pictures(inverse_map: bool, pixel_origin: str, kind: Any) -> None:
     for border in BORDERS:
         for interp_type in (0, 1, 2):
             check(
-                "experimental.warp_perspective", arrays, layout="HWC", matrix=MAP, size=(50, 80),
-                border_mode=border, interp_type=InterpType(interp_type),
-                pixel_origin=pixel_origin, inverse_map=inverse_map,
-                fill_value=(7.6, 300.0, -5.0), exact=False,
-            )  # fmt: skip
+                "experimental.warp_perspective",
+                arrays,
+                layout="HWC",
+                matrix=MAP,
+                size=(50, 80),
+                border_mode=border,
+                interp_type=InterpType(interp_type),
+                pixel_origin=pixel_origin,
+                inverse_map=inverse_map,
+                fill_value=(7.6, 300.0, -5.0),
+                exact=False,
+            )
 
 
 @pytest.mark.parametrize("layout", ["HW", "CHW", "FHWC", "FCHW", ""])
@@ -36,12 +43,20 @@ def test_layouts(layout: str) -> None:
     image = part("coffee", 50, 60, 20, 30)
     planes = np.ascontiguousarray(image.transpose(2, 0, 1))
     inputs = {
-        "HW": image[..., 0].copy(), "CHW": planes, "FHWC": image[None], "FCHW": planes[None],
+        "HW": image[..., 0].copy(),
+        "CHW": planes,
+        "FHWC": image[None],
+        "FCHW": planes[None],
         "": image,
-    }  # fmt: skip
+    }
     # The reference fills planes with one number alone.
     fill = (7.0, 8.0, 9.0) if layout in ("FHWC", "") else (9.0,)
     check(
-        "experimental.warp_perspective", [inputs[layout]], layout=layout, matrix=MAP, exact=False,
-        fill_value=fill, size=(2.5, 33.49),
-    )  # fmt: skip
+        "experimental.warp_perspective",
+        [inputs[layout]],
+        layout=layout,
+        matrix=MAP,
+        exact=False,
+        fill_value=fill,
+        size=(2.5, 33.49),
+    )

@@ -21,8 +21,13 @@ __all__ = ["lower"]
 
 _WINDOW = ("crop", "crop_h", "crop_w", "crop_d")
 _PLACE = (
-    "crop_pos_x", "crop_pos_y", "crop_pos_z", "rounding", "out_of_bounds_policy", "fill_values",
-)  # fmt: skip
+    "crop_pos_x",
+    "crop_pos_y",
+    "crop_pos_z",
+    "rounding",
+    "out_of_bounds_policy",
+    "fill_values",
+)
 
 
 def lower(graph: Graph) -> Graph:

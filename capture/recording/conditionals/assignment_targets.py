@@ -12,10 +12,7 @@ from .merging import UNDEFINED, Unusable
 __all__ = ["Place"]
 
 _READ: dict[str, Callable[[Any, Any], Any]] = {"attribute": getattr, "item": python.getitem}
-_WRITE: dict[str, Callable[[Any, Any, Any], None]] = {
-    "attribute": setattr,
-    "item": python.setitem,
-}
+_WRITE: dict[str, Callable[[Any, Any, Any], None]] = {"attribute": setattr, "item": python.setitem}
 _DELETE: dict[str, Callable[[Any, Any], None]] = {"attribute": delattr, "item": python.delitem}
 
 

@@ -24,15 +24,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .ast_analysis import (
-    RETURNED,
-    RUNTIME,
-    assigned_names,
-    assigned_places,
-    has_own,
-    settle,
-    walk,
-)
+from .ast_analysis import RETURNED, RUNTIME, assigned_names, assigned_places, has_own, settle, walk
 from .ast_templates import at, call, fill, later
 
 __all__ = ["rewrite_function"]

@@ -230,10 +230,14 @@ def _pick(test: DataNode, true: Callable[[], Any], false: Callable[[], Any], wha
         return merge_values(found[0], found[1], sides, recorder)
     except DivergentError as error:
         raise OperatorTypeError(
-            f"the two values: {error.problem}" if not error.part else
-            f"the two values at {error.part}: {error.problem}",
-            operator=what, expected=error.expected, got=error.got, location=user_location(),
-        ) from None  # fmt: skip
+            f"the two values: {error.problem}"
+            if not error.part
+            else f"the two values at {error.part}: {error.problem}",
+            operator=what,
+            expected=error.expected,
+            got=error.got,
+            location=user_location(),
+        ) from None
 
 
 def and_(left: Any, right: Callable[[], Any]) -> Any:
@@ -263,10 +267,17 @@ def choose(test: Any, true: Callable[[], Any], false: Callable[[], Any]) -> Any:
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "Eq": python.eq, "NotEq": python.ne, "Lt": python.lt, "LtE": python.le, "Gt": python.gt,
-    "GtE": python.ge, "Is": python.is_, "IsNot": python.is_not,
-    "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
-}  # fmt: skip
+    "Eq": python.eq,
+    "NotEq": python.ne,
+    "Lt": python.lt,
+    "LtE": python.le,
+    "Gt": python.gt,
+    "GtE": python.ge,
+    "Is": python.is_,
+    "IsNot": python.is_not,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
 
 
 def chain(left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:

@@ -88,8 +88,10 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
             if len(true) != len(false):
                 raise DivergentError(
                     f"its lengths differ in the branches: {len(true)} and {len(false)}",
-                    part, f"{kind.__name__}s of one length", f"{len(true)} and {len(false)} items",
-                )  # fmt: skip
+                    part,
+                    f"{kind.__name__}s of one length",
+                    f"{len(true)} and {len(false)} items",
+                )
             items = [
                 _merged(one, other, sides, recorder, f"{part}[{index}]")
                 for index, (one, other) in enumerate(zip(true, false, strict=True))
@@ -99,8 +101,10 @@ def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, 
             if set(true) != set(false):
                 raise DivergentError(
                     "its keys differ in the branches",
-                    part, f"the keys {sorted(map(repr, true))}", str(sorted(map(repr, false))),
-                )  # fmt: skip
+                    part,
+                    f"the keys {sorted(map(repr, true))}",
+                    str(sorted(map(repr, false))),
+                )
             return {
                 key: _merged(value, false[key], sides, recorder, f"{part}[{key!r}]")
                 for key, value in true.items()

@@ -109,8 +109,13 @@ class Augmentation:
     ) -> Augmentation:
         """A copy in which what is given here differs. The arguments are those of `augmentation`."""
         given = (mag_range, randomly_negate, mag_to_param, param_device, name)
-        own = (self._mag_range, self._randomly_negate, self._mag_to_param, self._param_device,
-               self._name)  # fmt: skip
+        own = (
+            self._mag_range,
+            self._randomly_negate,
+            self._mag_to_param,
+            self._param_device,
+            self._name,
+        )
         chosen: Any = (mine if new is _KEEP else new for new, mine in zip(given, own, strict=True))
         return (augmentation_cls or type(self))(self._op, *chosen)
 
@@ -139,10 +144,12 @@ class Augmentation:
         missing = [name for name in self._required if name not in passed]
         if missing:
             raise self._error(
-                OperatorTypeError, "an argument is missing", argument=missing[0],
+                OperatorTypeError,
+                "an argument is missing",
+                argument=missing[0],
                 expected="a value (for translations with a `shape`, the height and width)",
                 got="nothing",
-            )  # fmt: skip
+            )
         if self._param_device == "gpu":
             try:
                 require_device(device("gpu"))
@@ -160,9 +167,12 @@ class Augmentation:
             return None
         if bin is None:
             raise self._error(
-                OperatorTypeError, "an argument is missing", argument="magnitude_bin",
-                expected="an integer, or one per sample", got="nothing",
-            )  # fmt: skip
+                OperatorTypeError,
+                "an argument is missing",
+                argument="magnitude_bin",
+                expected="an integer, or one per sample",
+                got="nothing",
+            )
         count = self._count(bins)
         signed = isinstance(bin, SignedBin)
         plain: Any = bin.bin if isinstance(bin, SignedBin) else bin
@@ -184,17 +194,23 @@ class Augmentation:
         custom = isinstance(self._mag_range, np.ndarray)
         if bins is None and not custom:
             raise self._error(
-                OperatorTypeError, "an argument is missing", argument="num_magnitude_bins",
-                expected="the number of magnitude bins", got="nothing",
-            )  # fmt: skip
+                OperatorTypeError,
+                "an argument is missing",
+                argument="num_magnitude_bins",
+                expected="the number of magnitude bins",
+                got="nothing",
+            )
         own = len(self._mag_range) if isinstance(self._mag_range, np.ndarray) else None
         count = own if bins is None else at_least(1, bins, self._title, "num_magnitude_bins")
         assert count is not None
         if own is not None and own != count:
             raise self._error(
-                OperatorValueError, "`mag_range` is an array with a magnitude for each bin",
-                argument="num_magnitude_bins", expected=str(own), got=str(count),
-            )  # fmt: skip
+                OperatorValueError,
+                "`mag_range` is an array with a magnitude for each bin",
+                argument="num_magnitude_bins",
+                expected=str(own),
+                got=str(count),
+            )
         return count
 
     def _table(self, count: int) -> Array:
@@ -208,10 +224,12 @@ class Augmentation:
             return even_parameters(first, last, count, self.mag_to_param, self._randomly_negate)
         except ShapesError:
             raise self._error(
-                OperatorValueError, "the parameters of the bins have different shapes",
-                argument="mag_to_param", expected="arrays of one shape and dtype",
+                OperatorValueError,
+                "the parameters of the bins have different shapes",
+                argument="mag_to_param",
+                expected="arrays of one shape and dtype",
                 got="several shapes",
-            ) from None  # fmt: skip
+            ) from None
 
     @property
     def _title(self) -> str:
@@ -230,20 +248,28 @@ class Augmentation:
         )
         if not (given is None or array or pair):
             raise self._error(
-                OperatorTypeError, "", argument="mag_range",
+                OperatorTypeError,
+                "",
+                argument="mag_range",
                 expected="two numbers, or a 1-D array with a magnitude for each bin",
                 got=describe(given),
-            )  # fmt: skip
+            )
         if self._mag_to_param is not None and not callable(self._mag_to_param):
             raise self._error(
-                OperatorTypeError, "", argument="mag_to_param",
-                expected="a function of a magnitude", got=describe(self._mag_to_param),
-            )  # fmt: skip
+                OperatorTypeError,
+                "",
+                argument="mag_to_param",
+                expected="a function of a magnitude",
+                got=describe(self._mag_to_param),
+            )
         if self._param_device not in _DEVICES:
             raise self._error(
-                OperatorValueError, "", argument="param_device",
-                expected='"cpu", "gpu" or "auto"', got=repr(self._param_device),
-            )  # fmt: skip
+                OperatorValueError,
+                "",
+                argument="param_device",
+                expected='"cpu", "gpu" or "auto"',
+                got=repr(self._param_device),
+            )
 
     def __repr__(self) -> str:
         facts = [repr(self._op)]

@@ -40,9 +40,10 @@ def filled_type(dtype: DType | None, shape: Any, layout: str | None) -> SampleTy
         return SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
     except ValueError as error:
         raise OperatorValueError(
-            argument="layout", expected=f"one letter per axis, {len(extents)} in all",
+            argument="layout",
+            expected=f"one letter per axis, {len(extents)} in all",
             got=repr(layout),
-        ) from error  # fmt: skip
+        ) from error
 
 
 def filled_shapes(call: Call) -> Int64Array | Geometry:
@@ -53,9 +54,11 @@ def filled_shapes(call: Call) -> Int64Array | Geometry:
     if (rows < 0).any():
         sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
         raise OperatorValueError(
-            argument="shape", expected="extents from 0 on", got=str(tuple(rows[sample].tolist())),
+            argument="shape",
+            expected="extents from 0 on",
+            got=str(tuple(rows[sample].tolist())),
             sample=sample,
-        )  # fmt: skip
+        )
     filled_type(None, (0,) * rows.shape[1], call["layout"])
     found: Int64Array = rows
     return found
@@ -129,6 +132,7 @@ def _check(values: Geometry, wanted: Geometry) -> tuple[Int64Array, Int64Array]:
         raise OperatorValueError(
             "the values do not broadcast to the shape",
             expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
-            got=str(values.shape(sample)), sample=sample,
-        )  # fmt: skip
+            got=str(values.shape(sample)),
+            sample=sample,
+        )
     return given, goal

@@ -66,19 +66,41 @@ def _cases() -> list[Case]:
     rows = samples((2, 1), (3, 1), dtype=float16, layout="")
     shapes = np.array([[2, 3], [3, 1]], np.int32)
     return [
-        Case("scalars", (numbers,), {"shape": [2, 3]},
-             [np.full((2, 3), numbers.at(i)) for i in range(2)]),
-        Case("a colour", (colours,), {"shape": [4, 5, 3]},
-             [np.broadcast_to(colours.at(i), (4, 5, 3)) for i in range(2)]),
+        Case(
+            "scalars",
+            (numbers,),
+            {"shape": [2, 3]},
+            [np.full((2, 3), numbers.at(i)) for i in range(2)],
+        ),
+        Case(
+            "a colour",
+            (colours,),
+            {"shape": [4, 5, 3]},
+            [np.broadcast_to(colours.at(i), (4, 5, 3)) for i in range(2)],
+        ),
         Case("with layout", (colours,), {"shape": [4, 5, 3], "layout": "HWC"}, oracle=False),
-        Case("per sample", (rows,), {"shape": shapes},
-             [np.broadcast_to(rows.at(i), tuple(shapes[i])) for i in range(2)]),
+        Case(
+            "per sample",
+            (rows,),
+            {"shape": shapes},
+            [np.broadcast_to(rows.at(i), tuple(shapes[i])) for i in range(2)],
+        ),
         Case("no shape", (numbers,), expect=[numbers.at(i) for i in range(2)]),
         Case("no extent", (numbers,), {"shape": [0, 2]}, [np.empty((0, 2), np.int32)] * 2),
         Case("empty", (samples(layout=""),), {"shape": [2]}, []),
-        Case("no broadcast", (colours,), {"shape": [3, 4]},
-             raises=OperatorValueError, match="sample 0"),
+        Case(
+            "no broadcast",
+            (colours,),
+            {"shape": [3, 4]},
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
         Case("negative", (numbers,), {"shape": [-1]}, raises=OperatorValueError, match="`shape`"),
-        Case("letters", (numbers,), {"shape": [2], "layout": "HW"},
-             raises=OperatorValueError, match="`layout`"),
-    ]  # fmt: skip
+        Case(
+            "letters",
+            (numbers,),
+            {"shape": [2], "layout": "HW"},
+            raises=OperatorValueError,
+            match="`layout`",
+        ),
+    ]

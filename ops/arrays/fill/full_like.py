@@ -62,14 +62,20 @@ def _cases() -> list[Case]:
     colours = samples((3,), (3,), dtype=int16, layout="")
     bytes_of = [np.clip(colours.at(i), 0, 255).astype(np.uint8) for i in range(2)]
     return [
-        Case("scalars", (images, sevens),
-             expect=[np.full(images.at(i).shape, 8, np.uint8) for i in range(2)]),
-        Case("colours", (images, colours),
-             expect=[np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)]),
+        Case(
+            "scalars",
+            (images, sevens),
+            expect=[np.full(images.at(i).shape, 8, np.uint8) for i in range(2)],
+        ),
+        Case(
+            "colours",
+            (images, colours),
+            expect=[np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)],
+        ),
         Case("uniform", (plain, sevens), expect=[np.full((2, 2), 8, np.int16)] * 2),
         Case("a constant", (plain, np.float32(-2.5)), expect=[np.full((2, 2), -3, np.int16)] * 2),
         Case("to scalars", (sevens, sevens), expect=[sevens.at(i) for i in range(2)]),
         Case("empty", (samples(), samples(layout="")), expect=[]),
         Case("no broadcast", (plain, colours), raises=OperatorValueError, match="sample 0"),
         Case("one input", (plain,), raises=OperatorTypeError, match="2 inputs"),
-    ]  # fmt: skip
+    ]

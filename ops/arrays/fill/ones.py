@@ -63,18 +63,40 @@ def _cases() -> list[Case]:
     shapes = np.array([[2, 3], [40, 1], [0, 2]], np.int32)
     return [
         Case("scalars", (), {"batch_size": 3}, [np.ones((), np.int32)] * 3),
-        Case("images", (), {"batch_size": 2, "shape": [4, 5, 3], "dtype": uint8, "layout": "HWC"},
-             [np.ones((4, 5, 3), np.uint8)] * 2),
-        Case("per sample", (), {"batch_size": 3, "shape": shapes, "dtype": float16},
-             [np.ones(tuple(shape), np.float16) for shape in shapes]),
-        Case("bool", (), {"batch_size": 1, "shape": 3, "dtype": bool_},
-             [np.ones(3, np.bool_)]),
+        Case(
+            "images",
+            (),
+            {"batch_size": 2, "shape": [4, 5, 3], "dtype": uint8, "layout": "HWC"},
+            [np.ones((4, 5, 3), np.uint8)] * 2,
+        ),
+        Case(
+            "per sample",
+            (),
+            {"batch_size": 3, "shape": shapes, "dtype": float16},
+            [np.ones(tuple(shape), np.float16) for shape in shapes],
+        ),
+        Case("bool", (), {"batch_size": 1, "shape": 3, "dtype": bool_}, [np.ones(3, np.bool_)]),
         Case("one", (), {"shape": [2, 2], "batch_size": 1}, [np.ones((2, 2), np.int32)]),
         Case("empty", (), {"batch_size": 0, "shape": [2]}, []),
-        Case("negative", (), {"batch_size": 2, "shape": [2, -1]},
-             raises=OperatorValueError, match="`shape`"),
-        Case("letters", (), {"batch_size": 2, "shape": [2], "layout": "HW"},
-             raises=OperatorValueError, match="`layout`"),
-        Case("dtype", (), {"batch_size": 2, "dtype": complex},
-             raises=OperatorTypeError, match="`dtype`"),
-    ]  # fmt: skip
+        Case(
+            "negative",
+            (),
+            {"batch_size": 2, "shape": [2, -1]},
+            raises=OperatorValueError,
+            match="`shape`",
+        ),
+        Case(
+            "letters",
+            (),
+            {"batch_size": 2, "shape": [2], "layout": "HW"},
+            raises=OperatorValueError,
+            match="`layout`",
+        ),
+        Case(
+            "dtype",
+            (),
+            {"batch_size": 2, "dtype": complex},
+            raises=OperatorTypeError,
+            match="`dtype`",
+        ),
+    ]

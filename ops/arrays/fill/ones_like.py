@@ -61,10 +61,14 @@ def _cases() -> list[Case]:
     return [
         Case("ragged", (images,), expect=[np.ones_like(images.at(i)) for i in range(3)]),
         Case("uniform", (plain,), expect=[np.ones((2, 3), np.float16)] * 2),
-        Case("other dtype", (images,), {"dtype": float32},
-             [np.ones(images.at(i).shape, np.float32) for i in range(3)]),
+        Case(
+            "other dtype",
+            (images,),
+            {"dtype": float32},
+            [np.ones(images.at(i).shape, np.float32) for i in range(3)],
+        ),
         Case("bool", (plain,), {"dtype": bool_}, [np.ones((2, 3), np.bool_)] * 2),
         Case("scalars", (scalars,), expect=[np.ones((), np.uint8)] * 2),
         Case("empty", (samples(),), expect=[]),
         Case("dtype", (images,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
-    ]  # fmt: skip
+    ]

@@ -60,13 +60,16 @@ def expand_dims(
     if input.ndim and not input.layout:
         raise OperatorValueError(
             "new axes have names only among named axes",
-            argument="new_axis_names", expected="an input with a layout", got="one without",
-        )  # fmt: skip
+            argument="new_axis_names",
+            expected="an input with a layout",
+            got="one without",
+        )
     if set(new_axis_names) & set(input.layout):
         raise OperatorValueError(
             argument="new_axis_names",
-            expected=f"letters that {input.layout!r} lacks", got=repr(new_axis_names),
-        )  # fmt: skip
+            expected=f"letters that {input.layout!r} lacks",
+            got=repr(new_axis_names),
+        )
     named = dict(zip(places, new_axis_names, strict=True))
     old = iter(input.layout)
     layout = "".join(named[axis] if axis in named else next(old) for axis in range(ndim))
@@ -100,21 +103,48 @@ def _cases() -> list[Case]:
     scalars = samples((), (), dtype=int32, layout="")
     return [
         Case("first", (images,), {"axes": 0}, [images.at(i)[None] for i in range(3)]),
-        Case("named", (masks,), {"axes": [2], "new_axis_names": "C"},
-             [masks.at(i)[..., None] for i in range(2)]),
-        Case("two", (masks,), {"axes": [3, 0], "new_axis_names": "CF"},
-             [masks.at(i)[None, ..., None] for i in range(2)]),
-        Case("from the end", (masks,), {"axes": [-1]},
-             [masks.at(i)[..., None] for i in range(2)], oracle=False),
-        Case("scalars", (scalars,), {"axes": [0, 1], "new_axis_names": "HW"},
-             [scalars.at(i)[None, None] for i in range(2)]),
+        Case(
+            "named",
+            (masks,),
+            {"axes": [2], "new_axis_names": "C"},
+            [masks.at(i)[..., None] for i in range(2)],
+        ),
+        Case(
+            "two",
+            (masks,),
+            {"axes": [3, 0], "new_axis_names": "CF"},
+            [masks.at(i)[None, ..., None] for i in range(2)],
+        ),
+        Case(
+            "from the end",
+            (masks,),
+            {"axes": [-1]},
+            [masks.at(i)[..., None] for i in range(2)],
+            oracle=False,
+        ),
+        Case(
+            "scalars",
+            (scalars,),
+            {"axes": [0, 1], "new_axis_names": "HW"},
+            [scalars.at(i)[None, None] for i in range(2)],
+        ),
         Case("none", (images,), {"axes": []}, [images.at(i) for i in range(3)]),
         Case("empty", (samples(),), {"axes": [0]}, []),
         Case("out of range", (masks,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
         Case("twice", (masks,), {"axes": [0, 0]}, raises=OperatorValueError, match="once"),
-        Case("letters", (masks,), {"axes": [0], "new_axis_names": "AB"},
-             raises=OperatorValueError, match="`new_axis_names`"),
-        Case("taken", (masks,), {"axes": [0], "new_axis_names": "W"},
-             raises=OperatorValueError, match="`new_axis_names`"),
+        Case(
+            "letters",
+            (masks,),
+            {"axes": [0], "new_axis_names": "AB"},
+            raises=OperatorValueError,
+            match="`new_axis_names`",
+        ),
+        Case(
+            "taken",
+            (masks,),
+            {"axes": [0], "new_axis_names": "W"},
+            raises=OperatorValueError,
+            match="`new_axis_names`",
+        ),
         Case("no axes", (masks,), raises=OperatorTypeError, match="`axes`"),
-    ]  # fmt: skip
+    ]

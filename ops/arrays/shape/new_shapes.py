@@ -22,9 +22,14 @@ _LARGEST = float(1 << 42)
 
 
 def reshaped_type(
-    input: SampleType, given: SampleType | None, shape: Any, rel_shape: Any, src_dims: Any,
-    layout: str | None, dtype: Any = None,
-) -> SampleType:  # fmt: skip
+    input: SampleType,
+    given: SampleType | None,
+    shape: Any,
+    rel_shape: Any,
+    src_dims: Any,
+    layout: str | None,
+    dtype: Any = None,
+) -> SampleType:
     """The type of a reshaped input. Raises OperatorTypeError and OperatorValueError."""
     sizes = [
         name for name, value in (("shape", shape), ("rel_shape", rel_shape)) if value is not None
@@ -38,15 +43,17 @@ def reshaped_type(
         if given.ndim not in (None, 1):
             raise OperatorTypeError(
                 "the second input is the shape",
-                expected="1-D samples", got=f"{given.ndim}-D samples",
-            )  # fmt: skip
+                expected="1-D samples",
+                got=f"{given.ndim}-D samples",
+            )
     if len(sizes) > 1:
         raise OperatorValueError(f"the shape is given twice, by {' and '.join(sizes)}")
     if not sizes and src_dims is None and layout is None and dtype is None:
         raise OperatorValueError(
             "there is nothing to do",
-            expected="`shape`, `rel_shape`, `src_dims`, `layout` or a second input", got="none",
-        )  # fmt: skip
+            expected="`shape`, `rel_shape`, `src_dims`, `layout` or a second input",
+            got="none",
+        )
     described = next(
         (value for value in (given, shape, rel_shape, src_dims) if value is not None), None
     )
@@ -92,8 +99,11 @@ def wanted_shapes(call: Call) -> Int64Array:
     _refuse(rest > _LARGEST * 8, shapes, "as many elements as before", source)
     bytes_each = np.where(free, 1, shapes).prod(axis=1) * new
     completes = free.any(axis=1)
-    possible = np.where(completes, (bytes_each > 0) & (volumes % np.maximum(bytes_each, 1) == 0),
-                        volumes == bytes_each)  # fmt: skip
+    possible = np.where(
+        completes,
+        (bytes_each > 0) & (volumes % np.maximum(bytes_each, 1) == 0),
+        volumes == bytes_each,
+    )
     what = "elements" if old == new else f"bytes, in elements of {new},"
     _refuse(~possible, shapes, f"a shape for as many {what} as before", source)
     found: Int64Array = np.where(free, (volumes // np.maximum(bytes_each, 1))[:, None], shapes)
@@ -139,17 +149,20 @@ def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
     if not base.shape[1]:
         raise OperatorValueError(
             "a scalar has no axis that could grow or shrink with the dtype",
-            argument="dtype", expected=f"a dtype of {old} bytes, or `shape`",
+            argument="dtype",
+            expected=f"a dtype of {old} bytes, or `shape`",
             got=f"one of {new} bytes",
-        )  # fmt: skip
+        )
     last = base[:, -1] * old
     if (last % new).any():
         sample = int(np.flatnonzero(last % new)[0])
         raise OperatorValueError(
             "the last axis does not divide into elements of the dtype",
-            argument="dtype", expected=f"a multiple of {new} bytes",
-            got=f"{int(last[sample])} bytes", sample=sample,
-        )  # fmt: skip
+            argument="dtype",
+            expected=f"a multiple of {new} bytes",
+            got=f"{int(last[sample])} bytes",
+            sample=sample,
+        )
     return np.concatenate([base[:, :-1], (last // new)[:, None]], axis=1)
 
 
@@ -162,9 +175,11 @@ def _chosen(call: Call, extents: Int64Array) -> Int64Array:
     if bad.any():
         sample = int(np.flatnonzero(bad.any(axis=1))[0])
         raise OperatorValueError(
-            argument="src_dims", expected=f"axes from 0 to {extents.shape[1] - 1}, or -1",
-            got=str(tuple(dims[sample].tolist())), sample=sample,
-        )  # fmt: skip
+            argument="src_dims",
+            expected=f"axes from 0 to {extents.shape[1] - 1}, or -1",
+            got=str(tuple(dims[sample].tolist())),
+            sample=sample,
+        )
     padded = np.concatenate([extents, np.ones((len(extents), 1), np.int64)], axis=1)
     return np.take_along_axis(padded, dims % padded.shape[1], axis=1)
 
@@ -180,17 +195,20 @@ def _scaled(factors: Any, base: Int64Array, chosen: bool) -> Int64Array:
         if (factors[:, known:] >= 0).any():
             raise OperatorValueError(
                 argument="rel_shape",
-                expected=f"at most {known} factors, and -1 for further axes", got=str(count),
-            )  # fmt: skip
+                expected=f"at most {known} factors, and -1 for further axes",
+                got=str(count),
+            )
         base = np.pad(base, ((0, 0), (0, count - known)), constant_values=1)
     products = factors.astype(np.float64) * base[:, :count]
     bad = ~(products < _LARGEST)
     if bad.any():
         sample = int(np.flatnonzero(bad.any(axis=1))[0])
         raise OperatorValueError(
-            argument="rel_shape", expected="finite factors",
-            got=str(tuple(factors[sample].tolist())), sample=sample,
-        )  # fmt: skip
+            argument="rel_shape",
+            expected="finite factors",
+            got=str(tuple(factors[sample].tolist())),
+            sample=sample,
+        )
     found: Int64Array = np.where(factors < 0, -1, np.floor(np.maximum(products, 0) + 0.5)).astype(
         np.int64
     )

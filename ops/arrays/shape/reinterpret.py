@@ -70,18 +70,36 @@ def _cases() -> list[Case]:
 
     return [
         Case("wider", (images,), {"dtype": int32}, viewed(images, np.int32)),
-        Case("narrower", (samples((2, 3), (4, 1), dtype=float32, layout="HW"),), {"dtype": uint8},
-             viewed(samples((2, 3), (4, 1), dtype=float32, layout="HW"), np.uint8)),
+        Case(
+            "narrower",
+            (samples((2, 3), (4, 1), dtype=float32, layout="HW"),),
+            {"dtype": uint8},
+            viewed(samples((2, 3), (4, 1), dtype=float32, layout="HW"), np.uint8),
+        ),
         Case("uniform", (uniform,), {"dtype": int16}, viewed(uniform, np.int16)),
         Case("to bool", (odd,), {"dtype": bool_}, [odd.at(i) != 0 for i in range(3)]),
-        Case("shape", (odd,), {"dtype": int16, "shape": [-1]},
-             [odd.at(i).reshape(-1).view(np.int16) for i in range(3)]),
+        Case(
+            "shape",
+            (odd,),
+            {"dtype": int16, "shape": [-1]},
+            [odd.at(i).reshape(-1).view(np.int16) for i in range(3)],
+        ),
         Case("scalars", (scalars,), {"dtype": float32}, viewed(scalars, np.float32)),
-        Case("scalars as bytes", (scalars,), {"dtype": uint8, "shape": [4]},
-             [scalars.at(i).reshape(1).view(np.uint8) for i in range(2)], oracle=False),
+        Case(
+            "scalars as bytes",
+            (scalars,),
+            {"dtype": uint8, "shape": [4]},
+            [scalars.at(i).reshape(1).view(np.uint8) for i in range(2)],
+            oracle=False,
+        ),
         Case("empty", (samples(),), {"dtype": uint8}, []),
         Case("last axis", (odd,), {"dtype": int32}, raises=OperatorValueError, match="sample 0"),
-        Case("scalars that grow", (scalars,), {"dtype": uint8},
-             raises=OperatorValueError, match="`dtype`"),
+        Case(
+            "scalars that grow",
+            (scalars,),
+            {"dtype": uint8},
+            raises=OperatorValueError,
+            match="`dtype`",
+        ),
         Case("nothing", (images,), raises=OperatorValueError, match="nothing to do"),
-    ]  # fmt: skip
+    ]

@@ -118,20 +118,34 @@ def _cases() -> list[Case]:
     ones = samples((1, 1), (1, 1), dtype=int32, layout="HW")
     return [
         Case("channel", (images,), {"axes": [2]}, [images.at(i)[..., 0] for i in range(3)]),
-        Case("from the end", (images,), {"axes": -1}, [images.at(i)[..., 0] for i in range(3)],
-             oracle=False),
+        Case(
+            "from the end",
+            (images,),
+            {"axes": -1},
+            [images.at(i)[..., 0] for i in range(3)],
+            oracle=False,
+        ),
         Case("two", (frames,), {"axes": [2, 0]}, [frames.at(i)[0, :, 0] for i in range(2)]),
-        Case("by name", (frames,), {"axis_names": "WF"},
-             [frames.at(i)[0, :, 0] for i in range(2)]),
+        Case("by name", (frames,), {"axis_names": "WF"}, [frames.at(i)[0, :, 0] for i in range(2)]),
         Case("none", (frames,), {"axes": []}, [frames.at(i) for i in range(2)]),
         Case("to scalars", (ones,), {"axes": [0, 1]}, [ones.at(i)[0, 0] for i in range(2)]),
-        Case("per sample", (ones,), {"axes": np.array([[0], [1]], np.int32)},
-             [ones.at(i)[0] for i in range(2)], oracle=False),
+        Case(
+            "per sample",
+            (ones,),
+            {"axes": np.array([[0], [1]], np.int32)},
+            [ones.at(i)[0] for i in range(2)],
+            oracle=False,
+        ),
         Case("empty", (samples(),), {"axes": [0]}, []),
         Case("extent", (images,), {"axes": [0]}, raises=OperatorValueError, match="sample 0"),
         Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case("no such name", (images,), {"axis_names": "D"},
-             raises=OperatorValueError, match="`axis_names`"),
+        Case(
+            "no such name",
+            (images,),
+            {"axis_names": "D"},
+            raises=OperatorValueError,
+            match="`axis_names`",
+        ),
         Case("twice", (frames,), {"axes": [0, -4]}, raises=OperatorValueError, match="once"),
         Case("neither", (images,), raises=OperatorTypeError, match="`axes`"),
-    ]  # fmt: skip
+    ]

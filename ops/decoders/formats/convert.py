@@ -108,8 +108,9 @@ def ycbcr_weights(top: float, dtype: np.dtype[Any]) -> Array:
     white = full_range(dtype)
     scale = _F32(white / top)
     unit = 1 / 256 if dtype.kind == "f" else (white + 1) / 256
-    rows = [(*(_F32(w) * scale for w in weights), _F32(offset * unit))
-            for offset, *weights in _YCBCR]  # fmt: skip
+    rows = [
+        (*(_F32(w) * scale for w in weights), _F32(offset * unit)) for offset, *weights in _YCBCR
+    ]
     return np.array(rows, np.float32)
 
 

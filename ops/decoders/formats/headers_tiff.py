@@ -160,11 +160,7 @@ def _image(tags: Tags) -> ImageInfo:
         orientation if 1 <= orientation <= 8 else 1,
         colour,
         tiff=TiffNotes(
-            _patches(tags, bool(indexed)),
-            indexed,
-            _data_end(tags),
-            by_samples,
-            integer_gray,
+            _patches(tags, bool(indexed)), indexed, _data_end(tags), by_samples, integer_gray
         ),
     )
 

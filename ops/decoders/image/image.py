@@ -212,17 +212,29 @@ def _cases() -> list[Case]:
         Case("gray to rgb", (grays,), expect=[np.repeat(p[..., :1], 3, 2) for p in pictures]),
         Case("any", (grays,), {"output_type": ImageType.ANY_DATA}, [p[..., :1] for p in pictures]),
         Case("ycbcr", (jpegs,), {"output_type": ImageType.YCbCr}),
-        Case("float", (lossless,), {"dtype": float32},
-             [p.astype(np.float32) * np.float32(1 / 255) for p in pictures]),
+        Case(
+            "float",
+            (lossless,),
+            {"dtype": float32},
+            [p.astype(np.float32) * np.float32(1 / 255) for p in pictures],
+        ),
         Case("uint16", (lossless,), {"dtype": uint16}, [p * np.uint16(257) for p in pictures]),
         Case("empty", (nothing,), expect=[]),
         Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
-        Case("no image", (batch([np.arange(99, dtype=np.uint8)]),), raises=OperatorRuntimeError,
-             match="unknown image format"),
-        Case("no bytes", (batch([np.empty(0, np.uint8)]),), raises=OperatorRuntimeError,
-             match="empty file"),
+        Case(
+            "no image",
+            (batch([np.arange(99, dtype=np.uint8)]),),
+            raises=OperatorRuntimeError,
+            match="unknown image format",
+        ),
+        Case(
+            "no bytes",
+            (batch([np.empty(0, np.uint8)]),),
+            raises=OperatorRuntimeError,
+            match="empty file",
+        ),
         Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
-    ]  # fmt: skip
+    ]
 
 
 def _by_pillow(encoded: Batch) -> list[np.ndarray[Any, Any]]:

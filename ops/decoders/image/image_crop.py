@@ -118,12 +118,17 @@ def _cases() -> list[Case]:
         Case("nothing given", (files,), expect=pictures),
         Case("float, gray", (jpegs,), {"crop": (8, 8), "dtype": float32, "output_type": 2}),
         Case("empty", (nothing,), {"crop": (4, 4)}, []),
-        Case("too large", (jpegs,), {"crop": (20, 10)}, raises=OperatorValueError,
-             match="sample 1"),
-        Case("cut short", (cut,), {"crop": (4, 4)}, raises=OperatorRuntimeError,
-             match="sample 1"),
-        Case("bad position", (jpegs,), {"crop": (4, 4), "crop_pos_x": 2},
-             raises=OperatorValueError, match="`crop_pos_x`"),
+        Case(
+            "too large", (jpegs,), {"crop": (20, 10)}, raises=OperatorValueError, match="sample 1"
+        ),
+        Case("cut short", (cut,), {"crop": (4, 4)}, raises=OperatorRuntimeError, match="sample 1"),
+        Case(
+            "bad position",
+            (jpegs,),
+            {"crop": (4, 4), "crop_pos_x": 2},
+            raises=OperatorValueError,
+            match="`crop_pos_x`",
+        ),
         Case("one size", (jpegs,), {"crop_w": 4}, raises=OperatorValueError, match="crop_h"),
         Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
-    ]  # fmt: skip
+    ]

@@ -101,15 +101,34 @@ def _cases() -> list[Case]:
     return [
         Case("default", (jpegs,), {"seed": 1}, oracle=False),
         Case("whole images", (files,), {**whole, "seed": 1}, pictures),
-        Case("small", (jpegs,), {"random_area": (0.1, 0.2), "seed": 2, "dtype": float32},
-             oracle=False),
+        Case(
+            "small",
+            (jpegs,),
+            {"random_area": (0.1, 0.2), "seed": 2, "dtype": float32},
+            oracle=False,
+        ),
         Case("empty", (nothing,), expect=[]),
-        Case("no range", (jpegs,), {"random_area": 0.5}, raises=OperatorValueError,
-             match="`random_area`"),
-        Case("bad ratio", (jpegs,), {"random_aspect_ratio": (-1, 1)}, raises=OperatorValueError,
-             match="`random_aspect_ratio`"),
-        Case("attempts", (jpegs,), {"num_attempts": -1}, raises=OperatorValueError,
-             match="`num_attempts`"),
+        Case(
+            "no range",
+            (jpegs,),
+            {"random_area": 0.5},
+            raises=OperatorValueError,
+            match="`random_area`",
+        ),
+        Case(
+            "bad ratio",
+            (jpegs,),
+            {"random_aspect_ratio": (-1, 1)},
+            raises=OperatorValueError,
+            match="`random_aspect_ratio`",
+        ),
+        Case(
+            "attempts",
+            (jpegs,),
+            {"num_attempts": -1},
+            raises=OperatorValueError,
+            match="`num_attempts`",
+        ),
         Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
         Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
-    ]  # fmt: skip
+    ]

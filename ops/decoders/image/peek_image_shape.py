@@ -82,9 +82,18 @@ def _cases() -> list[Case]:
     return [
         Case("default", (files,), expect=rgb),
         Case("float", (files,), {"dtype": float32}, [shape.astype(np.float32) for shape in rgb]),
-        Case("any", (files,), {"image_type": ImageType.ANY_DATA},
-             [rgb[0], np.array([5, 9, 1])], oracle=False),
+        Case(
+            "any",
+            (files,),
+            {"image_type": ImageType.ANY_DATA},
+            [rgb[0], np.array([5, 9, 1])],
+            oracle=False,
+        ),
         Case("empty", (batch(np.empty((0, 1), np.uint8)),), expect=[]),
-        Case("no image", (batch([np.zeros(20, np.uint8)]),), raises=OperatorRuntimeError,
-             match="sample 0"),
-    ]  # fmt: skip
+        Case(
+            "no image",
+            (batch([np.zeros(20, np.uint8)]),),
+            raises=OperatorRuntimeError,
+            match="sample 0",
+        ),
+    ]

@@ -105,9 +105,14 @@ class JpegDecoder:
             if hardware:
                 size, width, height = preallocate
                 self._hardware = HardwareDecoder.open(
-                    library, runtime, pinned_table=pinned_table, device_table=device_table,
-                    batch_size=size, width=width, height=height,
-                )  # fmt: skip
+                    library,
+                    runtime,
+                    pinned_table=pinned_table,
+                    device_table=device_table,
+                    batch_size=size,
+                    width=width,
+                    height=height,
+                )
         except BaseException as error:
             owned.close()
             self._explain(error)
@@ -176,11 +181,7 @@ class JpegDecoder:
         return refused
 
     def _by_threads(
-        self,
-        jobs: list[Job],
-        number: int,
-        failed: list[tuple[Job, NvjpegError]],
-        tasks: _Tasks,
+        self, jobs: list[Job], number: int, failed: list[tuple[Job, NvjpegError]], tasks: _Tasks
     ) -> Callable[[int, int], None]:
         def decode(first: int, last: int) -> None:
             self._runtime.activate()  # a thread of the pool may come from another device

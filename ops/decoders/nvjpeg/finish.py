@@ -65,9 +65,18 @@ def finish_launch(
         inks, colour = _colour(job, output_type)
         height, width, made = shapes[job.index]
         rows[number] = (
-            start + source, offsets[job.index], row, column, plane,
-            width, height * width, channels, made, inks, colour,
-        )  # fmt: skip
+            start + source,
+            offsets[job.index],
+            row,
+            column,
+            plane,
+            width,
+            height * width,
+            channels,
+            made,
+            inks,
+            colour,
+        )
     dtype = target.data.dtype
     unit = _KERNEL.unit({"Target": type_name(dtype)})
     blocks = blocks_of(rows["pixels"].astype(np.int64))
@@ -93,9 +102,11 @@ def _place(job: Job, part: Window, turned: bool) -> tuple[int, int, int, int, in
     if columns_backwards:
         left, column = left + across - 1, -column
     first = top * width * pixel + left * pixel
-    return (first, column, row, plane, channels) if orientation >= 5 else (
-        first, row, column, plane, channels
-    )  # fmt: skip
+    return (
+        (first, column, row, plane, channels)
+        if orientation >= 5
+        else (first, row, column, plane, channels)
+    )
 
 
 def _colour(job: Job, output_type: str) -> tuple[int, int]:

@@ -114,13 +114,20 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
     elif not _complete(view, end):
         problem = "has no end marker"
     subsampling, plain = _classify(factors)
-    stored_rgb = info.channels == 3 and not jfif and (
-        transform == 0 or (transform < 0 and names == b"RGB")
-    )  # fmt: skip
+    stored_rgb = (
+        info.channels == 3 and not jfif and (transform == 0 or (transform < 0 and names == b"RGB"))
+    )
     return JpegFrame(
-        info, tuple(factors), subsampling, plain, stored_rgb, restart, interleaved, problem,
+        info,
+        tuple(factors),
+        subsampling,
+        plain,
+        stored_rgb,
+        restart,
+        interleaved,
+        problem,
         _share(view),
-    )  # fmt: skip
+    )
 
 
 def _segments(view: memoryview) -> Iterator[tuple[int, int, int]]:
@@ -142,9 +149,7 @@ def _segments(view: memoryview) -> Iterator[tuple[int, int, int]]:
 
 
 def _unreliable(view: memoryview, info: ImageInfo, problem: str) -> JpegFrame:
-    return JpegFrame(
-        info, (), Subsampling.UNKNOWN, False, False, 0, False, problem, _share(view)
-    )  # fmt: skip
+    return JpegFrame(info, (), Subsampling.UNKNOWN, False, False, 0, False, problem, _share(view))
 
 
 def _classify(factors: list[tuple[int, int]]) -> tuple[Subsampling, bool]:

@@ -74,9 +74,15 @@ class HardwareDecoder:
             decoder = HardwareDecoder(owned, handle, engines.value)
             if batch_size > 0 and width > 0 and height > 0:
                 library(
-                    "nvjpegDecodeBatchedPreAllocate", handle, decoder._state, batch_size, width,
-                    height, Subsampling.CSS_444, Output.RGBI,
-                )  # fmt: skip
+                    "nvjpegDecodeBatchedPreAllocate",
+                    handle,
+                    decoder._state,
+                    batch_size,
+                    width,
+                    height,
+                    Subsampling.CSS_444,
+                    Output.RGBI,
+                )
         except BaseException:
             owned.close()
             raise
@@ -150,9 +156,15 @@ class HardwareDecoder:
         self.used = True
         try:
             call(
-                "nvjpegDecodeBatchedEx", handle, self._state, sources.ctypes.data,
-                lengths.ctypes.data, destinations.ctypes.data, parameters.ctypes.data, self.stream,
-            )  # fmt: skip
+                "nvjpegDecodeBatchedEx",
+                handle,
+                self._state,
+                sources.ctypes.data,
+                lengths.ctypes.data,
+                destinations.ctypes.data,
+                parameters.ctypes.data,
+                self.stream,
+            )
         finally:
             # After a failure, too: a part of the batch may be under way.
             self._runtime.record(self.event, self.stream)

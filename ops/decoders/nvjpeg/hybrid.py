@@ -115,13 +115,16 @@ class HybridWorker:
         self.used = True
         try:
             call(
-                "nvjpegDecodeJpegTransferToDevice",
-                handle, decoder, state, page.stream, self.stream,
-            )  # fmt: skip
+                "nvjpegDecodeJpegTransferToDevice", handle, decoder, state, page.stream, self.stream
+            )
             call(
                 "nvjpegDecodeJpegDevice",
-                handle, decoder, state, job.destination.ctypes.data, self.stream,
-            )  # fmt: skip
+                handle,
+                decoder,
+                state,
+                job.destination.ctypes.data,
+                self.stream,
+            )
         finally:
             # After a failure, too: a part of the work may be under way.
             self._runtime.record(self.event, self.stream)

@@ -79,9 +79,10 @@ class Options:
             )
         if not self.hybrid_huffman_threshold >= 0:
             raise OperatorValueError(
-                argument="hybrid_huffman_threshold", expected="at least 0",
+                argument="hybrid_huffman_threshold",
+                expected="at least 0",
                 got=str(self.hybrid_huffman_threshold),
-            )  # fmt: skip
+            )
 
 
 TABLE = np.dtype(

@@ -77,8 +77,17 @@ def _cases() -> list[Case]:
         Case("per sample", (images,), {"brightness": [0.5, 1.5, -1.0]}),
         Case("to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
         Case("empty", (samples(),), {"brightness": 0.5}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
-        Case("wrong length", (images,), {"brightness": [1.0]}, raises=OperatorValueError,
-             match="`brightness`"),
-    ]  # fmt: skip
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"brightness": [1.0]},
+            raises=OperatorValueError,
+            match="`brightness`",
+        ),
+    ]

@@ -141,8 +141,17 @@ def _gpu(call: Call) -> list[Launch]:
     first = source.geometry.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
-    rows = [source.geometry.offsets, target.geometry.offsets, volumes, sizes[:, 1], channels,
-            before, luma, extents[:, 0], extents[:, 1]]  # fmt: skip
+    rows = [
+        source.geometry.offsets,
+        target.geometry.offsets,
+        volumes,
+        sizes[:, 1],
+        channels,
+        before,
+        luma,
+        extents[:, 0],
+        extents[:, 1],
+    ]
     images = np.stack(rows, axis=1).astype(np.int64)
     blocks = blocks_of(volumes // np.maximum(channels, 1))
     count = len(planes) * int(tiles.prod())
@@ -150,14 +159,13 @@ def _gpu(call: Call) -> list[Launch]:
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
     colours, values, results = lab_tables(), source.data, Out(target.data)
     return [
+        Launch(_TABLES.unit({}), count, (values, Out(tables), planes, colours, down, across)),
         Launch(
-            _TABLES.unit({}), count, (values, Out(tables), planes, colours, down, across)
-        ),
-        Launch(
-            _KERNEL.unit({}), len(blocks),
+            _KERNEL.unit({}),
+            len(blocks),
             (values, results, tables, images, blocks, colours, down, across),
         ),
-    ]  # fmt: skip
+    ]
 
 
 @clahe.cases
@@ -180,16 +188,46 @@ def _cases() -> list[Case]:
         Case("plane", (samples((9, 8), layout="HW"),), tiled, oracle=False),
         Case("no limit", (images,), {**tiled, "clip_limit": 0.0}),
         Case("empty", (samples(),), tiled, []),
-        Case("no tiles", (images,), {**tiled, "tiles_x": 0}, raises=OperatorValueError,
-             match="`tiles_x`"),
-        Case("negative limit", (images,), {**tiled, "clip_limit": -1.0}, raises=OperatorValueError,
-             match="`clip_limit`"),
-        Case("two channels", (samples((4, 4, 2)),), tiled, raises=OperatorValueError,
-             match="channels"),
-        Case("wrong dtype", (samples((4, 4, 3), dtype=float32),), tiled, raises=OperatorTypeError,
-             match="float32"),
-        Case("planar", (samples((3, 4, 4), layout="CHW"),), tiled, raises=OperatorTypeError,
-             match="layout"),
-        Case("tiles are required", (images,), {"clip_limit": 1.0, "tiles_x": 2},
-             raises=OperatorTypeError, match="`tiles_y`"),
-    ]  # fmt: skip
+        Case(
+            "no tiles",
+            (images,),
+            {**tiled, "tiles_x": 0},
+            raises=OperatorValueError,
+            match="`tiles_x`",
+        ),
+        Case(
+            "negative limit",
+            (images,),
+            {**tiled, "clip_limit": -1.0},
+            raises=OperatorValueError,
+            match="`clip_limit`",
+        ),
+        Case(
+            "two channels",
+            (samples((4, 4, 2)),),
+            tiled,
+            raises=OperatorValueError,
+            match="channels",
+        ),
+        Case(
+            "wrong dtype",
+            (samples((4, 4, 3), dtype=float32),),
+            tiled,
+            raises=OperatorTypeError,
+            match="float32",
+        ),
+        Case(
+            "planar",
+            (samples((3, 4, 4), layout="CHW"),),
+            tiled,
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+        Case(
+            "tiles are required",
+            (images,),
+            {"clip_limit": 1.0, "tiles_x": 2},
+            raises=OperatorTypeError,
+            match="`tiles_y`",
+        ),
+    ]

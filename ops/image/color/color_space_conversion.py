@@ -96,12 +96,7 @@ _EQUATIONS: Final = _equations()
 
 @operator("color_space_conversion")
 def color_space_conversion(
-    input: SampleType,
-    /,
-    *,
-    image_type: ImageType,
-    output_type: ImageType,
-    **common: Unpack[Common],
+    input: SampleType, /, *, image_type: ImageType, output_type: ImageType, **common: Unpack[Common]
 ) -> SampleType:
     """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
 
@@ -145,9 +140,7 @@ def _shapes(call: Call) -> Geometry:
 
 
 @jit
-def _weigh(
-    one: Any, two: Any, three: Any, target: Any, row: Any, first: int
-) -> None:  # fmt: skip
+def _weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     p, q, r = row[1], row[2], row[3]
     for k in range(target.size):
@@ -207,15 +200,34 @@ def _cases() -> list[Case]:
         Case("planes", (planes,), types(rgb, gray), oracle=False),
         *pairs,
         Case("empty", (samples(),), types(rgb, gray), []),
-        Case("dtype", (samples((2, 2, 3), dtype=float32),), types(rgb, gray),
-             raises=OperatorTypeError, match="uint8"),
-        Case("layout", (samples((2, 2), layout="HW"),), types(gray, rgb),
-             raises=OperatorTypeError, match="layout"),
+        Case(
+            "dtype",
+            (samples((2, 2, 3), dtype=float32),),
+            types(rgb, gray),
+            raises=OperatorTypeError,
+            match="uint8",
+        ),
+        Case(
+            "layout",
+            (samples((2, 2), layout="HW"),),
+            types(gray, rgb),
+            raises=OperatorTypeError,
+            match="layout",
+        ),
         Case("channels", (grays,), types(rgb, gray), raises=OperatorValueError, match="channels"),
-        Case("channels of gray", (images,), types(gray, rgb), raises=OperatorValueError,
-             match="channels"),
-        Case("equal", (images,), types(rgb, rgb), raises=OperatorValueError,
-             match="`output_type`"),
-        Case("any", (images,), types(ImageType.ANY_DATA, rgb), raises=OperatorValueError,
-             match="`image_type`"),
-    ]  # fmt: skip
+        Case(
+            "channels of gray",
+            (images,),
+            types(gray, rgb),
+            raises=OperatorValueError,
+            match="channels",
+        ),
+        Case("equal", (images,), types(rgb, rgb), raises=OperatorValueError, match="`output_type`"),
+        Case(
+            "any",
+            (images,),
+            types(ImageType.ANY_DATA, rgb),
+            raises=OperatorValueError,
+            match="`image_type`",
+        ),
+    ]

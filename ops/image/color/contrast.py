@@ -74,14 +74,30 @@ def _cases() -> list[Case]:
     return [
         Case("default", (images,), expect=[images.at(i) for i in range(3)]),
         Case("about 128", (flat,), {"contrast": 0.5}, [np.full((2, 2, 3), 164, np.uint8)]),
-        Case("about 100", (flat,), {"contrast": 0.5, "contrast_center": 100.0},
-             [np.full((2, 2, 3), 150, np.uint8)]),
-        Case("per sample", (images,), {"contrast": [0.5, 1.5, -1.0],
-                                       "contrast_center": [10.0, 128.0, 90.0]}),
+        Case(
+            "about 100",
+            (flat,),
+            {"contrast": 0.5, "contrast_center": 100.0},
+            [np.full((2, 2, 3), 150, np.uint8)],
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {"contrast": [0.5, 1.5, -1.0], "contrast_center": [10.0, 128.0, 90.0]},
+        ),
         Case("to int16", (floats,), {"contrast": 900.0, "dtype": int16}),
         Case("empty", (samples(),), {"contrast": 0.5}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
-        Case("wrong length", (images,), {"contrast": [1.0]}, raises=OperatorValueError,
-             match="`contrast`"),
-    ]  # fmt: skip
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"contrast": [1.0]},
+            raises=OperatorValueError,
+            match="`contrast`",
+        ),
+    ]

@@ -140,9 +140,13 @@ def _extents(call: Call) -> Int64Array:
 def _cpu(call: Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
-        _equalize_samples, source.data, source.geometry.offsets, target.data,
-        target.geometry.offsets, _extents(call),
-    )  # fmt: skip
+        _equalize_samples,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        _extents(call),
+    )
 
 
 _HERE: Final = Path(__file__).parent
@@ -178,9 +182,16 @@ def _gpu(call: Call) -> list[Launch]:
         [first[plane] + begin * step, np.minimum(planes[plane, 0] - begin, _PIECE), step], axis=1
     )
     samples = np.stack(
-        [source.geometry.offsets, target.geometry.offsets, volumes, pixels * channels, channels,
-         counts.cumsum() - counts], axis=1,
-    )  # fmt: skip
+        [
+            source.geometry.offsets,
+            target.geometry.offsets,
+            volumes,
+            pixels * channels,
+            channels,
+            counts.cumsum() - counts,
+        ],
+        axis=1,
+    )
     counted = Scratch(len(table) * 256, np.dtype(np.uint32))
     tables = Scratch(len(planes) * 256, np.dtype(np.uint8))
     values, results = source.data, Out(target.data)
@@ -215,10 +226,19 @@ def _cases() -> list[Case]:
         Case("sequence", (frames,), expect=framed),
         Case("one value", (flat,), expect=[flat.at(0)]),
         Case("empty", (samples(),), expect=[]),
-        Case("no pixels", (samples((0, 4, 3)),), expect=[np.zeros((0, 4, 3), np.uint8)],
-             oracle=False),
-        Case("wrong dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError,
-             match="float32"),
-        Case("wrong layout", (samples((2, 2, 2), layout="WHC"),), raises=OperatorTypeError,
-             match="layout"),
-    ]  # fmt: skip
+        Case(
+            "no pixels", (samples((0, 4, 3)),), expect=[np.zeros((0, 4, 3), np.uint8)], oracle=False
+        ),
+        Case(
+            "wrong dtype",
+            (samples((2, 2, 3), dtype=float32),),
+            raises=OperatorTypeError,
+            match="float32",
+        ),
+        Case(
+            "wrong layout",
+            (samples((2, 2, 2), layout="WHC"),),
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+    ]

@@ -76,19 +76,30 @@ def _cases() -> list[Case]:
     gray_batch = samples((2, 2, 3), low=90, high=90)
     return [
         Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("gray is scaled", (gray_batch,), {"hue": 77.0, "saturation": 1.3, "value": 0.5},
-             [gray // 2]),
-        Case("per sample", (images,), {"hue": [30.0, -90.0, 180.0], "saturation": [0.0, 2.5, 0.3],
-                                       "value": [1.0, 0.7, 1.4]}),
+        Case(
+            "gray is scaled",
+            (gray_batch,),
+            {"hue": 77.0, "saturation": 1.3, "value": 0.5},
+            [gray // 2],
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {"hue": [30.0, -90.0, 180.0], "saturation": [0.0, 2.5, 0.3], "value": [1.0, 0.7, 1.4]},
+        ),
         Case("planes", (planes,), {"hue": 45.0}, oracle=False),
         Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
         Case("floats", (floats,), {"hue": 45.0, "value": 300.0}),
         Case("empty", (samples(),), {"hue": 45.0}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
-        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
-             match="layout"),
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+        Case(
+            "bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="layout"
+        ),
         Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
-        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError,
-             match="`hue`"),
-    ]  # fmt: skip
+        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError, match="`hue`"),
+    ]

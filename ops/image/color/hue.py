@@ -79,14 +79,23 @@ def _cases() -> list[Case]:
         Case("planes", (planes,), {"hue": 45.0}, oracle=False),
         Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
         Case("floats", (floats,), {"hue": 45.0}),
-        Case("BGR", (images,), {"image_type": ImageType.BGR}, raises=OperatorValueError,
-             match="`image_type`"),
+        Case(
+            "BGR",
+            (images,),
+            {"image_type": ImageType.BGR},
+            raises=OperatorValueError,
+            match="`image_type`",
+        ),
         Case("empty", (samples(),), {"hue": 45.0}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
-        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
-             match="layout"),
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+        Case(
+            "bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="layout"
+        ),
         Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
-        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError,
-             match="`hue`"),
-    ]  # fmt: skip
+        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError, match="`hue`"),
+    ]

@@ -79,14 +79,29 @@ def _cases() -> list[Case]:
         Case("planes", (planes,), {"saturation": 0.5}, oracle=False),
         Case("to float", (images,), {"saturation": 0.5, "dtype": float32}),
         Case("floats", (floats,), {"saturation": 0.5}),
-        Case("BGR", (images,), {"image_type": ImageType.BGR}, raises=OperatorValueError,
-             match="`image_type`"),
+        Case(
+            "BGR",
+            (images,),
+            {"image_type": ImageType.BGR},
+            raises=OperatorValueError,
+            match="`image_type`",
+        ),
         Case("empty", (samples(),), {"saturation": 0.5}, []),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
-        Case("bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError,
-             match="layout"),
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+        Case(
+            "bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="layout"
+        ),
         Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
-        Case("wrong length", (images,), {"saturation": [1.0]}, raises=OperatorValueError,
-             match="`saturation`"),
-    ]  # fmt: skip
+        Case(
+            "wrong length",
+            (images,),
+            {"saturation": [1.0]},
+            raises=OperatorValueError,
+            match="`saturation`",
+        ),
+    ]

@@ -76,9 +76,15 @@ flip.stage = Reindex(_view)
 
 @jit
 def _flip_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, flips: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    flips: Any,
+    begin: int,
+    end: int,
+) -> None:
     for i in range(begin, end):
         planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
         width, channels = extents[i, 3], extents[i, 4]

@@ -70,9 +70,7 @@ def _rows(call: Call, name: str) -> Int64Array:
     wanted = call["crop_shape"].shape[1]
     if rows.shape[1] != wanted:
         raise OperatorValueError(
-            argument=name,
-            expected=f"{wanted} numbers, as `crop_shape` has",
-            got=str(rows.shape[1]),
+            argument=name, expected=f"{wanted} numbers, as `crop_shape` has", got=str(rows.shape[1])
         )
     return rows
 
@@ -90,9 +88,7 @@ def _refuse(problem: str, bad: Any, argument: str, expected: Any, got: Any) -> N
 
 
 @jit
-def _starts(
-    lows: Any, highs: Any, positions: Any, seed: Any, number: Any, starts: Any
-) -> None:  # fmt: skip
+def _starts(lows: Any, highs: Any, positions: Any, seed: Any, number: Any, starts: Any) -> None:
     for i in range(len(lows)):
         for axis in range(lows.shape[1]):
             words = philox(np.uint32(axis), number, np.uint64(positions[i]), seed)
@@ -127,9 +123,13 @@ def _cpu(call: Call) -> None:
             )
         outer = outer[:, : crop.shape[1]]
     if outer is not None:
-        _refuse("the window is larger than the input", crop > outer, "crop_shape",
-                "at most " + str(outer[0].tolist()) if len(outer) == 1 else outer,
-                crop)  # fmt: skip
+        _refuse(
+            "the window is larger than the input",
+            crop > outer,
+            "crop_shape",
+            "at most " + str(outer[0].tolist()) if len(outer) == 1 else outer,
+            crop,
+        )
         _refuse("the region is not inside the input", start < 0, "roi_start", "from 0 on", start)
         _refuse("the region is not inside the input", end > outer, "roi_start", outer, end)
         lows, highs = np.maximum(lows, 0), np.minimum(highs, outer - crop)
@@ -152,28 +152,62 @@ def _cases() -> list[Case]:
     region = {"roi_start": (1, 2), "roi_shape": (3, 4)}
     place = [np.array([1, 2])] * 2
     return [
-        Case("inside", (), {"batch_size": 4, "crop_shape": (2, 1), **region, "seed": 1},
-             oracle=False),
+        Case(
+            "inside", (), {"batch_size": 4, "crop_shape": (2, 1), **region, "seed": 1}, oracle=False
+        ),
         Case("as large", (images,), {"crop_shape": (3, 4), **region}, place),
-        Case("ends", (images,), {"crop_shape": (3, 4), "roi_start": (1, 2),
-                                 "roi_end": (4, 6)}, place),
+        Case(
+            "ends", (images,), {"crop_shape": (3, 4), "roi_start": (1, 2), "roi_end": (4, 6)}, place
+        ),
         Case("around", (images,), {"crop_shape": (7, 8), **region, "seed": 2}, oracle=False),
-        Case("unbounded", (), {"batch_size": 3, "crop_shape": (70, 80), **region, "seed": 2},
-             oracle=False),
-        Case("all of it", (), {"batch_size": 2, "crop_shape": (9, 9), **region,
-                               "in_shape": (9, 9)}, [np.array([0, 0])] * 2, oracle=False),
+        Case(
+            "unbounded",
+            (),
+            {"batch_size": 3, "crop_shape": (70, 80), **region, "seed": 2},
+            oracle=False,
+        ),
+        Case(
+            "all of it",
+            (),
+            {"batch_size": 2, "crop_shape": (9, 9), **region, "in_shape": (9, 9)},
+            [np.array([0, 0])] * 2,
+            oracle=False,
+        ),
         Case("empty", (samples(),), {"crop_shape": (2, 2), **region}, []),
-        Case("too large", (images,), {"crop_shape": (10, 9), **region},
-             raises=OperatorValueError, match="sample 1"),
-        Case("outside", (images,), {"crop_shape": (2, 2), "roi_start": (0, 0),
-                                    "roi_end": (10, 4)}, raises=OperatorValueError,
-             match="not inside"),
-        Case("no region", (images,), {"crop_shape": (2, 2), "roi_start": (0, 0)},
-             raises=OperatorValueError, match="`roi_end`"),
-        Case("backwards", (images,), {"crop_shape": (2, 2), "roi_start": (5, 5),
-                                      "roi_end": (4, 7)}, raises=OperatorValueError,
-             match="`roi_end`"),
-        Case("axes", (images,), {"crop_shape": (2, 2, 2), **region}, raises=OperatorValueError,
-             match="`roi_start`"),
+        Case(
+            "too large",
+            (images,),
+            {"crop_shape": (10, 9), **region},
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "outside",
+            (images,),
+            {"crop_shape": (2, 2), "roi_start": (0, 0), "roi_end": (10, 4)},
+            raises=OperatorValueError,
+            match="not inside",
+        ),
+        Case(
+            "no region",
+            (images,),
+            {"crop_shape": (2, 2), "roi_start": (0, 0)},
+            raises=OperatorValueError,
+            match="`roi_end`",
+        ),
+        Case(
+            "backwards",
+            (images,),
+            {"crop_shape": (2, 2), "roi_start": (5, 5), "roi_end": (4, 7)},
+            raises=OperatorValueError,
+            match="`roi_end`",
+        ),
+        Case(
+            "axes",
+            (images,),
+            {"crop_shape": (2, 2, 2), **region},
+            raises=OperatorValueError,
+            match="`roi_start`",
+        ),
         Case("no window", (images,), region, raises=OperatorTypeError, match="`crop_shape`"),
-    ]  # fmt: skip
+    ]

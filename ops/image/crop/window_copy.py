@@ -65,9 +65,18 @@ HALVES: Final = (float16, bfloat16)
 
 @jit
 def copy_kernel(
-    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, shapes: Int64s,
-    anchors: Int64s, windows: Int64s, fill: Array, channel_axis: int, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: Int64s,
+    dst: Array,
+    dst_offsets: Int64s,
+    shapes: Int64s,
+    anchors: Int64s,
+    windows: Int64s,
+    fill: Array,
+    channel_axis: int,
+    begin: int,
+    end: int,
+) -> None:
     """Copy windows; tables come from `merge_axes`, `fill` is (N, 1) or (N, channels).
 
     Source and target may differ in dtype: floats are truncated (not rounded) and saturated then,

@@ -158,14 +158,18 @@ def _gpu(call: Call) -> Launch:
     down, across = np.asarray(call["blue_position"]).T
     shapes = target.geometry.shapes
     pixels = source.geometry.volumes
-    rows = [source.geometry.offsets, target.geometry.offsets, pixels, shapes[:, -3], shapes[:, -2],
-            down != across, down == 1]  # fmt: skip
+    rows = [
+        source.geometry.offsets,
+        target.geometry.offsets,
+        pixels,
+        shapes[:, -3],
+        shapes[:, -2],
+        down != across,
+        down == 1,
+    ]
     samples = np.stack(rows, axis=1).astype(np.int64)
     blocks = blocks_of(pixels)
-    types = {
-        "Source": type_name(source.data.dtype),
-        "Way": f"struct {_WAYS[call['algorithm']]}",
-    }
+    types = {"Source": type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
     arguments = source.data, Out(target.data), samples, blocks
     kernel = _GRADIENTS if call["algorithm"] == "vng_ocv" else _KERNEL
     return Launch(kernel.unit(types), len(blocks), arguments)
@@ -183,23 +187,53 @@ def _cases() -> list[Case]:
         Case("red first", (mosaics,), {"blue_position": [1, 1]}),
         Case("edges", (mosaics,), {"blue_position": [0, 1], "algorithm": "edgeaware_ocv"}),
         Case("gradients", (mosaics,), {"blue_position": [1, 0], "algorithm": "vng_ocv"}),
-        Case("gray", (flat,), {**corner, "algorithm": "gray_ocv"},
-             [np.full((4, 6, 1), 90, np.uint8)]),
+        Case(
+            "gray", (flat,), {**corner, "algorithm": "gray_ocv"}, [np.full((4, 6, 1), 90, np.uint8)]
+        ),
         Case("sequence", (frames,), corner),
         Case("uint16", (deep,), corner),
         Case("per sample", (mosaics,), {"blue_position": [[0, 0], [0, 1], [1, 1]]}),
         Case("empty", (samples(layout="HW"),), corner, []),
-        Case("odd size", (samples((5, 4), layout="HW"),), corner, raises=OperatorValueError,
-             match="odd"),
-        Case("three channels", (samples((4, 4, 3)),), corner, raises=OperatorValueError,
-             match="channels"),
-        Case("wrong dtype", (samples((4, 4), dtype=float32, layout="HW"),), corner,
-             raises=OperatorTypeError, match="float32"),
-        Case("no such place", (mosaics,), {"blue_position": [2, 0]}, raises=OperatorValueError,
-             match="`blue_position`"),
-        Case("no such place in a sample", (mosaics,),
-             {"blue_position": [[0, 0], [0, 2], [1, 1]]}, raises=OperatorValueError,
-             match="sample 1"),
-        Case("no such algorithm", (mosaics,), {**corner, "algorithm": "best"},
-             raises=OperatorValueError, match="`algorithm`"),
-    ]  # fmt: skip
+        Case(
+            "odd size",
+            (samples((5, 4), layout="HW"),),
+            corner,
+            raises=OperatorValueError,
+            match="odd",
+        ),
+        Case(
+            "three channels",
+            (samples((4, 4, 3)),),
+            corner,
+            raises=OperatorValueError,
+            match="channels",
+        ),
+        Case(
+            "wrong dtype",
+            (samples((4, 4), dtype=float32, layout="HW"),),
+            corner,
+            raises=OperatorTypeError,
+            match="float32",
+        ),
+        Case(
+            "no such place",
+            (mosaics,),
+            {"blue_position": [2, 0]},
+            raises=OperatorValueError,
+            match="`blue_position`",
+        ),
+        Case(
+            "no such place in a sample",
+            (mosaics,),
+            {"blue_position": [[0, 0], [0, 2], [1, 1]]},
+            raises=OperatorValueError,
+            match="sample 1",
+        ),
+        Case(
+            "no such algorithm",
+            (mosaics,),
+            {**corner, "algorithm": "best"},
+            raises=OperatorValueError,
+            match="`algorithm`",
+        ),
+    ]

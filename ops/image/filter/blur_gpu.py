@@ -66,9 +66,15 @@ def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
             types = {"Source": type_name(data.dtype), "Target": type_name(written.dtype)}
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
             arguments = (
-                data, Out(written), sums if summed == 2 else weights, table, blocks, weights,
-                np.int64(weights.shape[1]), factors,
-            )  # fmt: skip
+                data,
+                Out(written),
+                sums if summed == 2 else weights,
+                table,
+                blocks,
+                weights,
+                np.int64(weights.shape[1]),
+                factors,
+            )
             launches.append(Launch(unit, len(blocks), arguments))
             data, first = written, target.geometry.offsets
     return launches

@@ -138,9 +138,14 @@ def blur_row(
             tags[slot] = row
             head = base + row * pitch
             _filter_line(
-                src[head : head + pitch], channels, wx, half_x, at, line,
+                src[head : head + pitch],
+                channels,
+                wx,
+                half_x,
+                at,
+                line,
                 ring[slot * pitch : (slot + 1) * pitch],
-            )  # fmt: skip
+            )
         slots[k] = slot * pitch
     symmetric(ring, slots, wy, half_y, pitch, out)
 

@@ -231,13 +231,27 @@ def _cases() -> list[Case]:
     deep = np.arange(12).reshape(2, 3, 2) - 5
     floats = samples((7, 7), layout="HW", dtype=float32)
     return [
-        Case("per sample", (images, three),
-             expect=[_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))]),
-        Case("clamp", (planes, two), {"border": "clamp"},
-             [_expected(planes.at(i).transpose(1, 2, 0), w, "edge").transpose(2, 0, 1)
-              for i, w in enumerate((edges, wide))]),
-        Case("volume", (volumes, _filters(deep)), {"border": "wrap"},
-             [_expected(volumes.at(0), deep, "wrap")], oracle=False),
+        Case(
+            "per sample",
+            (images, three),
+            expect=[_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))],
+        ),
+        Case(
+            "clamp",
+            (planes, two),
+            {"border": "clamp"},
+            [
+                _expected(planes.at(i).transpose(1, 2, 0), w, "edge").transpose(2, 0, 1)
+                for i, w in enumerate((edges, wide))
+            ],
+        ),
+        Case(
+            "volume",
+            (volumes, _filters(deep)),
+            {"border": "wrap"},
+            [_expected(volumes.at(0), deep, "wrap")],
+            oracle=False,
+        ),
         Case("valid", (images, three), {"mode": "valid"}),
         Case("anchor", (images, three), {"anchor": 0, "border": "reflect_1001"}),
         Case("fill", (floats, _filters(edges), batch([np.float32(3)])), {"border": "constant"}),
@@ -247,16 +261,39 @@ def _cases() -> list[Case]:
         Case("frames", (samples((2, 6, 7, 3), layout="FHWC"), _filters(wide))),
         Case("no layout", (samples((6, 7), layout=""), _filters(wide))),
         Case("empty", (samples(), batch(np.empty((0, 3, 3), np.float32))), expect=[]),
-        Case("outside", (images, three), {"anchor": 3}, raises=OperatorValueError,
-             match="`anchor`"),
-        Case("rank", (images, _filters(deep, deep, deep)), raises=OperatorTypeError,
-             match="the filter"),
-        Case("integers", (images, batch([np.ones((3, 3), np.int32)] * 3)),
-             raises=OperatorTypeError, match="float32"),
-        Case("too large", (images, _filters(*[np.ones((6, 6))] * 3)), {"mode": "valid"},
-             raises=OperatorValueError, match="larger"),
-        Case("border", (images, three), {"border": "mirror"}, raises=OperatorValueError,
-             match="`border`"),
-        Case("dtype", (samples((4, 4, 3), dtype=int32), _filters(edges)),
-             raises=OperatorTypeError, match="int32"),
-    ]  # fmt: skip
+        Case(
+            "outside", (images, three), {"anchor": 3}, raises=OperatorValueError, match="`anchor`"
+        ),
+        Case(
+            "rank",
+            (images, _filters(deep, deep, deep)),
+            raises=OperatorTypeError,
+            match="the filter",
+        ),
+        Case(
+            "integers",
+            (images, batch([np.ones((3, 3), np.int32)] * 3)),
+            raises=OperatorTypeError,
+            match="float32",
+        ),
+        Case(
+            "too large",
+            (images, _filters(*[np.ones((6, 6))] * 3)),
+            {"mode": "valid"},
+            raises=OperatorValueError,
+            match="larger",
+        ),
+        Case(
+            "border",
+            (images, three),
+            {"border": "mirror"},
+            raises=OperatorValueError,
+            match="`border`",
+        ),
+        Case(
+            "dtype",
+            (samples((4, 4, 3), dtype=int32), _filters(edges)),
+            raises=OperatorTypeError,
+            match="int32",
+        ),
+    ]

@@ -7,14 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import (
-    CudaKernel,
-    Launch,
-    Out,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
 from gradiva.eager.operators.call import Call
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import int16, uint8, uint16
@@ -57,8 +50,11 @@ def filter_launch(call: Call, first: int, anchors: Int64Array) -> Launch:
     wide = np.stack([*(one.geometry.offsets for one in places), fills], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     blocks = blocks_of(target.geometry.volumes)
-    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype),
-             "Fill": type_name(fill.dtype)}  # fmt: skip
+    types = {
+        "Source": type_name(source.data.dtype),
+        "Target": type_name(target.data.dtype),
+        "Fill": type_name(fill.dtype),
+    }
     even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
     text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
     arguments = (source.data, Out(target.data), windows.data, fill, table, blocks)

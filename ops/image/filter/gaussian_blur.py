@@ -70,27 +70,61 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _slices(
-    src: Any, base: int, dst: Any, to: int, depth: int, height: int, pitch: int, channels: int,
-    weights: Any, halves: Any, line: Any, ring: Any, tags: Any, at: Any, slots: Any,
+    src: Any,
+    base: int,
+    dst: Any,
+    to: int,
+    depth: int,
+    height: int,
+    pitch: int,
+    channels: int,
+    weights: Any,
+    halves: Any,
+    line: Any,
+    ring: Any,
+    tags: Any,
+    at: Any,
+    slots: Any,
     out: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Blur `depth` slices along W and H."""
     for z in range(depth):
         tags[:] = -1
         for y in range(height):
             row = z * height + y
             blur_row(
-                src, base + z * height * pitch, pitch, channels, y, height, weights[1], halves[1],
-                weights[2], halves[2], line, ring, tags, at, slots, out,
-            )  # fmt: skip
+                src,
+                base + z * height * pitch,
+                pitch,
+                channels,
+                y,
+                height,
+                weights[1],
+                halves[1],
+                weights[2],
+                halves[2],
+                line,
+                ring,
+                tags,
+                at,
+                slots,
+                out,
+            )
             convert_line(out[:pitch], dst[to + row * pitch : to + (row + 1) * pitch])
 
 
 @jit
 def _blur_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, weights: Any,
-    halves: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    weights: Any,
+    halves: Any,
+    begin: int,
+    end: int,
+) -> None:
     pitch, most, rings, volume = 0, 1, 0, 0
     for i in range(begin, end):
         row = extents[i, 3] * extents[i, 4]
@@ -116,14 +150,42 @@ def _blur_samples(
             base, to = src_offsets[i] + p * size, dst_offsets[i] + p * size
             if half == 0:
                 _slices(
-                    src, base, dst, to, depth, height, row, channels, own, halves[i], line, ring,
-                    tags, at, slots, out,
-                )  # fmt: skip
+                    src,
+                    base,
+                    dst,
+                    to,
+                    depth,
+                    height,
+                    row,
+                    channels,
+                    own,
+                    halves[i],
+                    line,
+                    ring,
+                    tags,
+                    at,
+                    slots,
+                    out,
+                )
                 continue
             _slices(
-                src, base, whole, 0, depth, height, row, channels, own, halves[i], line, ring,
-                tags, at, slots, out,
-            )  # fmt: skip
+                src,
+                base,
+                whole,
+                0,
+                depth,
+                height,
+                row,
+                channels,
+                own,
+                halves[i],
+                line,
+                ring,
+                tags,
+                at,
+                slots,
+                out,
+            )
             for z in range(depth):
                 for y in range(height):
                     for k in range(2 * half + 1):
@@ -150,9 +212,15 @@ def _cpu(call: Call) -> None:
     if target.dtype is float16:
         result = np.zeros(result.shape, np.float32)
     call.for_samples(
-        _blur_samples, data, source.geometry.offsets, result, target.geometry.offsets, extents,
-        weights, halves,
-    )  # fmt: skip
+        _blur_samples,
+        data,
+        source.geometry.offsets,
+        result,
+        target.geometry.offsets,
+        extents,
+        weights,
+        halves,
+    )
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
 
@@ -200,15 +268,36 @@ def _cases() -> list[Case]:
         Case("neither", (images,), raises=OperatorValueError, match="must be given"),
         Case("both zero", (images,), {"sigma": 0.0}, raises=OperatorValueError, match="`sigma`"),
         Case("negative", (images,), {"sigma": -1.0}, raises=OperatorValueError, match="`sigma`"),
-        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
-             match="`window_size`"),
+        Case(
+            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
+        ),
         Case("huge", (images,), {"sigma": 1e9}, raises=OperatorValueError, match="65535"),
-        Case("axes", (images,), {"sigma": [1.0, 2.0, 3.0]}, raises=OperatorValueError,
-             match="`sigma`"),
-        Case("dtype", (images,), {"sigma": 1.0, "dtype": int16}, raises=OperatorTypeError,
-             match="`dtype`"),
-        Case("bool", (samples((2, 2), layout="HW", dtype=bool_),), {"sigma": 1.0},
-             raises=OperatorTypeError, match="bool"),
-        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),), {"sigma": 1.0},
-             raises=OperatorTypeError, match="layout"),
-    ]  # fmt: skip
+        Case(
+            "axes",
+            (images,),
+            {"sigma": [1.0, 2.0, 3.0]},
+            raises=OperatorValueError,
+            match="`sigma`",
+        ),
+        Case(
+            "dtype",
+            (images,),
+            {"sigma": 1.0, "dtype": int16},
+            raises=OperatorTypeError,
+            match="`dtype`",
+        ),
+        Case(
+            "bool",
+            (samples((2, 2), layout="HW", dtype=bool_),),
+            {"sigma": 1.0},
+            raises=OperatorTypeError,
+            match="bool",
+        ),
+        Case(
+            "layout",
+            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
+            {"sigma": 1.0},
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+    ]

@@ -81,9 +81,17 @@ def _add_line(source: Any, factor: Any, target: Any) -> None:
 
 @jit
 def _derive_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, weights: Any,
-    halves: Any, factors: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    weights: Any,
+    halves: Any,
+    factors: Any,
+    begin: int,
+    end: int,
+) -> None:
     """extents: (planes, D, H, W, C). Each derivative is a blur with windows of its own."""
     partials = weights.shape[1]
     pitch, most, rings, volume = 1, 1, 1, 0
@@ -118,10 +126,23 @@ def _derive_samples(
                     total[:row] = np.float32(0)
                     for a in range(partials):
                         blur_row(
-                            src, base, row, channels, y, height, weights[i, a, 1], halves[i, a, 1],
-                            weights[i, a, 2], halves[i, a, 2], line, ring[a], tags[a], at, slots,
+                            src,
+                            base,
+                            row,
+                            channels,
+                            y,
+                            height,
+                            weights[i, a, 1],
+                            halves[i, a, 1],
+                            weights[i, a, 2],
+                            halves[i, a, 2],
+                            line,
+                            ring[a],
+                            tags[a],
+                            at,
+                            slots,
                             out,
-                        )  # fmt: skip
+                        )
                         _add_line(out[:row], factors[i, a], total[:row])
                     convert_line(total[:row], dst[to + y * row : to + (y + 1) * row])
                 continue
@@ -131,10 +152,23 @@ def _derive_samples(
                     tags[0] = -1
                     for y in range(height):
                         blur_row(
-                            src, base + z * height * row, row, channels, y, height,
-                            weights[i, a, 1], halves[i, a, 1], weights[i, a, 2], halves[i, a, 2],
-                            line, ring[0], tags[0], at, slots, out,
-                        )  # fmt: skip
+                            src,
+                            base + z * height * row,
+                            row,
+                            channels,
+                            y,
+                            height,
+                            weights[i, a, 1],
+                            halves[i, a, 1],
+                            weights[i, a, 2],
+                            halves[i, a, 2],
+                            line,
+                            ring[0],
+                            tags[0],
+                            at,
+                            slots,
+                            out,
+                        )
                         there = (z * height + y) * row
                         whole[there : there + row] = out[:row]
                 half = halves[i, a, 0]
@@ -152,9 +186,13 @@ def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array, F32]:
     """Extents, and what `laplacian_windows` returns."""
     extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
     return extents, *laplacian_windows(
-        call["window_size"], call["smoothing_size"], call["scale"], call["normalized_kernel"],
-        axes, call.size,
-    )  # fmt: skip
+        call["window_size"],
+        call["smoothing_size"],
+        call["scale"],
+        call["normalized_kernel"],
+        axes,
+        call.size,
+    )
 
 
 @laplacian.cpu
@@ -168,9 +206,16 @@ def _cpu(call: Call) -> None:
     if target.dtype is float16:
         result = np.zeros(result.shape, np.float32)
     call.for_samples(
-        _derive_samples, data, source.geometry.offsets, result, target.geometry.offsets, extents,
-        weights, halves, factors,
-    )  # fmt: skip
+        _derive_samples,
+        data,
+        source.geometry.offsets,
+        result,
+        target.geometry.offsets,
+        extents,
+        weights,
+        halves,
+        factors,
+    )
     if result is not target.data:
         target.data[:] = convert_array(result, target.data.dtype)
 
@@ -217,23 +262,58 @@ def _cases() -> list[Case]:
         Case("half", (samples((5, 6), layout="HW", dtype=float16),), oracle=False),
         Case("sequence", (samples((2, 5, 6, 3), layout="FHWC"),), {"scale": [2.0, 0.5]}),
         Case("line", (samples((9,), layout="W", dtype=int16, low=-99, high=99),)),
-        Case("per sample", (images,), {"window_size": np.array([[3], [5], [7]]),
-                                       "scale": np.array([[1], [0.5], [0.01]], np.float32)}),
+        Case(
+            "per sample",
+            (images,),
+            {
+                "window_size": np.array([[3], [5], [7]]),
+                "scale": np.array([[1], [0.5], [0.01]], np.float32),
+            },
+        ),
         Case("no layout", (samples((4, 5, 3), layout=""),), {"smoothing_size": 3}),
         Case("empty", (samples(),), expect=[]),
-        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
-             match="`window_size`"),
-        Case("no window", (images,), {"window_size": 1}, raises=OperatorValueError,
-             match="`window_size`"),
-        Case("smoothing", (images,), {"smoothing_size": 0}, raises=OperatorValueError,
-             match="`smoothing_size`"),
-        Case("both", (images,), {"scale": 1.0, "normalized_kernel": True},
-             raises=OperatorValueError, match="`scale`"),
-        Case("axes", (images,), {"scale": [1.0, 2.0, 3.0]}, raises=OperatorValueError,
-             match="`scale`"),
+        Case(
+            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
+        ),
+        Case(
+            "no window",
+            (images,),
+            {"window_size": 1},
+            raises=OperatorValueError,
+            match="`window_size`",
+        ),
+        Case(
+            "smoothing",
+            (images,),
+            {"smoothing_size": 0},
+            raises=OperatorValueError,
+            match="`smoothing_size`",
+        ),
+        Case(
+            "both",
+            (images,),
+            {"scale": 1.0, "normalized_kernel": True},
+            raises=OperatorValueError,
+            match="`scale`",
+        ),
+        Case(
+            "axes",
+            (images,),
+            {"scale": [1.0, 2.0, 3.0]},
+            raises=OperatorValueError,
+            match="`scale`",
+        ),
         Case("dtype", (images,), {"dtype": int16}, raises=OperatorTypeError, match="`dtype`"),
-        Case("bool", (samples((2, 2), layout="HW", dtype=bool_),), raises=OperatorTypeError,
-             match="bool"),
-        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),),
-             raises=OperatorTypeError, match="layout"),
-    ]  # fmt: skip
+        Case(
+            "bool",
+            (samples((2, 2), layout="HW", dtype=bool_),),
+            raises=OperatorTypeError,
+            match="bool",
+        ),
+        Case(
+            "layout",
+            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+    ]

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.cuda.launch import (
-    CudaKernel,
-    Launch,
-    Out,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case, samples
@@ -48,11 +41,7 @@ _MOST: Final = 1 << 16
 
 @operator("experimental.median_blur")
 def median_blur(
-    input: SampleType,
-    /,
-    *,
-    window_size: IntsArg = 3,
-    **common: Unpack[Common],
+    input: SampleType, /, *, window_size: IntsArg = 3, **common: Unpack[Common]
 ) -> SampleType:
     """Replace each pixel by the median of a rectangle around it, channel by channel.
 
@@ -186,20 +175,41 @@ def _cases() -> list[Case]:
         Case("large", (images,), {"window_size": 11}, expected(11, 11), oracle=False),
         Case("wide", (images,), {"window_size": [5, 1]}, expected(5, 1), oracle=False),
         Case("planes", (planes,), {"window_size": [5, 5]}, across, oracle=False),
-        Case("one pixel", (images,), {"window_size": 1}, [images.at(i) for i in range(3)],
-             oracle=False),
+        Case(
+            "one pixel",
+            (images,),
+            {"window_size": 1},
+            [images.at(i) for i in range(3)],
+            oracle=False,
+        ),
         Case("per sample", (images,), {"window_size": np.array([[1], [3], [7]])}, oracle=False),
-        Case("floats", (samples((7, 8), layout="HW", dtype=float32),), {"window_size": [7, 7]},
-             oracle=False),
+        Case(
+            "floats",
+            (samples((7, 8), layout="HW", dtype=float32),),
+            {"window_size": [7, 7]},
+            oracle=False,
+        ),
         Case("frames", (samples((2, 5, 6, 2), layout="FHWC"),), oracle=False),
         Case("empty", (samples(),), expect=[], oracle=False),
-        Case("even", (images,), {"window_size": 4}, raises=OperatorValueError,
-             match="`window_size`"),
-        Case("three", (images,), {"window_size": [3, 3, 3]}, raises=OperatorValueError,
-             match="`window_size`"),
+        Case(
+            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
+        ),
+        Case(
+            "three",
+            (images,),
+            {"window_size": [3, 3, 3]},
+            raises=OperatorValueError,
+            match="`window_size`",
+        ),
         Case("dtype", (samples((4, 4, 3), dtype=int32),), raises=OperatorTypeError, match="int32"),
-        Case("layout", (samples((4, 4, 3), layout="WHC"),), raises=OperatorTypeError,
-             match="layout"),
-        Case("wrong length", (images,), {"window_size": np.array([[3], [3]])},
-             raises=OperatorValueError, match="`window_size`"),
-    ]  # fmt: skip
+        Case(
+            "layout", (samples((4, 4, 3), layout="WHC"),), raises=OperatorTypeError, match="layout"
+        ),
+        Case(
+            "wrong length",
+            (images,),
+            {"window_size": np.array([[3], [3]])},
+            raises=OperatorValueError,
+            match="`window_size`",
+        ),
+    ]

@@ -38,11 +38,7 @@ _MOST = 65500
 
 @operator("jpeg_compression_distortion")
 def jpeg_compression_distortion(
-    input: SampleType,
-    /,
-    *,
-    quality: IntArg = 50,
-    **common: Unpack[Common],
+    input: SampleType, /, *, quality: IntArg = 50, **common: Unpack[Common]
 ) -> SampleType:
     """Encode each image as a JPEG, and decode it again.
 
@@ -135,9 +131,15 @@ def _gpu(call: Call) -> list[Launch]:
     pixels, squares = sizes.prod(axis=1), -(-sizes // 16)
     each = squares.prod(axis=1)[owner]
     place = number * pixels[owner] * 3
-    rows = [source.geometry.offsets[owner] + place, target.geometry.offsets[owner] + place,
-            sizes[owner, 0], sizes[owner, 1], each.cumsum() - each, squares[owner, 1],
-            owner]  # fmt: skip
+    rows = [
+        source.geometry.offsets[owner] + place,
+        target.geometry.offsets[owner] + place,
+        sizes[owner, 0],
+        sizes[owner, 1],
+        each.cumsum() - each,
+        squares[owner, 1],
+        owner,
+    ]
     frames = np.stack(rows, axis=1).astype(np.int64)
     # A block of the first launch makes one square.
     cut, blocks = blocks_of(each, 1), blocks_of(pixels[owner])
@@ -165,11 +167,18 @@ def _cases() -> list[Case]:
         Case("no pixels", (samples((0, 18, 3), (2, 2, 3)),), oracle=False),
         Case("empty", (samples(),), expect=[]),
         Case("channels", (samples((4, 4, 1)),), raises=OperatorValueError, match="3 channels"),
-        Case("dtype", (samples((4, 4, 3), dtype=float32),), raises=OperatorTypeError,
-             match="float32"),
-        Case("layout", (samples((3, 4, 4), layout="CHW"),), raises=OperatorTypeError,
-             match="layout"),
+        Case(
+            "dtype", (samples((4, 4, 3), dtype=float32),), raises=OperatorTypeError, match="float32"
+        ),
+        Case(
+            "layout", (samples((3, 4, 4), layout="CHW"),), raises=OperatorTypeError, match="layout"
+        ),
         Case("wide", (samples((1, 65501, 3)),), raises=OperatorValueError, match="65500"),
-        Case("wrong length", (images,), {"quality": [5]}, raises=OperatorValueError,
-             match="`quality`"),
-    ]  # fmt: skip
+        Case(
+            "wrong length",
+            (images,),
+            {"quality": [5]},
+            raises=OperatorValueError,
+            match="`quality`",
+        ),
+    ]

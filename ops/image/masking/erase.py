@@ -144,9 +144,18 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 @jit
 def erase_kernel(
-    src: Array, src_offsets: Int64Array, dst: Array, dst_offsets: Int64Array, shapes: Int64Array,
-    starts: Int64Array, regions: Int64Array, fill: Array, channel: int, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: Int64Array,
+    dst: Array,
+    dst_offsets: Int64Array,
+    shapes: Int64Array,
+    starts: Int64Array,
+    regions: Int64Array,
+    fill: Array,
+    channel: int,
+    begin: int,
+    end: int,
+) -> None:
     """Copy samples, then fill `regions` of them, (R, 2, 5); `fill` is (N, 1) or (N, channels)."""
     for i in range(begin, end):
         d, shape = dst_offsets[i], shapes[i]
@@ -224,9 +233,13 @@ def _cpu(call: Call) -> None:
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
     call.for_samples(
-        erase_kernel, source.data.view(unsigned), source.geometry.offsets,
-        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
-    )  # fmt: skip
+        erase_kernel,
+        source.data.view(unsigned),
+        source.geometry.offsets,
+        target.data.view(unsigned),
+        target.geometry.offsets,
+        *_plan(call),
+    )
 
 
 _KERNEL: Final = CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
@@ -265,34 +278,92 @@ def _cases() -> list[Case]:
     lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
     numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
-        Case("one region", (images,), {"anchor": (1, 2), "shape": (2, 2)},
-             erased(images, *[[one]] * 3)),
-        Case("two regions, colour", (images,),
-             {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1), "fill_value": (9, 8.7, 7)},
-             erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
-        Case("fractions", (images,),
-             {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
-             erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])),
-        Case("middle", (planes,), {"anchor": (2, 3), "shape": (2, 2), "centered_anchor": True,
-             "axis_names": "HW", "fill_value": -1.5},
-             erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)),
-        Case("channel", (planes,), {"anchor": 1, "shape": 1, "axes": 0},
-             erased(planes, *[[np.s_[1]]] * 2)),
-        Case("no layout", (sounds,), {"anchor": 1, "shape": [[2], [5]], "axes": -1},
-             erased(sounds, [np.s_[1:3]], [np.s_[1:]]), oracle=False),
-        Case("other numbers of regions", (images,), {"anchor": numbers[0], "shape": numbers[1]},
-             erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []), oracle=False),
+        Case(
+            "one region",
+            (images,),
+            {"anchor": (1, 2), "shape": (2, 2)},
+            erased(images, *[[one]] * 3),
+        ),
+        Case(
+            "two regions, colour",
+            (images,),
+            {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1), "fill_value": (9, 8.7, 7)},
+            erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7)),
+        ),
+        Case(
+            "fractions",
+            (images,),
+            {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
+            erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]]),
+        ),
+        Case(
+            "middle",
+            (planes,),
+            {
+                "anchor": (2, 3),
+                "shape": (2, 2),
+                "centered_anchor": True,
+                "axis_names": "HW",
+                "fill_value": -1.5,
+            },
+            erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5),
+        ),
+        Case(
+            "channel",
+            (planes,),
+            {"anchor": 1, "shape": 1, "axes": 0},
+            erased(planes, *[[np.s_[1]]] * 2),
+        ),
+        Case(
+            "no layout",
+            (sounds,),
+            {"anchor": 1, "shape": [[2], [5]], "axes": -1},
+            erased(sounds, [np.s_[1:3]], [np.s_[1:]]),
+            oracle=False,
+        ),
+        Case(
+            "other numbers of regions",
+            (images,),
+            {"anchor": numbers[0], "shape": numbers[1]},
+            erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []),
+            oracle=False,
+        ),
         Case("nothing", (images,), expect=erased(images, [], [], [])),
         Case("empty", (samples(),), {"anchor": (1, 2), "shape": (2, 2)}, []),
         Case("no shape", (images,), {"anchor": (1, 2)}, raises=OperatorValueError, match="`shape`"),
-        Case("three numbers", (images,), {"anchor": (1, 2, 3), "shape": (1, 2, 3)},
-             raises=OperatorValueError, match="multiple of 2"),
-        Case("no such axis", (images,), {"shape": (1, 2), "axis_names": "DH"},
-             raises=OperatorValueError, match="`axis_names`"),
-        Case("axis twice", (images,), {"shape": (1, 2), "axes": (0, -3)},
-             raises=OperatorValueError, match="`axes`"),
-        Case("two colours", (images,), {"shape": (1, 2), "fill_value": (1, 2)},
-             raises=OperatorValueError, match="`fill_value`"),
-        Case("both", (images,), {"shape": (1, 2), "normalized": True, "normalized_shape": True},
-             raises=OperatorValueError, match="alone"),
-    ]  # fmt: skip
+        Case(
+            "three numbers",
+            (images,),
+            {"anchor": (1, 2, 3), "shape": (1, 2, 3)},
+            raises=OperatorValueError,
+            match="multiple of 2",
+        ),
+        Case(
+            "no such axis",
+            (images,),
+            {"shape": (1, 2), "axis_names": "DH"},
+            raises=OperatorValueError,
+            match="`axis_names`",
+        ),
+        Case(
+            "axis twice",
+            (images,),
+            {"shape": (1, 2), "axes": (0, -3)},
+            raises=OperatorValueError,
+            match="`axes`",
+        ),
+        Case(
+            "two colours",
+            (images,),
+            {"shape": (1, 2), "fill_value": (1, 2)},
+            raises=OperatorValueError,
+            match="`fill_value`",
+        ),
+        Case(
+            "both",
+            (images,),
+            {"shape": (1, 2), "normalized": True, "normalized_shape": True},
+            raises=OperatorValueError,
+            match="alone",
+        ),
+    ]

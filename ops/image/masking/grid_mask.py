@@ -68,9 +68,15 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def _mask_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, terms: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    terms: Any,
+    begin: int,
+    end: int,
+) -> None:
     """extents: (planes, H, W, C); terms: (cos, sin, shift_x, shift_y, ratio), all over the tile but
     the last."""
     widest = 1
@@ -135,9 +141,13 @@ def _cpu(call: Call) -> None:
     # Bytes move whatever they mean, and zero is zero bytes.
     unsigned = f"u{source.dtype.itemsize}"
     call.for_samples(
-        _mask_samples, source.data.view(unsigned), source.geometry.offsets,
-        target.data.view(unsigned), target.geometry.offsets, *_plan(call),
-    )  # fmt: skip
+        _mask_samples,
+        source.data.view(unsigned),
+        source.geometry.offsets,
+        target.data.view(unsigned),
+        target.geometry.offsets,
+        *_plan(call),
+    )
 
 
 _KERNEL: Final = CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
@@ -178,23 +188,49 @@ def _cases() -> list[Case]:
     return [
         Case("default", (images,)),
         Case("small tiles", (images,), four, upright),
-        Case("ratio", (images,), {"tile": 8, "ratio": 0.25},
-             [_expected(images.at(i), 8, 2) for i in range(3)]),
+        Case(
+            "ratio",
+            (images,),
+            {"tile": 8, "ratio": 0.25},
+            [_expected(images.at(i), 8, 2) for i in range(3)],
+        ),
         Case("everything", (images,), {"ratio": 1.0}, black),
         Case("nothing", (images,), {"ratio": 0.0}, [images.at(i) for i in range(3)]),
-        Case("turned", (samples((33, 35, 3), dtype=float32),),
-             {"tile": 7, "angle": 0.5, "ratio": 0.6, "shift_x": 1.5, "shift_y": -2}),
-        Case("per sample", (images,), {"tile": [3, 4, 5], "ratio": [0.3, 0.5, 0.7],
-                                       "angle": [0.0, 1.0, -4.0], "shift_x": [1, 2, 3]}),
-        Case("planes", (planes,), {"tile": 8, "shift_x": -2.0, "shift_y": -1.0}, back,
-             oracle=False),
+        Case(
+            "turned",
+            (samples((33, 35, 3), dtype=float32),),
+            {"tile": 7, "angle": 0.5, "ratio": 0.6, "shift_x": 1.5, "shift_y": -2},
+        ),
+        Case(
+            "per sample",
+            (images,),
+            {
+                "tile": [3, 4, 5],
+                "ratio": [0.3, 0.5, 0.7],
+                "angle": [0.0, 1.0, -4.0],
+                "shift_x": [1, 2, 3],
+            },
+        ),
+        Case(
+            "planes", (planes,), {"tile": 8, "shift_x": -2.0, "shift_y": -1.0}, back, oracle=False
+        ),
         Case("frames", (samples((2, 9, 8, 3), layout="FHWC"),), four, oracle=False),
         Case("empty", (samples(),), four, []),
         Case("no tile", (images,), {"tile": 0}, raises=OperatorValueError, match="`tile`"),
-        Case("not a number", (images,), {"angle": float("nan")}, raises=OperatorValueError,
-             match="`angle`"),
-        Case("wrong length", (images,), {"ratio": [0.5]}, raises=OperatorValueError,
-             match="`ratio`"),
-        Case("layout", (samples((2, 2, 2), layout="HCW", dtype=uint8),), raises=OperatorTypeError,
-             match="layout"),
-    ]  # fmt: skip
+        Case(
+            "not a number",
+            (images,),
+            {"angle": float("nan")},
+            raises=OperatorValueError,
+            match="`angle`",
+        ),
+        Case(
+            "wrong length", (images,), {"ratio": [0.5]}, raises=OperatorValueError, match="`ratio`"
+        ),
+        Case(
+            "layout",
+            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+    ]

@@ -32,9 +32,19 @@ def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, targe
 
 @jit
 def normalize_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, means: Any,
-    mean_steps: Any, scales: Any, scale_steps: Any, shift: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    extents: Any,
+    means: Any,
+    mean_steps: Any,
+    scales: Any,
+    scale_steps: Any,
+    shift: Any,
+    begin: int,
+    end: int,
+) -> None:
     """Normalise samples `begin` to `end`: (x - mean) * scale + shift in float32.
 
     extents: of groups of axes, kept and reduced ones in turns (`reductions.axes.groups`); means,
@@ -59,9 +69,13 @@ def normalize_samples(
         if pairs == 1 and columns == 1 and rows <= _FEW and m_step == 1 and k_step == 1:
             s, d = src_offsets[i], dst_offsets[i]
             _few_rows(
-                src[s : s + outer * rows], rows, means[m : m + outer], scales[k : k + outer],
-                shift, dst[d : d + outer * rows],
-            )  # fmt: skip
+                src[s : s + outer * rows],
+                rows,
+                means[m : m + outer],
+                scales[k : k + outer],
+                shift,
+                dst[d : d + outer * rows],
+            )
             continue
         for block in range(outer):
             to, rest, pitch = 0, block, columns
@@ -85,6 +99,9 @@ def normalize_samples(
                 for at in range(first, volume, step):
                     n = min(width, volume - at)
                     _strip(
-                        src[s + at : s + at + n], lane_means, lane_scales, shift,
+                        src[s + at : s + at + n],
+                        lane_means,
+                        lane_scales,
+                        shift,
                         dst[d + at : d + at + n],
-                    )  # fmt: skip
+                    )

@@ -103,9 +103,14 @@ def _shapes(call: Call) -> Int64s:
     layout = _layout(call)
     anchors, windows = window_of(call, layout)
     call.notes["plan"] = plan(
-        call.inputs[0].geometry.shapes, anchors, windows, call["mirror"], layout,
-        call["output_layout"], call["pad_output"],
-    )  # fmt: skip
+        call.inputs[0].geometry.shapes,
+        anchors,
+        windows,
+        call["mirror"],
+        layout,
+        call["output_layout"],
+        call["pad_output"],
+    )
     shapes: Int64s = call.notes["plan"].shapes
     return shapes
 
@@ -132,16 +137,27 @@ def _cpu(call: Call) -> None:
     result = np.zeros(target.data.shape, np.float32) if half else target.data
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
     call.for_samples(
-        normalize_kernel, data, source.geometry.offsets, result, target.geometry.offsets,
-        p.extents, p.steps, p.starts, p.lows, p.highs, mean, factor, fill, p.channel_axis,
-    )  # fmt: skip
+        normalize_kernel,
+        data,
+        source.geometry.offsets,
+        result,
+        target.geometry.offsets,
+        p.extents,
+        p.steps,
+        p.starts,
+        p.lows,
+        p.highs,
+        mean,
+        factor,
+        fill,
+        p.channel_axis,
+    )
     if half:
         target.data[:] = convert_array(result, target.data.dtype)
 
 
 _KERNEL = CudaKernel(
-    "crop_mirror_normalize",
-    ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh")),
+    "crop_mirror_normalize", ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh"))
 )
 
 
@@ -154,15 +170,20 @@ def _gpu(call: Call) -> Launch:
     native = np.dtype(np.float32) if half else target.data.dtype
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)
     first = source.geometry.offsets + p.starts
-    table = gather_table(
-        first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs
-    )  # fmt: skip
+    table = gather_table(first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs)
     blocks = blocks_of(target.geometry.volumes)
     types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
     arguments = (
-        source.data, Out(target.data), table, blocks, mean, factor,
-        convert_array(fill, target.data.dtype), np.int64(mean.shape[1]), np.int64(p.channel_axis),
-    )  # fmt: skip
+        source.data,
+        Out(target.data),
+        table,
+        blocks,
+        mean,
+        factor,
+        convert_array(fill, target.data.dtype),
+        np.int64(mean.shape[1]),
+        np.int64(p.channel_axis),
+    )
     return Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
@@ -220,11 +241,7 @@ def _cases() -> list[Case]:
             (images,),
             {**given, "crop": (10, 10), "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
         ),
-        Case(
-            "per sample mean",
-            (images,),
-            {"mean": np.array([mean, std, mean]), "std": [50.0]},
-        ),
+        Case("per sample mean", (images,), {"mean": np.array([mean, std, mean]), "std": [50.0]}),
         Case("empty", (samples(),), given, []),
         Case(
             "too many means",

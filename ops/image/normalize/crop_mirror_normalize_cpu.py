@@ -14,10 +14,22 @@ __all__ = ["normalize_kernel"]
 
 @jit
 def normalize_kernel(
-    src: Array, src_offsets: Int64s, dst: Array, dst_offsets: Int64s, extents: Int64s,
-    steps: Int64s, starts: Int64s, lows: Int64s, highs: Int64s, mean: Float32s, factor: Float32s,
-    fill: Array, channel_axis: int, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: Int64s,
+    dst: Array,
+    dst_offsets: Int64s,
+    extents: Int64s,
+    steps: Int64s,
+    starts: Int64s,
+    lows: Int64s,
+    highs: Int64s,
+    mean: Float32s,
+    factor: Float32s,
+    fill: Array,
+    channel_axis: int,
+    begin: int,
+    end: int,
+) -> None:
     """Tables from `plan` and `fold`; `mean` and `factor` are (N, channels), broadcast already.
 
     `fill` (in dst's dtype, one per output channel) is written as it is, not normalised.

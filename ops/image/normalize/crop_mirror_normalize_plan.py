@@ -31,9 +31,14 @@ class Plan(NamedTuple):
 
 
 def plan(
-    shapes: Int64s, anchors: Int64s, windows: Int64s, mirror: NDArray[Any], layout: str,
-    output_layout: str = "CHW", pad_output: bool = False,
-) -> Plan:  # fmt: skip
+    shapes: Int64s,
+    anchors: Int64s,
+    windows: Int64s,
+    mirror: NDArray[Any],
+    layout: str,
+    output_layout: str = "CHW",
+    pad_output: bool = False,
+) -> Plan:
     """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
@@ -75,9 +80,14 @@ def plan(
         return result
 
     return Plan(
-        shapes_out, wide(extents, 1), wide(steps, 0), starts, wide(lows, 0),
-        wide(highs, 1), AXES - ndim + order.index(channel),
-    )  # fmt: skip
+        shapes_out,
+        wide(extents, 1),
+        wide(steps, 0),
+        starts,
+        wide(lows, 0),
+        wide(highs, 1),
+        AXES - ndim + order.index(channel),
+    )
 
 
 def fold(

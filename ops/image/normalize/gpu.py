@@ -128,8 +128,9 @@ def _scales_launch(
     table = np.empty((min(rows, call.size), 3), np.int64)
     table[:, 0], table[:, 1] = places.offsets[:rows], places.volumes[:rows]
     table[:, 2] = factors[: len(table)].astype(np.float64).view(np.int64)
-    words = {name: "true" if value else "false" for name, value in
-             (("MEANS", means), ("SHARED", shared))}  # fmt: skip
+    words = {
+        name: "true" if value else "false" for name, value in (("MEANS", means), ("SHARED", shared))
+    }
     generated = "".join(f"constexpr bool {name} = {word};\n" for name, word in words.items())
     unit = _SCALES.unit({"Made": "f64" if means else "f32"}, generated)
     blocks = blocks_of(table[:, 1])

@@ -21,13 +21,7 @@ from gradiva.ops.reductions.axes import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
 from .gpu import normalize_launches
-from .statistics import (
-    Numbers,
-    given,
-    measured_mean,
-    measured_variance,
-    normalized_axes,
-)
+from .statistics import Numbers, given, measured_mean, measured_variance, normalized_axes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -121,10 +115,18 @@ def _cpu(call: Call) -> None:
     with np.errstate(over="ignore"):
         numbers = [one.values.astype(np.float32) for one in (mean, scales)]
     call.for_samples(
-        normalize_samples, data, source.geometry.offsets, out, target.geometry.offsets,
-        groups(source.geometry.shapes, taken), numbers[0], mean.steps, numbers[1], scales.steps,
+        normalize_samples,
+        data,
+        source.geometry.offsets,
+        out,
+        target.geometry.offsets,
+        groups(source.geometry.shapes, taken),
+        numbers[0],
+        mean.steps,
+        numbers[1],
+        scales.steps,
         np.float32(call["shift"]),
-    )  # fmt: skip
+    )
     if out is not target.data:
         target.data[:] = convert_array(out, target.data.dtype)
 
@@ -159,13 +161,33 @@ def _cases() -> list[Case]:
         Case("empty", (samples(),), {"axes": [0]}, []),
         Case("no axes", (images,), {"axes": []}, raises=OperatorValueError, match="at least one"),
         Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case("axes and names", (images,), {"axes": 0, "axis_names": "H"},
-             raises=OperatorValueError, match="exclude"),
-        Case("wrong shape", (images,), {"mean": table(1, 2, 3), "axes": 0},
-             raises=OperatorValueError, match="`mean`"),
-        Case("batch and arrays", (images,), {"mean": table(1, 2, 3), "batch": True},
-             raises=OperatorValueError, match="`batch`"),
-        Case("batch of other widths", (images,), {"batch": True, "axes": 0},
-             raises=OperatorValueError, match="`batch`"),
+        Case(
+            "axes and names",
+            (images,),
+            {"axes": 0, "axis_names": "H"},
+            raises=OperatorValueError,
+            match="exclude",
+        ),
+        Case(
+            "wrong shape",
+            (images,),
+            {"mean": table(1, 2, 3), "axes": 0},
+            raises=OperatorValueError,
+            match="`mean`",
+        ),
+        Case(
+            "batch and arrays",
+            (images,),
+            {"mean": table(1, 2, 3), "batch": True},
+            raises=OperatorValueError,
+            match="`batch`",
+        ),
+        Case(
+            "batch of other widths",
+            (images,),
+            {"batch": True, "axes": 0},
+            raises=OperatorValueError,
+            match="`batch`",
+        ),
         Case("text", (images,), {"mean": "128"}, raises=OperatorTypeError, match="`mean`"),
-    ]  # fmt: skip
+    ]

@@ -84,7 +84,11 @@ def _cases() -> list[Case]:
         Case("shift", (images,), {"scale": 2.0, "shift": 9.0, "dtype": uint8}, oracle=False),
         Case("half", (images,), {"mean": mean, "dtype": float16}, oracle=False),
         Case("empty", (samples(),), {}, [], oracle=False),
-        Case("bad dtype", (samples((2, 2, 3), dtype=float64),), raises=OperatorTypeError,
-             match="float64"),
+        Case(
+            "bad dtype",
+            (samples((2, 2, 3), dtype=float64),),
+            raises=OperatorTypeError,
+            match="float64",
+        ),
         Case("means", (images,), {"mean": [1.0, 2.0]}, raises=OperatorValueError, match="`mean`"),
-    ]  # fmt: skip
+    ]

@@ -95,9 +95,10 @@ def _shapes(call: Call) -> Int64Array:
     layout = call.types[0].layout or ""
     if not layout:
         raise OperatorTypeError(
-            "samples of this rank need a layout", expected=f"one of {', '.join(_LAYOUTS)}",
+            "samples of this rank need a layout",
+            expected=f"one of {', '.join(_LAYOUTS)}",
             got=f"{call.inputs[0].ndim}-D samples without one",
-        )  # fmt: skip
+        )
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     others = [axis for axis in range(len(layout)) if axis not in cut]
     tables = [given.geometry.shapes for given in call.inputs]
@@ -121,10 +122,21 @@ def _shapes(call: Call) -> Int64Array:
 
 @jit
 def paste_kernel(
-    src: Array, dst: Array, dst_offsets: Int64Array, volumes: Int64Array, starts: Int64Array,
-    own: Array, extents: Int64Array, src_at: Int64Array, src_steps: Int64Array, dst_at: Int64Array,
-    dst_steps: Int64Array, clear: bool, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    dst: Array,
+    dst_offsets: Int64Array,
+    volumes: Int64Array,
+    starts: Int64Array,
+    own: Array,
+    extents: Int64Array,
+    src_at: Int64Array,
+    src_steps: Int64Array,
+    dst_at: Int64Array,
+    dst_steps: Int64Array,
+    clear: bool,
+    begin: int,
+    end: int,
+) -> None:
     """Copy the regions that `own` marks. Extents are (R, 5), steps (R, 5) in elements; the last
     axis lies without gaps on both sides. `clear`: first set everything to 0."""
     for i in range(begin, end):
@@ -173,18 +185,28 @@ def _cpu(call: Call) -> None:
         elif given.dtype is float16:
             data = convert_array(data, single)
         call.for_samples(
-            paste_kernel, data, into, target.geometry.offsets, target.geometry.volumes,
-            regions.starts, own, *_rows(extents, at, here, place, there, layout[-1] == "C"),
+            paste_kernel,
+            data,
+            into,
+            target.geometry.offsets,
+            target.geometry.volumes,
+            regions.starts,
+            own,
+            *_rows(extents, at, here, place, there, layout[-1] == "C"),
             number == 0,
-        )  # fmt: skip
+        )
     if halves:
         target.data[:] = convert_array(result, target.data.dtype)
 
 
 def _rows(
-    extents: Int64Array, at: Int64Array, here: Int64Array, place: Int64Array, there: Int64Array,
+    extents: Int64Array,
+    at: Int64Array,
+    here: Int64Array,
+    place: Int64Array,
+    there: Int64Array,
     interleaved: bool,
-) -> tuple[Int64Array, ...]:  # fmt: skip
+) -> tuple[Int64Array, ...]:
     """The tables with five axes; interleaved channels join the width."""
     if interleaved:
         extents = np.hstack([extents[:, :-2], extents[:, -2:].prod(axis=1, keepdims=True)])
@@ -257,42 +279,113 @@ def _cases() -> list[Case]:
     ids = batch([np.array(row, np.int32) for row in ([0, 2], [1], [])])
     anchors = batch([np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])])
     return [
-        Case("two inputs", (equal, others), {"output_size": (5, 6), "out_anchors": (0, 0, 1, 2)},
-             [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)],
-             oracle=False),
-        Case("other numbers of regions", (images,),
-             {"in_ids": ids, "output_size": (6, 8), "out_anchors": anchors},
-             [pasted((6, 8, 3), (a, (0, 0)), (c, (3, 3))), pasted((6, 8, 3), (b, (1, 2))),
-              pasted((6, 8, 3))]),
-        Case("parts", (images,),
-             {"in_ids": [[1], [0], [0]], "output_size": [[2, 2], [5, 5], [3, 4]],
-              "in_anchors": [[1, 1]] * 3, "shapes": [[2, 2]] * 3},
-             [b[1:3, 1:3], pasted((5, 5, 3), (a[1:3, 1:3], (0, 0))),
-              pasted((3, 4, 3), (a[1:3, 1:3], (0, 0)))], oracle=False),
-        Case("fractions", (images,),
-             {"output_size": (5, 7), "in_anchors_rel": (0.5, 0.3), "shapes_rel": (0.5, 0.4),
-              "out_anchors_rel": (0.25, 0.5)},
-             [pasted((5, 7, 3), (a[2:4, 1:4], (1, 3))), pasted((5, 7, 3), (b[1:3, 1:3], (1, 3))),
-              pasted((5, 7, 3), (c[1:2, 0:2], (1, 3)))], oracle=False),
+        Case(
+            "two inputs",
+            (equal, others),
+            {"output_size": (5, 6), "out_anchors": (0, 0, 1, 2)},
+            [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)],
+            oracle=False,
+        ),
+        Case(
+            "other numbers of regions",
+            (images,),
+            {"in_ids": ids, "output_size": (6, 8), "out_anchors": anchors},
+            [
+                pasted((6, 8, 3), (a, (0, 0)), (c, (3, 3))),
+                pasted((6, 8, 3), (b, (1, 2))),
+                pasted((6, 8, 3)),
+            ],
+        ),
+        Case(
+            "parts",
+            (images,),
+            {
+                "in_ids": [[1], [0], [0]],
+                "output_size": [[2, 2], [5, 5], [3, 4]],
+                "in_anchors": [[1, 1]] * 3,
+                "shapes": [[2, 2]] * 3,
+            },
+            [
+                b[1:3, 1:3],
+                pasted((5, 5, 3), (a[1:3, 1:3], (0, 0))),
+                pasted((3, 4, 3), (a[1:3, 1:3], (0, 0))),
+            ],
+            oracle=False,
+        ),
+        Case(
+            "fractions",
+            (images,),
+            {
+                "output_size": (5, 7),
+                "in_anchors_rel": (0.5, 0.3),
+                "shapes_rel": (0.5, 0.4),
+                "out_anchors_rel": (0.25, 0.5),
+            },
+            [
+                pasted((5, 7, 3), (a[2:4, 1:4], (1, 3))),
+                pasted((5, 7, 3), (b[1:3, 1:3], (1, 3))),
+                pasted((5, 7, 3), (c[1:2, 0:2], (1, 3))),
+            ],
+            oracle=False,
+        ),
         Case("no size", (equal, others), expect=[others.at(i) for i in range(2)]),
-        Case("to float", (equal,), {"dtype": float32, "output_size": (2, 4)},
-             [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)]),
-        Case("planes", (planes,), {"output_size": (3, 5)},
-             [np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
-              np.pad(planes.at(1), ((0, 0), (0, 1), (0, 0)))], oracle=False),
+        Case(
+            "to float",
+            (equal,),
+            {"dtype": float32, "output_size": (2, 4)},
+            [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)],
+        ),
+        Case(
+            "planes",
+            (planes,),
+            {"output_size": (3, 5)},
+            [
+                np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
+                np.pad(planes.at(1), ((0, 0), (0, 1), (0, 0))),
+            ],
+            oracle=False,
+        ),
         Case("empty", (samples(),), {"output_size": (2, 4)}, []),
-        Case("outside", (images,), {"output_size": (4, 6), "out_anchors": (0, 1)},
-             raises=OperatorValueError, match="leaves the output"),
-        Case("outside its sample", (images,),
-             {"output_size": (9, 9), "in_anchors": (1, 1), "shapes": (2, 2)},
-             raises=OperatorValueError, match="sample 2"),
-        Case("bad id", (images,), {"output_size": (9, 9), "in_ids": [[0], [1], [3]]},
-             raises=OperatorValueError, match="`in_ids`"),
+        Case(
+            "outside",
+            (images,),
+            {"output_size": (4, 6), "out_anchors": (0, 1)},
+            raises=OperatorValueError,
+            match="leaves the output",
+        ),
+        Case(
+            "outside its sample",
+            (images,),
+            {"output_size": (9, 9), "in_anchors": (1, 1), "shapes": (2, 2)},
+            raises=OperatorValueError,
+            match="sample 2",
+        ),
+        Case(
+            "bad id",
+            (images,),
+            {"output_size": (9, 9), "in_ids": [[0], [1], [3]]},
+            raises=OperatorValueError,
+            match="`in_ids`",
+        ),
         Case("no common size", (images,), raises=OperatorValueError, match="`output_size`"),
-        Case("both", (images,), {"output_size": (9, 9), "shapes": (1, 1), "shapes_rel": (1, 1)},
-             raises=OperatorValueError, match="exclude"),
-        Case("three numbers", (images,), {"output_size": (9, 9), "shapes": (1, 1, 1)},
-             raises=OperatorValueError, match="`shapes`"),
-        Case("dtypes", (equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)),
-             raises=OperatorTypeError, match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "both",
+            (images,),
+            {"output_size": (9, 9), "shapes": (1, 1), "shapes_rel": (1, 1)},
+            raises=OperatorValueError,
+            match="exclude",
+        ),
+        Case(
+            "three numbers",
+            (images,),
+            {"output_size": (9, 9), "shapes": (1, 1, 1)},
+            raises=OperatorValueError,
+            match="`shapes`",
+        ),
+        Case(
+            "dtypes",
+            (equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

@@ -118,13 +118,9 @@ def batch_axes(
             row[8] = (1 if kind == 0 else 0) + (2 if axis < 2 else 0) + (4 if flips[i, axis] else 0)
             # Places rise or fall: the ends say which inputs are read.
             weights = np.empty(taps, np.float32)
-            fill_axis(
-                n, m, lo, hi, kind, filt[3], axis < 2, origin, a, a + 1, line, weights
-            )  # fmt: skip
+            fill_axis(n, m, lo, hi, kind, filt[3], axis < 2, origin, a, a + 1, line, weights)
             found[LOW], found[END] = line[0], line[0] + taps
-            fill_axis(
-                n, m, lo, hi, kind, filt[3], axis < 2, origin, b - 1, b, line, weights
-            )  # fmt: skip
+            fill_axis(n, m, lo, hi, kind, filt[3], axis < 2, origin, b - 1, b, line, weights)
             found[LOW], found[END] = min(found[LOW], line[0]), max(found[END], line[0] + taps)
             heads, places, made = heads + b - a, places + (b - a) * taps, made + 1
         for axis in range(3):

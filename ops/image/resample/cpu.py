@@ -99,24 +99,52 @@ def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int,
 
 @jit
 def _store(
-    row: F32, channels: int, plane: int, y: int, sample: I64, group: I64, steps: I64,
-    parameters: int, scratch: Array, dst: int, size: int,
-) -> None:  # fmt: skip
+    row: F32,
+    channels: int,
+    plane: int,
+    y: int,
+    sample: I64,
+    group: I64,
+    steps: I64,
+    parameters: int,
+    scratch: Array,
+    dst: int,
+    size: int,
+) -> None:
     """Hand one row to the chain; `y` counts the rows of all slices."""
     to = dst + sample[TARGET] + plane * sample[TARGET_FRAME] + y * sample[TARGET_ROW]
     # A chain of one channel takes interleaved ones alike, whatever their number.
     pixels = len(row) if group[0] == 1 else len(row) // channels
     finish_row(
-        row.ctypes.data, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to,
+        row.ctypes.data,
+        0,
+        pixels,
+        sample[MIRROR],
+        group,
+        steps,
+        parameters,
+        scratch,
+        to,
         sample[TARGET_PLANE] // size,
-    )  # fmt: skip
+    )
 
 
 @jit
 def _nearest_sample(
-    src: Array, src_at: int, size: I64, win: I64, starts: I64, lines: F32, sample: I64, group: I64,
-    steps: I64, parameters: int, scratch: Array, dst: int, item: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_at: int,
+    size: I64,
+    win: I64,
+    starts: I64,
+    lines: F32,
+    sample: I64,
+    group: I64,
+    steps: I64,
+    parameters: int,
+    scratch: Array,
+    dst: int,
+    item: int,
+) -> None:
     """Pick whole pixels: float32 holds the values of every dtype taken here exactly."""
     channels = size[1]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
@@ -129,17 +157,40 @@ def _nearest_sample(
                     pick_row(src[at : at + size[4] * channels], channels, starts[2], nx, row)
                 where = ny - 1 - y if sample[UPSIDE_DOWN] else y
                 _store(
-                    row, channels, plane, z * ny + where, sample, group, steps, parameters,
-                    scratch, dst, item,
-                )  # fmt: skip
+                    row,
+                    channels,
+                    plane,
+                    z * ny + where,
+                    sample,
+                    group,
+                    steps,
+                    parameters,
+                    scratch,
+                    dst,
+                    item,
+                )
 
 
 @jit
 def _filtered_sample(
-    src: Array, src_at: int, size: I64, win: I64, taps: I64, rows_first: bool, starts: I64,
-    weights: F32, lines: F32, marks: I64, sample: I64, group: I64, steps: I64, parameters: int,
-    scratch: Array, dst: int, item: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_at: int,
+    size: I64,
+    win: I64,
+    taps: I64,
+    rows_first: bool,
+    starts: I64,
+    weights: F32,
+    lines: F32,
+    marks: I64,
+    sample: I64,
+    group: I64,
+    steps: I64,
+    parameters: int,
+    scratch: Array,
+    dst: int,
+    item: int,
+) -> None:
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
     pitch, n = size[8], nx * channels
@@ -184,10 +235,31 @@ def _filtered_sample(
                         for i in range(4):
                             to[i] = (slot * block + y - top + i) * length
                         resample_rows(
-                            src, head + depth * size[9], pitch, channels, y, min(4, bottom - y),
-                            rows_first, ys, wy, ky, ny, heads, wx, kx, nx, safe, skip, width, work,
-                            between, at, tags, made, to,
-                        )  # fmt: skip
+                            src,
+                            head + depth * size[9],
+                            pitch,
+                            channels,
+                            y,
+                            min(4, bottom - y),
+                            rows_first,
+                            ys,
+                            wy,
+                            ky,
+                            ny,
+                            heads,
+                            wx,
+                            kx,
+                            nx,
+                            safe,
+                            skip,
+                            width,
+                            work,
+                            between,
+                            at,
+                            tags,
+                            made,
+                            to,
+                        )
                 for y in range(top, bottom):
                     first = 0 if deep else (y - top) * length
                     row = rows[first : first + n]
@@ -197,17 +269,42 @@ def _filtered_sample(
                         blend_rows(slices, slice_at, wz, z * kz, kz, n, row)
                     where = ny - 1 - y if sample[UPSIDE_DOWN] else y
                     _store(
-                        row, channels, plane, z * ny + where, sample, group, steps, parameters,
-                        scratch, dst, item,
-                    )  # fmt: skip
+                        row,
+                        channels,
+                        plane,
+                        z * ny + where,
+                        sample,
+                        group,
+                        steps,
+                        parameters,
+                        scratch,
+                        dst,
+                        item,
+                    )
 
 
 @jit
 def resample_range(
-    src: Array, src_offsets: I64, sizes: I64, window: I64, roi: F64, filters: I64, starts: I64,
-    weights: F32, lines: F32, marks: I64, samples: I64, group: I64, steps: I64, parameters: F32,
-    scratch: Array, dst: int, item: int, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Array,
+    src_offsets: I64,
+    sizes: I64,
+    window: I64,
+    roi: F64,
+    filters: I64,
+    starts: I64,
+    weights: F32,
+    lines: F32,
+    marks: I64,
+    samples: I64,
+    group: I64,
+    steps: I64,
+    parameters: F32,
+    scratch: Array,
+    dst: int,
+    item: int,
+    begin: int,
+    end: int,
+) -> None:
     """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
     there."""
     src, src_offsets, sizes = borrowed(src), borrowed(src_offsets), borrowed(sizes)
@@ -253,16 +350,52 @@ def resample_range(
             key[4], key[5], key[6], key[7] = a, b, filt[axis], filt[3]
             key[8] = origin
             taps[axis] = fill_axis(
-                n, m, lo, hi, filt[axis], filt[3], axis < 2, origin, a, b, starts[axis],
+                n,
+                m,
+                lo,
+                hi,
+                filt[axis],
+                filt[3],
+                axis < 2,
+                origin,
+                a,
+                b,
+                starts[axis],
                 weights[axis],
-            )  # fmt: skip
+            )
         if nearest:
             _nearest_sample(
-                src, src_offsets[i], size, win, starts, lines, samples[i], group, steps,
-                own + i * pace, scratch, dst, item,
-            )  # fmt: skip
+                src,
+                src_offsets[i],
+                size,
+                win,
+                starts,
+                lines,
+                samples[i],
+                group,
+                steps,
+                own + i * pace,
+                scratch,
+                dst,
+                item,
+            )
         else:
             _filtered_sample(
-                src, src_offsets[i], size, win, taps, blend_rows_first(size, region, taps), starts,
-                weights, lines, marks, samples[i], group, steps, own + i * pace, scratch, dst, item,
-            )  # fmt: skip
+                src,
+                src_offsets[i],
+                size,
+                win,
+                taps,
+                blend_rows_first(size, region, taps),
+                starts,
+                weights,
+                lines,
+                marks,
+                samples[i],
+                group,
+                steps,
+                own + i * pace,
+                scratch,
+                dst,
+                item,
+            )

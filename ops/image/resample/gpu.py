@@ -75,9 +75,15 @@ def resample_launches(
             scratch = Scratch(int(sizes.sum()), _SINGLE)
             own = Tail((), tail.channels, scratch, sizes.cumsum() - sizes)
         wide = [
-            offsets + one.source, own.offsets, one.outer_step, one.row_step, one.tap_step,
-            *_target(own, frame), one.starts, one.weights,
-        ]  # fmt: skip
+            offsets + one.source,
+            own.offsets,
+            one.outer_step,
+            one.row_step,
+            one.tap_step,
+            *_target(own, frame),
+            one.starts,
+            one.weights,
+        ]
         narrow = [volumes, one.rows, one.extent, one.inner, one.taps]
         zero = one.zero.astype(np.float32).view(np.int32)
         table = _joined(wide, narrow, last=[zero])
@@ -144,29 +150,59 @@ def _passes(tables: Tables, axes: Int64Array, first: Any, side: int) -> list[_Pa
         source, outer, outer_step, rows, row_step, extent, tap_step, inner = columns
         found = np.take_along_axis(axes, axis[:, None, None], axis=1)[:, 0]
         return _Pass(
-            source, outer, outer_step, rows, row_step, extent, tap_step, inner // side,
-            found[:, TAPS], found[:, STARTS], found[:, WEIGHTS], zero,
-        )  # fmt: skip
+            source,
+            outer,
+            outer_step,
+            rows,
+            row_step,
+            extent,
+            tap_step,
+            inner // side,
+            found[:, TAPS],
+            found[:, STARTS],
+            found[:, WEIGHTS],
+            zero,
+        )
 
     row, line = nx * channels, reach_x * channels
     return [
         pass_(
-            chosen(one, 2 * one), chosen(zeros[1], zeros[0]),
-            head + chosen(low_x * channels, low_y * pitch), outer, slice_,
-            chosen(one, reach_y), chosen(none, pitch), chosen(ny, nx), chosen(pitch, channels),
+            chosen(one, 2 * one),
+            chosen(zeros[1], zeros[0]),
+            head + chosen(low_x * channels, low_y * pitch),
+            outer,
+            slice_,
+            chosen(one, reach_y),
+            chosen(none, pitch),
+            chosen(ny, nx),
+            chosen(pitch, channels),
             chosen(line, channels),
         ),
         pass_(
-            chosen(2 * one, one), chosen(zeros[0], zeros[1]),
-            chosen(-low_x * channels, -low_y * row), outer, chosen(ny * line, reach_y * row),
-            chosen(ny, one), chosen(line, none), chosen(nx, ny), chosen(channels, row),
+            chosen(2 * one, one),
+            chosen(zeros[0], zeros[1]),
+            chosen(-low_x * channels, -low_y * row),
+            outer,
+            chosen(ny * line, reach_y * row),
+            chosen(ny, one),
+            chosen(line, none),
+            chosen(nx, ny),
+            chosen(channels, row),
             chosen(channels, row),
         ),
         pass_(
-            none, zeros[1], -low_z * ny * row, planes, slices * ny * row, one, none, nz, ny * row,
+            none,
+            zeros[1],
+            -low_z * ny * row,
+            planes,
+            slices * ny * row,
+            one,
+            none,
+            nz,
+            ny * row,
             ny * row,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _nearest(data: Any, tables: Tables, tail: Tail, axes: Int64Array, starts: Any) -> Launch:
@@ -176,9 +212,15 @@ def _nearest(data: Any, tables: Tables, tail: Tail, axes: Int64Array, starts: An
     volumes = sizes[:, 0] * extents.prod(axis=1) * inner
     rows = _target(tail, extents[:, 1] * extents[:, 2] * inner)
     wide = [
-        tables.offsets, tail.offsets, sizes[:, 10], sizes[:, 9], sizes[:, 8], sizes[:, 1], *rows,
+        tables.offsets,
+        tail.offsets,
+        sizes[:, 10],
+        sizes[:, 9],
+        sizes[:, 8],
+        sizes[:, 1],
+        *rows,
         *axes[:, :, STARTS].T,
-    ]  # fmt: skip
+    ]
     table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
     unit, parameters = _compiled(_NEAREST, data.dtype, tail)
     blocks = blocks_of(volumes)

@@ -26,9 +26,17 @@ _LANES = 4
 
 
 def filter_four(
-    source: Array, at: I64, heads: I64, weights: F32, taps: int, first: int, last: int, step: int,
-    target: F32, to: I64,
-) -> None:  # fmt: skip
+    source: Array,
+    at: I64,
+    heads: I64,
+    weights: F32,
+    taps: int,
+    first: int,
+    last: int,
+    step: int,
+    target: F32,
+    to: I64,
+) -> None:
     """Output pixels `first .. last - 1` of four lines; for kernels only.
 
     Line i begins at element `at[i]` of source and goes to `to[i]` of target. Pixel x reads `taps`

@@ -66,9 +66,16 @@ def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int,
 
 @jit
 def _filter_edges(
-    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, safe: I64, out: F32,
+    source: Array,
+    at: int,
+    heads: I64,
+    weights: F32,
+    taps: int,
+    n: int,
+    safe: I64,
+    out: F32,
     to: int,
-) -> None:  # fmt: skip
+) -> None:
     """The pixels of one line of three channels that are not safe: nothing beyond them is read."""
     x = 0
     while x < n:
@@ -92,9 +99,16 @@ def _filter_edges(
 
 @jit
 def _filter_row(
-    source: Array, at: int, heads: I64, weights: F32, taps: int, n: int, channels: int, out: F32,
+    source: Array,
+    at: int,
+    heads: I64,
+    weights: F32,
+    taps: int,
+    n: int,
+    channels: int,
+    out: F32,
     to: int,
-) -> None:  # fmt: skip
+) -> None:
     """One line of any number of channels."""
     if channels == 1:
         line, o, k = source[at:], out[to : to + n], np.uint64(taps)
@@ -124,9 +138,18 @@ def _filter_row(
 
 @jit
 def filter_lines(
-    source: Array, at: I64, heads: I64, weights: F32, taps: int, n: int, safe: I64, channels: int,
-    count: int, out: F32, to: I64,
-) -> None:  # fmt: skip
+    source: Array,
+    at: I64,
+    heads: I64,
+    weights: F32,
+    taps: int,
+    n: int,
+    safe: I64,
+    channels: int,
+    count: int,
+    out: F32,
+    to: I64,
+) -> None:
     """Filter `count` lines, at most four: line i from `source[at[i]]` to `out[to[i]]`.
 
     Output pixel x reads `taps` pixels from element `heads[x]` of its line. Of the pixels
@@ -164,10 +187,25 @@ def find_heads(
 
 @jit
 def _fill_ring(
-    src: Array, base: int, pitch: int, row: int, step: int, end: int, size: int, length: int,
-    heads: I64, wx: F32, kx: int, nx: int, safe: I64, channels: int, ring: F32, at: I64, to: I64,
+    src: Array,
+    base: int,
+    pitch: int,
+    row: int,
+    step: int,
+    end: int,
+    size: int,
+    length: int,
+    heads: I64,
+    wx: F32,
+    kx: int,
+    nx: int,
+    safe: I64,
+    channels: int,
+    ring: F32,
+    at: I64,
+    to: I64,
     tags: I64,
-) -> None:  # fmt: skip
+) -> None:
     """Filter up to four input rows, from `row` in steps of 1 or -1, not beyond `end`."""
     count = min(4, (end - row) * step + 1)
     for i in range(count):
@@ -180,10 +218,31 @@ def _fill_ring(
 
 @jit
 def resample_rows(
-    src: Array, base: int, pitch: int, channels: int, y: int, count: int, rows_first: bool, ys: I64,
-    wy: F32, ky: int, ny: int, heads: I64, wx: F32, kx: int, nx: int, safe: I64, skip: int,
-    width: int, lines: F32, length: int, marks: I64, tags: I64, out: F32, to: I64,
-) -> None:  # fmt: skip
+    src: Array,
+    base: int,
+    pitch: int,
+    channels: int,
+    y: int,
+    count: int,
+    rows_first: bool,
+    ys: I64,
+    wy: F32,
+    ky: int,
+    ny: int,
+    heads: I64,
+    wx: F32,
+    kx: int,
+    nx: int,
+    safe: I64,
+    skip: int,
+    width: int,
+    lines: F32,
+    length: int,
+    marks: I64,
+    tags: I64,
+    out: F32,
+    to: I64,
+) -> None:
     """Output rows `y .. y + count - 1` of the plane at `src[base]`, row i to `out[to[i]]`.
 
     With `rows_first` input rows are blended to `lines`, then these are filtered; they hold `width`
@@ -210,9 +269,25 @@ def resample_rows(
             row = ys[y + i] + k
             if tags[row % size] != row:
                 _fill_ring(
-                    src, base, pitch, row, 1 if down else -1, end, size, length, heads, wx, kx, nx,
-                    safe, channels, lines, lead, place, tags,
-                )  # fmt: skip
+                    src,
+                    base,
+                    pitch,
+                    row,
+                    1 if down else -1,
+                    end,
+                    size,
+                    length,
+                    heads,
+                    wx,
+                    kx,
+                    nx,
+                    safe,
+                    channels,
+                    lines,
+                    lead,
+                    place,
+                    tags,
+                )
             at[k] = (row % size) * length
         blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
 

@@ -58,10 +58,19 @@ def bind_resample(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
     arguments = (
-        *tables, np.empty((4, a), np.int64), np.empty((3, b), np.float32), np.empty(c, np.float32),
-        np.empty(d, np.int64), samples, chain.group, chain.steps, chain.parameters,
-        chain.scratch(), target.ctypes.data, target.itemsize,
-    )  # fmt: skip
+        *tables,
+        np.empty((4, a), np.int64),
+        np.empty((3, b), np.float32),
+        np.empty(c, np.float32),
+        np.empty(d, np.int64),
+        samples,
+        chain.group,
+        chain.steps,
+        chain.parameters,
+        chain.scratch(),
+        target.ctypes.data,
+        target.itemsize,
+    )
     return lambda data, begin, end: resample_range(data, *arguments, begin, end)
 
 
@@ -108,6 +117,4 @@ def resample_samples(
         if len(parts) == 1:
             call.for_samples(run_resample, source.data, tables, samples, chain, target.data)
         else:
-            run_resample(
-                source.data, tables, samples, chain, target.data, part.start, part.stop
-            )  # fmt: skip
+            run_resample(source.data, tables, samples, chain, target.data, part.start, part.stop)

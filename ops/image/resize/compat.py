@@ -132,13 +132,19 @@ def compat_sizes(call: Call, inputs: Int64Array) -> tuple[Int64Array, Array, Arr
             _refuse(name, "sizes that are not negative, with `compat`", value, value < 0)
     # Refuses what contradicts itself; and OpenCV has no rule of its own.
     sizes, _, _ = resize_geometry(
-        inputs, **wanted, mode=mode, max_size=limit, subpixel_scale=False, roi_start=low,
+        inputs,
+        **wanted,
+        mode=mode,
+        max_size=limit,
+        subpixel_scale=False,
+        roi_start=low,
         roi_end=high,
-    )  # fmt: skip
+    )
     if compat == "opencv":
         return sizes, low, high
-    named = next((wanted[n] for n in ("resize_shorter", "resize_longer") if wanted[n] is not None),
-                 None)  # fmt: skip
+    named = next(
+        (wanted[n] for n in ("resize_shorter", "resize_longer") if wanted[n] is not None), None
+    )
     if named is not None:
         shorter = wanted["resize_shorter"] is not None
         return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
@@ -212,8 +218,9 @@ def _regions(call: Call, inputs: Int64Array) -> tuple[Array, Array]:
             if relative:
                 place = np.floor(place + 0.5)
             if (place != np.floor(place)).any():
-                _refuse(name, "whole pixels: this library crops first", place,
-                        place != np.floor(place))  # fmt: skip
+                _refuse(
+                    name, "whole pixels: this library crops first", place, place != np.floor(place)
+                )
         bad = ~((place >= 0) & (place <= whole))
         if bad.any():
             _refuse(name, "a region inside the image, with `compat`", place, bad)

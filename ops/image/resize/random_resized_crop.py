@@ -74,9 +74,14 @@ def random_resized_crop(
     _height_and_width(size)
     if compat is not None:
         check_compat(
-            compat, input, layout, dtype=dtype, antialias=antialias, min_filter=min_filter,
+            compat,
+            input,
+            layout,
+            dtype=dtype,
+            antialias=antialias,
+            min_filter=min_filter,
             mag_filter=mag_filter,
-        )  # fmt: skip
+        )
     result = with_layout(input, layout)
     return result if dtype is None else result.with_(dtype=dtype)
 
@@ -125,26 +130,62 @@ def _cases() -> list[Case]:
     twice = [samples((8, 6, 3)).at(0)]
     return [
         Case("default", (images,), {"size": (5, 6), "seed": 1}, oracle=False),
-        Case("whole image, nearest", (samples((8, 6, 3)),), {"size": (16, 12), **whole, **nearest},
-             [image.repeat(2, 0).repeat(2, 1) for image in twice]),
+        Case(
+            "whole image, nearest",
+            (samples((8, 6, 3)),),
+            {"size": (16, 12), **whole, **nearest},
+            [image.repeat(2, 0).repeat(2, 1) for image in twice],
+        ),
         Case("planes", (planes,), {"size": 4, "seed": 2, "antialias": False}, oracle=False),
-        Case("float", (images,), {"size": (7, 9), "seed": 3, "dtype": float32,
-                                  "interp_type": [1, 2, 3]}, oracle=False),
+        Case(
+            "float",
+            (images,),
+            {"size": (7, 9), "seed": 3, "dtype": float32, "interp_type": [1, 2, 3]},
+            oracle=False,
+        ),
         Case("sequence", (frames,), {"size": (3, 4), "seed": 4}, oracle=False),
-        Case("of torchvision", (images,), {"size": (5, 6), "seed": 1, "compat": "torchvision"},
-             oracle=False),
-        Case("window of all, of Pillow", (samples((8, 6, 3)),),
-             {"size": (16, 12), **whole, **nearest, "compat": "pil"},
-             [image.repeat(2, 0).repeat(2, 1) for image in twice], oracle=False),
-        Case("unknown library", (images,), {"size": 4, "compat": "zork"},
-             raises=OperatorValueError, match="torchvision"),
+        Case(
+            "of torchvision",
+            (images,),
+            {"size": (5, 6), "seed": 1, "compat": "torchvision"},
+            oracle=False,
+        ),
+        Case(
+            "window of all, of Pillow",
+            (samples((8, 6, 3)),),
+            {"size": (16, 12), **whole, **nearest, "compat": "pil"},
+            [image.repeat(2, 0).repeat(2, 1) for image in twice],
+            oracle=False,
+        ),
+        Case(
+            "unknown library",
+            (images,),
+            {"size": 4, "compat": "zork"},
+            raises=OperatorValueError,
+            match="torchvision",
+        ),
         Case("empty", (samples(),), {"size": (4, 4)}, []),
         Case("no size", (images,), raises=OperatorTypeError, match="`size`"),
         Case("bad size", (images,), {"size": (4, 0)}, raises=OperatorValueError, match="`size`"),
-        Case("bad area", (images,), {"size": 4, "random_area": (0.5, 0.1)},
-             raises=OperatorValueError, match="`random_area`"),
-        Case("no pixels", (samples((0, 4, 3)),), {"size": 4}, raises=OperatorValueError,
-             match="sample 0"),
-        Case("bad dtype", (samples((4, 4, 3), dtype=float64),), {"size": 4},
-             raises=OperatorTypeError, match="float64"),
-    ]  # fmt: skip
+        Case(
+            "bad area",
+            (images,),
+            {"size": 4, "random_area": (0.5, 0.1)},
+            raises=OperatorValueError,
+            match="`random_area`",
+        ),
+        Case(
+            "no pixels",
+            (samples((0, 4, 3)),),
+            {"size": 4},
+            raises=OperatorValueError,
+            match="sample 0",
+        ),
+        Case(
+            "bad dtype",
+            (samples((4, 4, 3), dtype=float64),),
+            {"size": 4},
+            raises=OperatorTypeError,
+            match="float64",
+        ),
+    ]

@@ -138,9 +138,14 @@ def resize(
     check_dtype(input, dtype)
     if compat is not None:
         check_compat(
-            compat, input, layout, dtype=dtype, antialias=antialias, min_filter=min_filter,
+            compat,
+            input,
+            layout,
+            dtype=dtype,
+            antialias=antialias,
+            min_filter=min_filter,
             mag_filter=mag_filter,
-        )  # fmt: skip
+        )
     result = with_layout(input, layout)
     if dtype is not None:
         result = result.with_(dtype=dtype)
@@ -221,9 +226,10 @@ def launch_plan(call: Call) -> list[Launch]:
     """The GPU kernel: as `run_plan`."""
     if "compat" in call.notes:
         raise NoGpuKernelError(
-            argument="compat", expected="None: other libraries' results are made on the CPU",
+            argument="compat",
+            expected="None: other libraries' results are made on the CPU",
             got=repr(call["compat"]),
-        )  # fmt: skip
+        )
     launches = resample_call(
         call, resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
     )

@@ -198,8 +198,11 @@ def resize_geometry(
     # An axis left open ignores a mirrored region in these modes, and everywhere if all are open.
     flip &= given if chosen in ("default", "stretch") else asked
     least = np.where(empty.any(axis=1, keepdims=True), 0.0, 1.0)
-    rounded = {"round": np.floor(exact.astype(np.float64) + 0.5), "truncate": np.trunc(exact),
-               "ceil": np.ceil(exact)}  # fmt: skip
+    rounded = {
+        "round": np.floor(exact.astype(np.float64) + 0.5),
+        "truncate": np.trunc(exact),
+        "ceil": np.ceil(exact),
+    }
     if size_rounding not in rounded:
         raise OperatorValueError(
             argument="size_rounding",

@@ -99,10 +99,23 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
 
 @jit
 def _resample_bytes(
-    source: Array, top: int, left: int, rows: int, channels: int, starts: Array, counts: Array,
-    weights: Array, places: int, down: Array, below: Array, scales: Array, digits: int,
-    middle: Array, sums: Array, target: Array,
-) -> None:  # fmt: skip
+    source: Array,
+    top: int,
+    left: int,
+    rows: int,
+    channels: int,
+    starts: Array,
+    counts: Array,
+    weights: Array,
+    places: int,
+    down: Array,
+    below: Array,
+    scales: Array,
+    digits: int,
+    middle: Array,
+    sums: Array,
+    target: Array,
+) -> None:
     """source, target: (planes, H, W * channels), uint8; `middle`: rows that are as wide as the
     target's; `sums`: int32, one such row."""
     for plane in range(source.shape[0]):
@@ -128,9 +141,20 @@ def _resample_bytes(
 
 @jit
 def _resample_floats(
-    source: Array, top: int, left: int, rows: int, channels: int, starts: Array, counts: Array,
-    weights: Array, down: Array, below: Array, scales: Array, middle: Array, target: Array,
-) -> None:  # fmt: skip
+    source: Array,
+    top: int,
+    left: int,
+    rows: int,
+    channels: int,
+    starts: Array,
+    counts: Array,
+    weights: Array,
+    down: Array,
+    below: Array,
+    scales: Array,
+    middle: Array,
+    target: Array,
+) -> None:
     """As `_resample_bytes`, in float32."""
     for plane in range(source.shape[0]):
         for y in range(rows):
@@ -174,10 +198,14 @@ def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> 
     top, left, bottom, right = region
     planes, height, width, channels = target.shape
     _pick(
-        source.reshape(planes, source.shape[1], -1), top, left, channels,
-        _nearest_places(bottom - top, height), _nearest_places(right - left, width),
+        source.reshape(planes, source.shape[1], -1),
+        top,
+        left,
+        channels,
+        _nearest_places(bottom - top, height),
+        _nearest_places(right - left, width),
         target.reshape(planes, height, -1),
-    )  # fmt: skip
+    )
 
 
 def resize_torch(

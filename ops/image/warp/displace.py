@@ -31,9 +31,20 @@ def displaced_type(input: SampleType, interp_type: int) -> SampleType:
 
 @jit
 def take_row(
-    src: Any, base: int, height: int, width: int, channels: int, xs: Any, ys: Any, count: int,
-    linear: bool, fill: Any, soft_fill: Any, dst: Any, to: int,
-) -> None:  # fmt: skip
+    src: Any,
+    base: int,
+    height: int,
+    width: int,
+    channels: int,
+    xs: Any,
+    ys: Any,
+    count: int,
+    linear: bool,
+    fill: Any,
+    soft_fill: Any,
+    dst: Any,
+    to: int,
+) -> None:
     """A row of pixels at (xs, ys), with a constant outside of the image."""
     if linear:
         linear_row(src, base, height, width, channels, xs, ys, count, True, soft_fill, dst, to)
@@ -53,9 +64,15 @@ def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
 
 @jit
 def copy_unmasked(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, begin: int,
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    masks: Any,
+    begin: int,
     end: int,
-) -> None:  # fmt: skip
+) -> None:
     """Samples that stay as they are."""
     for i in range(begin, end):
         if not masks[i]:

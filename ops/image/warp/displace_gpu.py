@@ -21,11 +21,17 @@ _HERE: Final = Path(__file__).parent
 _KERNELS: Final = {
     name: CudaKernel(
         "displace",
-        (None, TAPS, _HERE / "displaced.cuh", *before, _HERE / f"{name}.cuh",
-         _HERE / "displace.cuh"),
+        (
+            None,
+            TAPS,
+            _HERE / "displaced.cuh",
+            *before,
+            _HERE / f"{name}.cuh",
+            _HERE / "displace.cuh",
+        ),
     )
     for name, before in (("sphere", ()), ("water", ()), ("jitter", ("philox.cuh",)))
-}  # fmt: skip
+}
 
 
 def displace_launch(
@@ -45,6 +51,7 @@ def displace_launch(
     blocks = blocks_of(np.where(source.geometry.volumes, shapes[:, 0] * shapes[:, 1], 0))
     text = interpolation_text(call["interp_type"] == InterpType.INTERP_LINEAR)
     return Launch(
-        _KERNELS[name].unit(pixel_types(source, target), text), len(blocks),
+        _KERNELS[name].unit(pixel_types(source, target), text),
+        len(blocks),
         (source.data, Out(target.data), table, blocks, terms, *outside_of(call)),
-    )  # fmt: skip
+    )

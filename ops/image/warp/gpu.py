@@ -8,14 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import (
-    CudaKernel,
-    Launch,
-    Out,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
+from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
 from gradiva.eager.operators.call import Call
 from gradiva.eager.types.dtypes import InterpType
 from gradiva.eager.values.batch import Batch
@@ -66,9 +59,10 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
     filled, hard, soft = filling_of(call)
     return Launch(
-        _WARP.unit(pixel_types(source, target), text), len(blocks),
+        _WARP.unit(pixel_types(source, target), text),
+        len(blocks),
         (source.data, Out(target.data), matrices, table, blocks, np.bool_(filled), hard, soft),
-    )  # fmt: skip
+    )
 
 
 def interpolation_text(linear: bool) -> str:

@@ -74,10 +74,22 @@ def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
 
 @jit
 def jitter_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
-    fill: Any, soft_fill: Any, degree: Any, positions: Any, seed: Any, number: Any, begin: int,
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    masks: Any,
+    linear: bool,
+    fill: Any,
+    soft_fill: Any,
+    degree: Any,
+    positions: Any,
+    seed: Any,
+    number: Any,
+    begin: int,
     end: int,
-) -> None:  # fmt: skip
+) -> None:
     """One draw of four words serves two pixels."""
     half = np.float32(0.5)
     unit = np.float32(2.0**-24) * degree
@@ -106,17 +118,34 @@ def jitter_samples(
                     )
                     ys[x] = min(np.float32(y) + (low + down), most)
             to = dst_offsets[i] + y * width * channels
-            take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
-                     soft_fill, dst, to)  # fmt: skip
+            take_row(
+                src,
+                src_offsets[i],
+                height,
+                width,
+                channels,
+                xs,
+                ys,
+                width,
+                linear,
+                fill,
+                soft_fill,
+                dst,
+                to,
+            )
 
 
 @jitter.cpu
 def _cpu(call: Call) -> None:
     assert call.key is not None
     displace(
-        call, jitter_samples, np.float32(call["nDegree"]), call.positions,
-        np.uint64(call.key.seed), np.uint32(call.key.number),
-    )  # fmt: skip
+        call,
+        jitter_samples,
+        np.float32(call["nDegree"]),
+        call.positions,
+        np.uint64(call.key.seed),
+        np.uint32(call.key.number),
+    )
 
 
 @jitter.gpu
@@ -138,19 +167,31 @@ def _cases() -> list[Case]:
         Case("still", (images,), {"nDegree": 0}, arrays, oracle=False),
         Case("inside one pixel", (images,), {"nDegree": 1}, arrays, oracle=False),
         Case("flat", (flat,), {"nDegree": 5, "fill_value": 9}, [flat.at(0)], oracle=False),
-        Case("linear", (images,), {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-             oracle=False),
+        Case(
+            "linear",
+            (images,),
+            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
+            oracle=False,
+        ),
         Case("masked", (images,), {"mask": [0, 1, 0]}, oracle=False),
         Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
         Case("floats", (samples((5, 6, 2), dtype=float32),), {"fill_value": 2}, oracle=False),
         Case("empty", (samples(),), expect=[], oracle=False),
         Case("degree", (images,), {"nDegree": -1}, raises=OperatorValueError, match="`nDegree`"),
-        Case("cubic", (images,), {"interp_type": 2}, raises=OperatorValueError,
-             match="`interp_type`"),
-        Case("layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError,
-             match="layout"),
-        Case("dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError,
-             match="dtype"),
-        Case("mask of another length", (images,), {"mask": [0]}, raises=OperatorValueError,
-             match="`mask`"),
-    ]  # fmt: skip
+        Case(
+            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
+        ),
+        Case(
+            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
+        ),
+        Case(
+            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
+        ),
+        Case(
+            "mask of another length",
+            (images,),
+            {"mask": [0]},
+            raises=OperatorValueError,
+            match="`mask`",
+        ),
+    ]

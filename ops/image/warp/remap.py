@@ -111,10 +111,23 @@ def _shapes(call: Call) -> NDArray[np.int64]:
 
 @jit
 def remap_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, mapx: Any,
-    x_offsets: Any, mapy: Any, y_offsets: Any, steps: Any, shift: Any, linear: bool, fill: Any,
-    begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    sizes: Any,
+    mapx: Any,
+    x_offsets: Any,
+    mapy: Any,
+    y_offsets: Any,
+    steps: Any,
+    shift: Any,
+    linear: bool,
+    fill: Any,
+    begin: int,
+    end: int,
+) -> None:
     """shapes: (N, 4) with frames; steps: (2, N), whether each frame has its own map."""
     longest = 0
     for i in range(begin, end):
@@ -133,8 +146,21 @@ def remap_samples(
                     xs[x] = mapx[first + x] + shift
                     ys[x] = mapy[second + x] + shift
                 to = dst_offsets[i] + (frame * area + row) * channels
-                take_row(src, base, height, width, channels, xs, ys, sizes[i, 1], linear, fill,
-                         np.float32(0.0), dst, to)  # fmt: skip
+                take_row(
+                    src,
+                    base,
+                    height,
+                    width,
+                    channels,
+                    xs,
+                    ys,
+                    sizes[i, 1],
+                    linear,
+                    fill,
+                    np.float32(0.0),
+                    dst,
+                    to,
+                )
 
 
 def _framed(call: Call) -> NDArray[np.int64]:
@@ -154,11 +180,22 @@ def _cpu(call: Call) -> None:
     source, mapx, mapy = call.inputs
     target = call.outputs[0]
     call.for_samples(
-        remap_samples, source.data, source.geometry.offsets, target.data, target.geometry.offsets,
-        _framed(call), np.ascontiguousarray(target.geometry.shapes[:, -3:-1]), mapx.data,
-        mapx.geometry.offsets, mapy.data, mapy.geometry.offsets, call.notes["steps"], _shift(call),
-        call["interp"] == InterpType.INTERP_LINEAR, target.data.dtype.type(0),
-    )  # fmt: skip
+        remap_samples,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        _framed(call),
+        np.ascontiguousarray(target.geometry.shapes[:, -3:-1]),
+        mapx.data,
+        mapx.geometry.offsets,
+        mapy.data,
+        mapy.geometry.offsets,
+        call.notes["steps"],
+        _shift(call),
+        call["interp"] == InterpType.INTERP_LINEAR,
+        target.data.dtype.type(0),
+    )
 
 
 _KERNEL = CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
@@ -182,9 +219,10 @@ def _gpu(call: Call) -> Launch:
     text = interpolation_text(call["interp"] == InterpType.INTERP_LINEAR)
     maps = [one.data for one in call.inputs[1:]]
     return Launch(
-        _KERNEL.unit(pixel_types(source, target), text), len(blocks),
+        _KERNEL.unit(pixel_types(source, target), text),
+        len(blocks),
         (source.data, Out(target.data), *maps, table, blocks, _shift(call)),
-    )  # fmt: skip
+    )
 
 
 def _grids(*sizes: tuple[int, int]) -> tuple[Batch, Batch]:
@@ -216,10 +254,24 @@ def _cases() -> list[Case]:
         Case("sizes", (images, across, noise), raises=OperatorValueError, match="sample 0"),
         Case("frames", (images, frames, down), raises=OperatorTypeError, match="dtype"),
         Case("two channels", (images, floats, down), raises=OperatorValueError, match="input 1"),
-        Case("cubic", (images, across, down), {"interp": 2}, raises=OperatorValueError,
-             match="`interp`"),
-        Case("origin", (images, across, down), {"pixel_origin": "top"}, raises=OperatorValueError,
-             match="`pixel_origin`"),
-        Case("wide", (samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down),
-             raises=OperatorTypeError, match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "cubic",
+            (images, across, down),
+            {"interp": 2},
+            raises=OperatorValueError,
+            match="`interp`",
+        ),
+        Case(
+            "origin",
+            (images, across, down),
+            {"pixel_origin": "top"},
+            raises=OperatorValueError,
+            match="`pixel_origin`",
+        ),
+        Case(
+            "wide",
+            (samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down),
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

@@ -48,9 +48,19 @@ def split(place: Any, size: int) -> Any:
 
 @jit
 def nearest_row(
-    src: Any, base: int, height: int, width: int, channels: int, xs: Any, ys: Any, count: int,
-    filled: bool, fill: Any, dst: Any, to: int,
-) -> None:  # fmt: skip
+    src: Any,
+    base: int,
+    height: int,
+    width: int,
+    channels: int,
+    xs: Any,
+    ys: Any,
+    count: int,
+    filled: bool,
+    fill: Any,
+    dst: Any,
+    to: int,
+) -> None:
     """`count` pixels at (xs, ys) of the image at src[base:]; `fill` is of the dtype of `dst`."""
     zero, right, bottom = np.float32(0.0), np.float32(width), np.float32(height)
     for k in range(count):
@@ -87,9 +97,19 @@ def _tap(src: Any, at: int, inside: bool, fill: Any) -> Any:
 
 @jit
 def linear_row(
-    src: Any, base: int, height: int, width: int, channels: int, xs: Any, ys: Any, count: int,
-    filled: bool, fill: Any, dst: Any, to: int,
-) -> None:  # fmt: skip
+    src: Any,
+    base: int,
+    height: int,
+    width: int,
+    channels: int,
+    xs: Any,
+    ys: Any,
+    count: int,
+    filled: bool,
+    fill: Any,
+    dst: Any,
+    to: int,
+) -> None:
     """As `nearest_row`, with linear interpolation; `fill` is float32."""
     pitch = width * channels
     for k in range(count):

@@ -62,9 +62,18 @@ def _shapes(call: Call) -> Geometry:
 
 @jit
 def sphere_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
-    fill: Any, soft_fill: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    masks: Any,
+    linear: bool,
+    fill: Any,
+    soft_fill: Any,
+    begin: int,
+    end: int,
+) -> None:
     half = np.float32(0.5)
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
@@ -82,8 +91,21 @@ def sphere_samples(
                 xs[x] = middle_x + scale * dx
                 ys[x] = middle_y + scale * dy
             to = dst_offsets[i] + y * width * channels
-            take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
-                     soft_fill, dst, to)  # fmt: skip
+            take_row(
+                src,
+                src_offsets[i],
+                height,
+                width,
+                channels,
+                xs,
+                ys,
+                width,
+                linear,
+                fill,
+                soft_fill,
+                dst,
+                to,
+            )
 
 
 @sphere.cpu
@@ -106,18 +128,30 @@ def _cases() -> list[Case]:
         Case("default", (images,)),
         Case("one pixel", (pixel,), expect=[pixel.at(0)], oracle=False),
         Case("square", (square,), {"fill_value": 7}, [square.at(0)]),
-        Case("linear", (images,), {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-             oracle=False),
+        Case(
+            "linear",
+            (images,),
+            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
+            oracle=False,
+        ),
         Case("masked", (images,), {"mask": [0, 1, 0]}),
         Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
         Case("floats", (samples((5, 6, 2), dtype=float32),), {"fill_value": 2}),
         Case("empty", (samples(),), expect=[]),
-        Case("cubic", (images,), {"interp_type": 2}, raises=OperatorValueError,
-             match="`interp_type`"),
-        Case("layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError,
-             match="layout"),
-        Case("dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError,
-             match="dtype"),
-        Case("mask of another length", (images,), {"mask": [0]}, raises=OperatorValueError,
-             match="`mask`"),
-    ]  # fmt: skip
+        Case(
+            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
+        ),
+        Case(
+            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
+        ),
+        Case(
+            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
+        ),
+        Case(
+            "mask of another length",
+            (images,),
+            {"mask": [0]},
+            raises=OperatorValueError,
+            match="`mask`",
+        ),
+    ]

@@ -16,9 +16,21 @@ __all__ = ["linear_voxels", "nearest_voxels"]
 
 @jit
 def nearest_voxels(
-    src: Any, base: int, depth: int, height: int, width: int, channels: int, xs: Any, ys: Any,
-    zs: Any, count: int, filled: bool, fill: Any, dst: Any, to: int,
-) -> None:  # fmt: skip
+    src: Any,
+    base: int,
+    depth: int,
+    height: int,
+    width: int,
+    channels: int,
+    xs: Any,
+    ys: Any,
+    zs: Any,
+    count: int,
+    filled: bool,
+    fill: Any,
+    dst: Any,
+    to: int,
+) -> None:
     """`count` voxels at (xs, ys, zs) of the volume at src[base:]."""
     zero = np.float32(0.0)
     for k in range(count):
@@ -38,9 +50,17 @@ def nearest_voxels(
 
 @jit
 def _line(
-    src: Any, row: int, inside: bool, x: int, qx: Any, width: int, channels: int, c: int,
-    filled: bool, fill: Any,
-) -> Any:  # fmt: skip
+    src: Any,
+    row: int,
+    inside: bool,
+    x: int,
+    qx: Any,
+    width: int,
+    channels: int,
+    c: int,
+    filled: bool,
+    fill: Any,
+) -> Any:
     """One value on the row of voxels at src[row:]."""
     if filled:
         a = np.float32(src[row + x * channels + c]) if inside and 0 <= x < width else fill
@@ -54,9 +74,21 @@ def _line(
 
 @jit
 def linear_voxels(
-    src: Any, base: int, depth: int, height: int, width: int, channels: int, xs: Any, ys: Any,
-    zs: Any, count: int, filled: bool, fill: Any, dst: Any, to: int,
-) -> None:  # fmt: skip
+    src: Any,
+    base: int,
+    depth: int,
+    height: int,
+    width: int,
+    channels: int,
+    xs: Any,
+    ys: Any,
+    zs: Any,
+    count: int,
+    filled: bool,
+    fill: Any,
+    dst: Any,
+    to: int,
+) -> None:
     """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
     pitch = width * channels
     for k in range(count):

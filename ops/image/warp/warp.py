@@ -11,16 +11,7 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import (
-    DType,
-    InterpType,
-    float32,
-    int8,
-    int16,
-    int32,
-    uint8,
-    uint16,
-)
+from gradiva.eager.types.dtypes import DType, InterpType, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.types.sample_type import SampleType
 
 from .warp_affine_cpu import warp_planes, warp_volumes
@@ -202,9 +193,10 @@ def require_matrices(type: Any) -> None:
     require_dtype(type, (float32,), "the second input")
     if type.ndim is not None and type.ndim not in (2, 3):
         raise OperatorTypeError(
-            "the second input holds matrices", expected="2-D samples, or 3-D ones for sequences",
+            "the second input holds matrices",
+            expected="2-D samples, or 3-D ones for sequences",
             got=f"{type.ndim}-D samples",
-        )  # fmt: skip
+        )
 
 
 def inverse(matrices: F32) -> F32:
@@ -259,7 +251,15 @@ def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
     shapes, sizes = framed(call)
     filling = filling_of(call)
     call.for_samples(
-        warp_volumes if "D" in target.layout else warp_planes, source.data,
-        source.geometry.offsets, target.data, target.geometry.offsets, shapes, sizes, matrices,
-        places, call["interp_type"] == InterpType.INTERP_LINEAR, *filling,
-    )  # fmt: skip
+        warp_volumes if "D" in target.layout else warp_planes,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        shapes,
+        sizes,
+        matrices,
+        places,
+        call["interp_type"] == InterpType.INTERP_LINEAR,
+        *filling,
+    )

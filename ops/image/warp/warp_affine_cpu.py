@@ -36,9 +36,21 @@ def _places(start: Any, step: Any, count: int, out: Any) -> None:
 
 @jit
 def warp_planes(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, matrices: Any,
-    rows: Any, linear: bool, filled: bool, fill: Any, soft_fill: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    sizes: Any,
+    matrices: Any,
+    rows: Any,
+    linear: bool,
+    filled: bool,
+    fill: Any,
+    soft_fill: Any,
+    begin: int,
+    end: int,
+) -> None:
     """Warp samples of shapes (F, H, W, C) to sizes (H, W).
 
     matrices: (M, 2, 3); rows: (N, 2), the first matrix of a sample, and 1 if each frame has its
@@ -61,18 +73,43 @@ def warp_planes(
                 _places((m[1, 2] + half * m[1, 0]) + middle * m[1, 1], m[1, 0], out_width, ys)
                 to = dst_offsets[i] + (frame * out_height + y) * out_width * channels
                 if linear:
-                    linear_row(src, base, height, width, channels, xs, ys, out_width, filled,
-                               soft_fill, dst, to)  # fmt: skip
+                    linear_row(
+                        src,
+                        base,
+                        height,
+                        width,
+                        channels,
+                        xs,
+                        ys,
+                        out_width,
+                        filled,
+                        soft_fill,
+                        dst,
+                        to,
+                    )
                 else:
-                    nearest_row(src, base, height, width, channels, xs, ys, out_width, filled,
-                                fill, dst, to)  # fmt: skip
+                    nearest_row(
+                        src, base, height, width, channels, xs, ys, out_width, filled, fill, dst, to
+                    )
 
 
 @jit
 def warp_volumes(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, sizes: Any, matrices: Any,
-    rows: Any, linear: bool, filled: bool, fill: Any, soft_fill: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    sizes: Any,
+    matrices: Any,
+    rows: Any,
+    linear: bool,
+    filled: bool,
+    fill: Any,
+    soft_fill: Any,
+    begin: int,
+    end: int,
+) -> None:
     """As `warp_planes`, for samples (F, D, H, W, C), sizes (D, H, W) and matrices (M, 3, 4)."""
     half = np.float32(0.5)
     longest = 0
@@ -99,8 +136,36 @@ def warp_volumes(
                     line = (frame * sizes[i, 0] + z) * sizes[i, 1] + y
                     to = dst_offsets[i] + line * count * channels
                     if linear:
-                        linear_voxels(src, base, depth, height, width, channels, xs, ys, zs,
-                                      count, filled, soft_fill, dst, to)  # fmt: skip
+                        linear_voxels(
+                            src,
+                            base,
+                            depth,
+                            height,
+                            width,
+                            channels,
+                            xs,
+                            ys,
+                            zs,
+                            count,
+                            filled,
+                            soft_fill,
+                            dst,
+                            to,
+                        )
                     else:
-                        nearest_voxels(src, base, depth, height, width, channels, xs, ys, zs,
-                                       count, filled, fill, dst, to)  # fmt: skip
+                        nearest_voxels(
+                            src,
+                            base,
+                            depth,
+                            height,
+                            width,
+                            channels,
+                            xs,
+                            ys,
+                            zs,
+                            count,
+                            filled,
+                            fill,
+                            dst,
+                            to,
+                        )

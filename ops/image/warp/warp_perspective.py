@@ -95,9 +95,10 @@ def warp_perspective(
         )
     if interp_type not in _FILTERS:
         raise OperatorValueError(
-            argument="interp_type", expected="INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
+            argument="interp_type",
+            expected="INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
             got=InterpType(interp_type).name,
-        )  # fmt: skip
+        )
     return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
 
 
@@ -138,9 +139,11 @@ def _fill(call: Call) -> NDArray[np.float64]:
     if len(given) > 1 and (counts != len(given)).any():
         sample = int(np.flatnonzero(counts != len(given))[0])
         raise OperatorValueError(
-            argument="fill_value", expected=f"1 number, or {counts[sample]}, one per channel",
-            got=str(len(given)), sample=sample,
-        )  # fmt: skip
+            argument="fill_value",
+            expected=f"1 number, or {counts[sample]}, one per channel",
+            got=str(len(given)),
+            sample=sample,
+        )
     values = np.asarray(given, np.float64)
     return np.resize(values, int(counts.max(initial=1))) if len(given) == 1 else values
 
@@ -197,10 +200,14 @@ def _cpu(call: Call) -> None:
                     part = plane if count <= 4 else plane[:, :, first : first + 4]
                     where = result if count <= 4 else result[:, :, first : first + 4]
                     made = cv2.warpPerspective(
-                        np.ascontiguousarray(part), matrix.astype(np.float64), size[::-1],
-                        dst=where if count <= 4 else None, flags=flags, borderMode=border,
+                        np.ascontiguousarray(part),
+                        matrix.astype(np.float64),
+                        size[::-1],
+                        dst=where if count <= 4 else None,
+                        flags=flags,
+                        borderMode=border,
                         borderValue=tuple(values[first : first + 4].tolist()),
-                    )  # fmt: skip
+                    )
                     # OpenCV writes into what it was given, if that fits.
                     if not np.may_share_memory(made, where):
                         where[...] = made.reshape(where.shape)
@@ -240,32 +247,85 @@ def _cases() -> list[Case]:
         Case("some", (images,), {"matrix": some, "size": (7, 4)}),
         Case("per sample", (images,), {"matrix": each, "size": 2}),
         Case("planes", (planes,), {"matrix": some, "border_mode": "reflect"}),
-        Case("centre", (images,), {"matrix": some, "pixel_origin": "center", "interp_type": 2,
-             "border_mode": "wrap"}),
+        Case(
+            "centre",
+            (images,),
+            {"matrix": some, "pixel_origin": "center", "interp_type": 2, "border_mode": "wrap"},
+        ),
         Case("back", (images,), {"matrix": some, "inverse_map": False, "fill_value": 9}),
         Case("gray", (samples((5, 6), layout="HW"),), {"matrix": some, "fill_value": 3}),
         Case("sequence", (samples((2, 5, 6, 1), layout="FHWC"),), {"matrix": some}),
         Case("six channels", (wide,), {"matrix": identity}, [wide.at(0)], oracle=False),
         Case("empty", (samples(),), {"matrix": identity}, []),
         Case("no matrix", (images,), raises=OperatorValueError, match="one matrix"),
-        Case("affine", (images,), {"matrix": identity[:6]}, raises=OperatorValueError,
-             match="`matrix`"),
-        Case("border", (images,), {"matrix": some, "border_mode": "none"},
-             raises=OperatorValueError, match="`border_mode`"),
-        Case("origin", (images,), {"matrix": some, "pixel_origin": "top"},
-             raises=OperatorValueError, match="`pixel_origin`"),
-        Case("fill of another length", (images,), {"matrix": some, "fill_value": (1, 2)},
-             raises=OperatorValueError, match="`fill_value`"),
-        Case("far", (images,), {"matrix": (1e6, 0, 0, 0, 1e9, 0, 0, 0, 1),
-             "border_mode": "reflect"}, raises=OperatorValueError, match="`matrix`"),
-        Case("singular", (images,), {"matrix": [1] * 9, "inverse_map": False},
-             raises=OperatorValueError, match="inverse"),
-        Case("no number", (images,), {"matrix": [np.nan] * 9}, raises=OperatorValueError,
-             match="finite"),
-        Case("lanczos", (images,), {"matrix": some, "interp_type": 3}, raises=OperatorValueError,
-             match="`interp_type`"),
-        Case("layout", (samples((3, 4, 5), layout="WHC"),), {"matrix": some},
-             raises=OperatorTypeError, match="layout"),
-        Case("dtype", (samples((3, 4, 1), dtype=float64),), {"matrix": some},
-             raises=OperatorTypeError, match="dtype"),
-    ]  # fmt: skip
+        Case(
+            "affine",
+            (images,),
+            {"matrix": identity[:6]},
+            raises=OperatorValueError,
+            match="`matrix`",
+        ),
+        Case(
+            "border",
+            (images,),
+            {"matrix": some, "border_mode": "none"},
+            raises=OperatorValueError,
+            match="`border_mode`",
+        ),
+        Case(
+            "origin",
+            (images,),
+            {"matrix": some, "pixel_origin": "top"},
+            raises=OperatorValueError,
+            match="`pixel_origin`",
+        ),
+        Case(
+            "fill of another length",
+            (images,),
+            {"matrix": some, "fill_value": (1, 2)},
+            raises=OperatorValueError,
+            match="`fill_value`",
+        ),
+        Case(
+            "far",
+            (images,),
+            {"matrix": (1e6, 0, 0, 0, 1e9, 0, 0, 0, 1), "border_mode": "reflect"},
+            raises=OperatorValueError,
+            match="`matrix`",
+        ),
+        Case(
+            "singular",
+            (images,),
+            {"matrix": [1] * 9, "inverse_map": False},
+            raises=OperatorValueError,
+            match="inverse",
+        ),
+        Case(
+            "no number",
+            (images,),
+            {"matrix": [np.nan] * 9},
+            raises=OperatorValueError,
+            match="finite",
+        ),
+        Case(
+            "lanczos",
+            (images,),
+            {"matrix": some, "interp_type": 3},
+            raises=OperatorValueError,
+            match="`interp_type`",
+        ),
+        Case(
+            "layout",
+            (samples((3, 4, 5), layout="WHC"),),
+            {"matrix": some},
+            raises=OperatorTypeError,
+            match="layout",
+        ),
+        Case(
+            "dtype",
+            (samples((3, 4, 1), dtype=float64),),
+            {"matrix": some},
+            raises=OperatorTypeError,
+            match="dtype",
+        ),
+    ]

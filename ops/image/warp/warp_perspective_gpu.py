@@ -56,9 +56,13 @@ def perspective_launches(
         firsts, data = np.arange(len(matrices), dtype=np.int64) * _SIZE, matrices
     made = Scratch(len(firsts) * _SIZE, np.dtype(np.float64))
     prepared = (
-        data, firsts, Out(made), np.int64(len(firsts)), np.bool_(call["pixel_origin"] == "corner"),
+        data,
+        firsts,
+        Out(made),
+        np.int64(len(firsts)),
+        np.bool_(call["pixel_origin"] == "corner"),
         np.bool_(not call["inverse_map"]),
-    )  # fmt: skip
+    )
     height = layout.index("H")
     shapes, sizes = source.geometry.shapes, target.geometry.shapes[:, height : height + 2]
     last = shapes[:, height + 2 :].prod(axis=1)

@@ -88,9 +88,20 @@ def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
 
 @jit
 def water_samples(
-    src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, shapes: Any, masks: Any, linear: bool,
-    fill: Any, soft_fill: Any, shifts: Any, rises: Any, begin: int, end: int,
-) -> None:  # fmt: skip
+    src: Any,
+    src_offsets: Any,
+    dst: Any,
+    dst_offsets: Any,
+    shapes: Any,
+    masks: Any,
+    linear: bool,
+    fill: Any,
+    soft_fill: Any,
+    shifts: Any,
+    rises: Any,
+    begin: int,
+    end: int,
+) -> None:
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
@@ -103,8 +114,21 @@ def water_samples(
                 xs[x] = np.float32(x) + shift
                 ys[x] = np.float32(y) + rises[x]
             to = dst_offsets[i] + y * width * channels
-            take_row(src, src_offsets[i], height, width, channels, xs, ys, width, linear, fill,
-                     soft_fill, dst, to)  # fmt: skip
+            take_row(
+                src,
+                src_offsets[i],
+                height,
+                width,
+                channels,
+                xs,
+                ys,
+                width,
+                linear,
+                fill,
+                soft_fill,
+                dst,
+                to,
+            )
 
 
 def _shifts(call: Call) -> list[NDArray[np.float32]]:
@@ -140,20 +164,36 @@ def _cases() -> list[Case]:
     return [
         Case("default", (images,)),
         Case("still", (images,), still, arrays),
-        Case("shift", (images,), {"ampl_x": 1, "ampl_y": 0, "freq_x": 0, "phase_x": quarter,
-             "fill_value": 7}, right),
-        Case("linear", (images,), {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-             oracle=False),
+        Case(
+            "shift",
+            (images,),
+            {"ampl_x": 1, "ampl_y": 0, "freq_x": 0, "phase_x": quarter, "fill_value": 7},
+            right,
+        ),
+        Case(
+            "linear",
+            (images,),
+            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
+            oracle=False,
+        ),
         Case("masked", (images,), {"mask": [0, 1, 0]}),
         Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
         Case("floats", (samples((5, 6, 2), dtype=float32),), {"ampl_x": 2}),
         Case("empty", (samples(),), expect=[]),
-        Case("cubic", (images,), {"interp_type": 2}, raises=OperatorValueError,
-             match="`interp_type`"),
-        Case("layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError,
-             match="layout"),
-        Case("dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError,
-             match="dtype"),
-        Case("mask of another length", (images,), {"mask": [0]}, raises=OperatorValueError,
-             match="`mask`"),
-    ]  # fmt: skip
+        Case(
+            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
+        ),
+        Case(
+            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
+        ),
+        Case(
+            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
+        ),
+        Case(
+            "mask of another length",
+            (images,),
+            {"mask": [0]},
+            raises=OperatorValueError,
+            match="`mask`",
+        ),
+    ]
