@@ -304,10 +304,10 @@ VALUES: list[Any] = [
     two,
     Pair,
     Pair(1, 2),
-    Kernel(one),
-    Kernel(two),
-    Kernel(one, inline=True),
-    len,  # type: ignore[arg-type]
+    Kernel(one),  # type: ignore[arg-type]
+    Kernel(two),  # type: ignore[arg-type]
+    Kernel(one, inline=True),  # type: ignore[arg-type]
+    len,
 ]
 
 

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, uint8
 from gradiva.eager.values.batch import Batch, batch
 
-__all__ = ["Case", "samples"]
+__all__ = ["Case", "case", "samples"]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call. expect: the samples of the first output by an independent computation, or None;
-    raises: the error the call must give, whose text must hold `match`; oracle: whether the
-    reference library, where it is installed, must agree (see `tests/oracle.py`)."""
+    """One call, and what must come of it. `case` makes one from the call as it is written.
+
+    expect: the samples of the first output by an independent computation, or None; raises: the
+    error the call must give, whose text must hold `match`; oracle: whether the reference library,
+    where it is installed, must agree (see `tests/oracle`).
+    """
 
     name: str
     inputs: tuple[Any, ...] = ()
@@ -28,6 +31,34 @@ class Case:
     raises: type[GradivaError] | None = None
     match: str = ""
     oracle: bool = True
+
+    def equals(self, expect: Sequence[np.ndarray[Any, Any]] | None) -> Case:
+        """The same call, with the samples of its first output by an independent computation."""
+        return replace(self, expect=expect)
+
+    def raising(self, error: type[GradivaError] | None, match: str = "") -> Case:
+        """The same call, which gives an error whose text holds `match`."""
+        return replace(self, raises=error, match=match)
+
+    def value_error(self, match: str = "") -> Case:
+        """The same call, which gives an OperatorValueError whose text holds `match`."""
+        return self.raising(OperatorValueError, match)
+
+    def type_error(self, match: str = "") -> Case:
+        """The same call, which gives an OperatorTypeError whose text holds `match`."""
+        return self.raising(OperatorTypeError, match)
+
+    def no_oracle(self, unless: bool = False) -> Case:
+        """The same call, not compared with the reference library: it cannot do it, or errs."""
+        return replace(self, oracle=unless)
+
+
+def case(name: str, /, *inputs: Any, **arguments: Any) -> Case:
+    """A case: a call of the operator with these inputs and arguments.
+
+    >>> case("twice", samples((4, 6, 3)), times=2).no_oracle()  # doctest: +SKIP
+    """
+    return Case(name, inputs, arguments)
 
 
 def samples(

@@ -27,6 +27,7 @@ from gradiva.eager.operators.arguments import Sampled as Sampled
 from gradiva.eager.operators.arguments import Strings as Strings
 from gradiva.eager.operators.call import Call as Call
 from gradiva.eager.operators.cases import Case as Case
+from gradiva.eager.operators.cases import case as case
 from gradiva.eager.operators.cases import samples as samples
 from gradiva.eager.operators.operator import maker as maker
 from gradiva.eager.operators.operator import operator as operator

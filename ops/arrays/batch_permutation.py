@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import int32
 from gradiva.eager.types.sample_type import SampleType
@@ -110,31 +109,19 @@ def _cpu(call: Call) -> None:
 def _cases() -> list[Case]:
     swapped = [np.array(1, np.int32), np.array(0, np.int32)]
     return [
-        Case("some", (), {"batch_size": 9, "seed": 1}, oracle=False),
-        Case("one", (), {"batch_size": 1, "seed": 1}, [np.array(0, np.int32)], oracle=False),
-        Case(
-            "two, moved",
-            (),
-            {"batch_size": 2, "no_fixed_points": True, "seed": 1},
-            swapped,
-            oracle=False,
-        ),
-        Case(
+        case("some", batch_size=9, seed=1).no_oracle(),
+        case("one", batch_size=1, seed=1).equals([np.array(0, np.int32)]).no_oracle(),
+        case("two, moved", batch_size=2, no_fixed_points=True, seed=1).equals(swapped).no_oracle(),
+        case(
             "two, drawn elsewhere",
-            (),
-            {"batch_size": 2, "no_fixed_points": True, "allow_repetitions": True, "seed": 1},
-            swapped,
-            oracle=False,
-        ),
-        Case(
-            "repetitions", (), {"batch_size": 5, "allow_repetitions": True, "seed": 1}, oracle=False
-        ),
-        Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case(
-            "not a flag",
-            (),
-            {"batch_size": 2, "no_fixed_points": 3},
-            raises=OperatorTypeError,
-            match="`no_fixed_points`",
-        ),
+            batch_size=2,
+            no_fixed_points=True,
+            allow_repetitions=True,
+            seed=1,
+        )
+        .equals(swapped)
+        .no_oracle(),
+        case("repetitions", batch_size=5, allow_repetitions=True, seed=1).no_oracle(),
+        case("empty", batch_size=0).equals([]).no_oracle(),
+        case("not a flag", batch_size=2, no_fixed_points=3).type_error("`no_fixed_points`"),
     ]

@@ -10,10 +10,9 @@ from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import DTypeLike
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise, run_pixelwise
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, bfloat16, bool_, float16, float32, int8, int64, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -77,29 +76,20 @@ def _cases() -> list[Case]:
     images = samples((3, 4, 3), (2, 2, 3))
     wide = samples((5,), (3,), dtype=int64, layout="")
     return [
-        Case("halves", (halves,), {"dtype": int8}, [np.array([1, 3, -1], np.int8)]),
-        Case("saturate", (extremes,), {"dtype": uint8}, [np.array([0, 255, 0, 255], np.uint8)]),
-        Case(
-            "to float",
-            (images,),
-            {"dtype": float32},
-            [images.at(i).astype(np.float32) for i in range(2)],
+        case("halves", halves, dtype=int8).equals([np.array([1, 3, -1], np.int8)]),
+        case("saturate", extremes, dtype=uint8).equals([np.array([0, 255, 0, 255], np.uint8)]),
+        case("to float", images, dtype=float32).equals(
+            [images.at(i).astype(np.float32) for i in range(2)]
         ),
-        Case(
-            "to half",
-            (images,),
-            {"dtype": float16},
-            [images.at(i).astype(np.float16) for i in range(2)],
+        case("to half", images, dtype=float16).equals(
+            [images.at(i).astype(np.float16) for i in range(2)]
         ),
-        Case(
-            "integers saturate",
-            (wide,),
-            {"dtype": "int8"},
-            [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)],
+        case("integers saturate", wide, dtype="int8").equals(
+            [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)]
         ),
-        Case("to bool", (images,), {"dtype": bool_}, [images.at(i) != 0 for i in range(2)]),
-        Case("same", (images,), {"dtype": uint8}, [images.at(i) for i in range(2)]),
-        Case("empty", (samples(),), {"dtype": float32}, []),
-        Case("no dtype", (images,), raises=OperatorTypeError, match="`dtype`"),
-        Case("unknown", (images,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+        case("to bool", images, dtype=bool_).equals([images.at(i) != 0 for i in range(2)]),
+        case("same", images, dtype=uint8).equals([images.at(i) for i in range(2)]),
+        case("empty", samples(), dtype=float32).equals([]),
+        case("no dtype", images).type_error("`dtype`"),
+        case("unknown", images, dtype=complex).type_error("`dtype`"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.moves import move_launch
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float16, float32, int8, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -59,33 +58,22 @@ def _cases() -> list[Case]:
     bytes_like = samples((2, 2), (1, 3), dtype=int8, layout="HW")
     images = samples((3, 4, 3), (2, 2, 3))
     return [
-        Case(
-            "rounds and saturates",
-            (values, bytes_like),
-            expect=[
-                np.array([1, 3, -1, 127, -128], np.int8),
-                np.floor(values.at(1) + 0.5).astype(np.int8),
-            ],
+        case("rounds and saturates", values, bytes_like).equals(
+            [np.array([1, 3, -1, 127, -128], np.int8), np.floor(values.at(1) + 0.5).astype(np.int8)]
         ),
-        Case(
-            "to float", (images, values), expect=[images.at(i).astype(np.float32) for i in range(2)]
+        case("to float", images, values).equals(
+            [images.at(i).astype(np.float32) for i in range(2)]
         ),
-        Case(
-            "to half",
-            (images, samples((), (), dtype=float16, layout="")),
-            expect=[images.at(i).astype(np.float16) for i in range(2)],
+        case("to half", images, samples((), (), dtype=float16, layout="")).equals(
+            [images.at(i).astype(np.float16) for i in range(2)]
         ),
-        Case(
-            "to bool",
-            (images, samples((), (), dtype=bool_, layout="")),
-            expect=[images.at(i) != 0 for i in range(2)],
+        case("to bool", images, samples((), (), dtype=bool_, layout="")).equals(
+            [images.at(i) != 0 for i in range(2)]
         ),
-        Case("same", (images, images), expect=[images.at(i) for i in range(2)]),
-        Case(
-            "scalars",
-            (samples((), (), dtype=float32, layout="", low=3, high=3), images),
-            expect=[np.array(3, np.uint8)] * 2,
+        case("same", images, images).equals([images.at(i) for i in range(2)]),
+        case("scalars", samples((), (), dtype=float32, layout="", low=3, high=3), images).equals(
+            [np.array(3, np.uint8)] * 2
         ),
-        Case("empty", (samples(), samples(dtype=uint8)), expect=[]),
-        Case("one input", (images,), raises=OperatorTypeError, match="2 inputs"),
+        case("empty", samples(), samples(dtype=uint8)).equals([]),
+        case("one input", images).type_error("2 inputs"),
     ]

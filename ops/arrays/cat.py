@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
@@ -99,28 +99,19 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        Case("rows", (images, lower), expect=joined(images, lower)),
-        Case(
-            "channels", (images, masks, images), {"axis": -1}, joined(images, masks, images, axis=2)
+        case("rows", images, lower).equals(joined(images, lower)),
+        case("channels", images, masks, images, axis=-1).equals(
+            joined(images, masks, images, axis=2)
         ),
-        Case("by name", (images, masks), {"axis_name": "C"}, joined(images, masks, axis=2)),
-        Case("one", (images,), {"axis": 1}, joined(images)),
-        Case("vectors", (vectors, vectors), expect=joined(vectors, vectors)),
-        Case("empty", (samples(), samples()), expect=[]),
-        Case("shapes", (images, lower), {"axis": 1}, raises=OperatorValueError, match="sample 0"),
-        Case("no such axis", (images,), {"axis": 3}, raises=OperatorValueError, match="`axis`"),
-        Case(
-            "no such name",
-            (images,),
-            {"axis_name": "D"},
-            raises=OperatorValueError,
-            match="`axis_name`",
+        case("by name", images, masks, axis_name="C").equals(joined(images, masks, axis=2)),
+        case("one", images, axis=1).equals(joined(images)),
+        case("vectors", vectors, vectors).equals(joined(vectors, vectors)),
+        case("empty", samples(), samples()).equals([]),
+        case("shapes", images, lower, axis=1).value_error("sample 0"),
+        case("no such axis", images, axis=3).value_error("`axis`"),
+        case("no such name", images, axis_name="D").value_error("`axis_name`"),
+        case("dtypes", images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)).type_error(
+            "dtype"
         ),
-        Case(
-            "dtypes",
-            (images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
+        case("scalars", samples((), layout="")).type_error("scalars"),
     ]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float16, int64
 from gradiva.eager.types.sample_type import SampleType
@@ -61,10 +60,10 @@ def _cases() -> list[Case]:
     numbers = samples((), (), dtype=int64, layout="")
     masks = samples((2, 0), (1, 3), dtype=bool_, layout="")
     return [
-        Case("ragged", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("uniform", (halves,), expect=[halves.at(i) for i in range(2)]),
-        Case("scalars", (numbers,), expect=[numbers.at(i) for i in range(2)]),
-        Case("no elements", (masks,), expect=[masks.at(i) for i in range(2)]),
-        Case("empty", (samples(),), expect=[]),
-        Case("two inputs", (images, images), raises=OperatorTypeError, match="1 input"),
+        case("ragged", images).equals([images.at(i) for i in range(3)]),
+        case("uniform", halves).equals([halves.at(i) for i in range(2)]),
+        case("scalars", numbers).equals([numbers.at(i) for i in range(2)]),
+        case("no elements", masks).equals([masks.at(i) for i in range(2)]),
+        case("empty", samples()).equals([]),
+        case("two inputs", images, images).type_error("1 input"),
     ]

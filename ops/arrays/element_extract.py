@@ -10,9 +10,9 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operators.arguments import Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -88,43 +88,15 @@ def _cases() -> list[Case]:
     plain = samples((3, 4), (2, 4), dtype=float32, layout="")
     numbers = samples((3,), (2,), dtype=int16, layout="F")
     return [
-        Case("one", (videos,), {"element_map": 1}, [videos.at(i)[1] for i in range(2)]),
-        Case("several", (videos,), {"element_map": [1, 0, 1]}, [videos.at(i)[1] for i in range(2)]),
-        Case("no layout", (plain,), {"element_map": [0]}, [plain.at(i)[0] for i in range(2)]),
-        Case(
-            "to scalars",
-            (numbers,),
-            {"element_map": [1]},
-            [numbers.at(i)[1] for i in range(2)],
-            oracle=False,
-        ),
-        Case("empty", (samples(layout="FHWC"),), {"element_map": [0]}, []),
-        Case(
-            "too few frames",
-            (videos,),
-            {"element_map": [2]},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "negative",
-            (videos,),
-            {"element_map": [-1]},
-            raises=OperatorValueError,
-            match="`element_map`",
-        ),
-        Case(
-            "nothing",
-            (videos,),
-            {"element_map": []},
-            raises=OperatorValueError,
-            match="`element_map`",
-        ),
-        Case(
-            "images",
-            (samples((2, 2, 3)),),
-            {"element_map": [0]},
-            raises=OperatorTypeError,
-            match="frames",
-        ),
+        case("one", videos, element_map=1).equals([videos.at(i)[1] for i in range(2)]),
+        case("several", videos, element_map=[1, 0, 1]).equals([videos.at(i)[1] for i in range(2)]),
+        case("no layout", plain, element_map=[0]).equals([plain.at(i)[0] for i in range(2)]),
+        case("to scalars", numbers, element_map=[1])
+        .equals([numbers.at(i)[1] for i in range(2)])
+        .no_oracle(),
+        case("empty", samples(layout="FHWC"), element_map=[0]).equals([]),
+        case("too few frames", videos, element_map=[2]).value_error("sample 1"),
+        case("negative", videos, element_map=[-1]).value_error("`element_map`"),
+        case("nothing", videos, element_map=[]).value_error("`element_map`"),
+        case("images", samples((2, 2, 3)), element_map=[0]).type_error("frames"),
     ]

@@ -13,9 +13,9 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import DType, bool_, float32, int32, int64, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -182,62 +182,28 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        Case("labels", (labels,), {"num_classes": 4}, marked(labels, 4)),
-        Case(
-            "labels of one element",
-            (boxed,),
-            {"num_classes": 4},
-            [row[0] for row in marked(boxed, 4)],
+        case("labels", labels, num_classes=4).equals(marked(labels, 4)),
+        case("labels of one element", boxed, num_classes=4).equals(
+            [row[0] for row in marked(boxed, 4)]
         ),
-        Case("axis given", (boxed,), {"num_classes": 4, "axis": -1}, marked(boxed, 4)),
-        Case("masks", (masks,), {"num_classes": 3}, marked(masks, 3)),
-        Case(
-            "first, named",
-            (masks,),
-            {"num_classes": 3, "axis": 0, "axis_name": "C"},
-            [one.transpose(2, 0, 1) for one in marked(masks, 3)],
+        case("axis given", boxed, num_classes=4, axis=-1).equals(marked(boxed, 4)),
+        case("masks", masks, num_classes=3).equals(marked(masks, 3)),
+        case("first, named", masks, num_classes=3, axis=0, axis_name="C").equals(
+            [one.transpose(2, 0, 1) for one in marked(masks, 3)]
         ),
-        Case(
-            "values",
-            (labels,),
-            {"num_classes": 3, "dtype": uint8, "on_value": 2.7, "off_value": 9},
-            [np.where(one > 0, 2, 9).astype(np.uint8) for one in marked(labels, 3)],
+        case("values", labels, num_classes=3, dtype=uint8, on_value=2.7, off_value=9).equals(
+            [np.where(one > 0, 2, 9).astype(np.uint8) for one in marked(labels, 3)]
         ),
-        Case(
-            "bool",
-            (masks,),
-            {"num_classes": 2, "dtype": bool_},
-            [one > 0 for one in marked(masks, 2)],
-            oracle=False,
+        case("bool", masks, num_classes=2, dtype=bool_)
+        .equals([one > 0 for one in marked(masks, 2)])
+        .no_oracle(),
+        case("fractions", values, num_classes=2).equals(
+            [np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32)] * 2
         ),
-        Case(
-            "fractions",
-            (values,),
-            {"num_classes": 2},
-            [np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32)] * 2,
-        ),
-        Case("no classes", (labels,), expect=[np.empty(0, np.float32)] * 3),
-        Case("empty", (samples(),), {"num_classes": 3}, []),
-        Case(
-            "negative",
-            (labels,),
-            {"num_classes": -2},
-            raises=OperatorValueError,
-            match="`num_classes`",
-        ),
-        Case(
-            "no such axis",
-            (masks,),
-            {"num_classes": 2, "axis": 3},
-            raises=OperatorValueError,
-            match="`axis`",
-        ),
-        Case(
-            "letters",
-            (masks,),
-            {"num_classes": 2, "axis_name": "CD"},
-            raises=OperatorValueError,
-            match="`axis_name`",
-        ),
-        Case("dtype", (labels,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+        case("no classes", labels).equals([np.empty(0, np.float32)] * 3),
+        case("empty", samples(), num_classes=3).equals([]),
+        case("negative", labels, num_classes=-2).value_error("`num_classes`"),
+        case("no such axis", masks, num_classes=2, axis=3).value_error("`axis`"),
+        case("letters", masks, num_classes=2, axis_name="CD").value_error("`axis_name`"),
+        case("dtype", labels, dtype=complex).type_error("`dtype`"),
     ]

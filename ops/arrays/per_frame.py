@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradiva.eager.execution.views import view_of
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
@@ -71,11 +71,11 @@ def _cases() -> list[Case]:
     plain = samples((3, 4), (2, 4), dtype=float32, layout="")
     images = samples((4, 5, 3), (1, 7, 3))
     return [
-        Case("frames already", (videos,), expect=[videos.at(i) for i in range(2)]),
-        Case("no layout", (plain,), expect=[plain.at(i) for i in range(2)]),
-        Case("vectors", (samples((3,), (2,), dtype=int32, layout=""),)),
-        Case("replaced", (images,), {"replace": True}, [images.at(i) for i in range(2)]),
-        Case("empty", (samples(layout=""),), expect=[]),
-        Case("another letter", (images,), raises=OperatorTypeError, match="F"),
-        Case("scalars", (samples((), layout=""),), raises=OperatorTypeError, match="scalars"),
+        case("frames already", videos).equals([videos.at(i) for i in range(2)]),
+        case("no layout", plain).equals([plain.at(i) for i in range(2)]),
+        case("vectors", samples((3,), (2,), dtype=int32, layout="")),
+        case("replaced", images, replace=True).equals([images.at(i) for i in range(2)]),
+        case("empty", samples(layout="")).equals([]),
+        case("another letter", images).type_error("F"),
+        case("scalars", samples((), layout="")).type_error("scalars"),
     ]

@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.eager.types.provenance import Provenance
@@ -85,34 +85,16 @@ def _cases() -> list[Case]:
     numbers = samples((), (), (), dtype=int32, layout="")
     rows = samples((3,), (3,), (3,), dtype=float32, layout="W")
     return [
-        Case("turn", (images,), {"indices": [1, 2, 0]}, [images.at(i) for i in (1, 2, 0)]),
-        Case("again and again", (rows,), {"indices": [1, 1, 0]}, [rows.at(i) for i in (1, 1, 0)]),
-        Case(
-            "as data",
-            (images,),
-            {"indices": np.array([[2], [0], [1]], np.int32)},
-            [images.at(i) for i in (2, 0, 1)],
-            oracle=False,
-        ),
-        Case("scalars", (numbers,), {"indices": [2, 1, 0]}, [numbers.at(i) for i in (2, 1, 0)]),
-        Case("the same", (images,), {"indices": [0, 1, 2]}, [images.at(i) for i in range(3)]),
-        Case("empty", (samples(),), {"indices": []}, []),
-        Case(
-            "out of range",
-            (images,),
-            {"indices": [0, 3, 1]},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "negative",
-            (images,),
-            {"indices": [0, -1, 1]},
-            raises=OperatorValueError,
-            match="`indices`",
-        ),
-        Case(
-            "too few", (images,), {"indices": [0, 1]}, raises=OperatorValueError, match="3 in all"
-        ),
-        Case("none", (images,), raises=OperatorTypeError, match="`indices`"),
+        case("turn", images, indices=[1, 2, 0]).equals([images.at(i) for i in (1, 2, 0)]),
+        case("again and again", rows, indices=[1, 1, 0]).equals([rows.at(i) for i in (1, 1, 0)]),
+        case("as data", images, indices=np.array([[2], [0], [1]], np.int32))
+        .equals([images.at(i) for i in (2, 0, 1)])
+        .no_oracle(),
+        case("scalars", numbers, indices=[2, 1, 0]).equals([numbers.at(i) for i in (2, 1, 0)]),
+        case("the same", images, indices=[0, 1, 2]).equals([images.at(i) for i in range(3)]),
+        case("empty", samples(), indices=[]).equals([]),
+        case("out of range", images, indices=[0, 3, 1]).value_error("sample 1"),
+        case("negative", images, indices=[0, -1, 1]).value_error("`indices`"),
+        case("too few", images, indices=[0, 1]).value_error("3 in all"),
+        case("none", images).type_error("`indices`"),
     ]

@@ -10,9 +10,9 @@ from gradiva.eager.cuda.launch import Launch, numbered
 from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operators.arguments import RaggedIntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -107,46 +107,19 @@ def _cases() -> list[Case]:
     numbers = samples((3,), (2,), dtype=int16, layout="F")
     orders = np.array([[2, 3], [1, 0]], np.int32)
     return [
-        Case(
-            "swap", (videos,), {"new_order": [1, 0, 1]}, [videos.at(i)[[1, 0, 1]] for i in range(2)]
+        case("swap", videos, new_order=[1, 0, 1]).equals(
+            [videos.at(i)[[1, 0, 1]] for i in range(2)]
         ),
-        Case("one", (plain,), {"new_order": 1}, [plain.at(i)[[1]] for i in range(2)]),
-        Case(
-            "per sample",
-            (videos,),
-            {"new_order": orders},
-            [videos.at(i)[orders[i]] for i in range(2)],
+        case("one", plain, new_order=1).equals([plain.at(i)[[1]] for i in range(2)]),
+        case("per sample", videos, new_order=orders).equals(
+            [videos.at(i)[orders[i]] for i in range(2)]
         ),
-        Case(
-            "numbers",
-            (numbers,),
-            {"new_order": [1, 0]},
-            [numbers.at(i)[[1, 0]] for i in range(2)],
-            oracle=False,
-        ),
-        Case("empty", (samples(layout="FHWC"),), {"new_order": [0]}, []),
-        Case(
-            "too few frames",
-            (videos,),
-            {"new_order": [0, 2]},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "negative",
-            (videos,),
-            {"new_order": [-1]},
-            raises=OperatorValueError,
-            match="`new_order`",
-        ),
-        Case(
-            "nothing", (videos,), {"new_order": []}, raises=OperatorValueError, match="`new_order`"
-        ),
-        Case(
-            "images",
-            (samples((2, 2, 3)),),
-            {"new_order": [0]},
-            raises=OperatorTypeError,
-            match="frames",
-        ),
+        case("numbers", numbers, new_order=[1, 0])
+        .equals([numbers.at(i)[[1, 0]] for i in range(2)])
+        .no_oracle(),
+        case("empty", samples(layout="FHWC"), new_order=[0]).equals([]),
+        case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
+        case("negative", videos, new_order=[-1]).value_error("`new_order`"),
+        case("nothing", videos, new_order=[]).value_error("`new_order`"),
+        case("images", samples((2, 2, 3)), new_order=[0]).type_error("frames"),
     ]

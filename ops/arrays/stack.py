@@ -8,9 +8,8 @@ import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -83,35 +82,16 @@ def _cases() -> list[Case]:
         return [np.stack([batch.at(i) for batch in batches], axis) for i in range(len(batches[0]))]
 
     return [
-        Case("first", (images, other), expect=stacked(images, other)),
-        Case("last", (images, other, images), {"axis": -1}, stacked(images, other, images, axis=3)),
-        Case(
-            "with a name",
-            (images, other),
-            {"axis": 1, "axis_name": "N"},
-            stacked(images, other, axis=1),
+        case("first", images, other).equals(stacked(images, other)),
+        case("last", images, other, images, axis=-1).equals(stacked(images, other, images, axis=3)),
+        case("with a name", images, other, axis=1, axis_name="N").equals(
+            stacked(images, other, axis=1)
         ),
-        Case("one", (plain,), {"axis": 2}, stacked(plain, axis=2)),
-        Case("scalars", (scalars, scalars), {"axis_name": "N"}, stacked(scalars, scalars)),
-        Case("empty", (samples(), samples()), expect=[]),
-        Case(
-            "shapes",
-            (images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))),
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case("no such axis", (images,), {"axis": 4}, raises=OperatorValueError, match="`axis`"),
-        Case(
-            "taken name",
-            (images,),
-            {"axis_name": "H"},
-            raises=OperatorValueError,
-            match="`axis_name`",
-        ),
-        Case(
-            "ranks",
-            (images, samples((4,), (1,), (6,), layout="")),
-            raises=OperatorTypeError,
-            match="axes",
-        ),
+        case("one", plain, axis=2).equals(stacked(plain, axis=2)),
+        case("scalars", scalars, scalars, axis_name="N").equals(stacked(scalars, scalars)),
+        case("empty", samples(), samples()).equals([]),
+        case("shapes", images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))).value_error("sample 1"),
+        case("no such axis", images, axis=4).value_error("`axis`"),
+        case("taken name", images, axis_name="H").value_error("`axis_name`"),
+        case("ranks", images, samples((4,), (1,), (6,), layout="")).type_error("axes"),
     ]

@@ -11,9 +11,8 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -135,46 +134,18 @@ def _cases() -> list[Case]:
                np.array([[0.5, 0.5, 0.75, 0.75], [0, 0, 1, 1]], np.float32)]  # fmt: skip
     none = batch([np.zeros((0, 4), np.float32), np.ones((1, 4), np.float32)])
     return [
-        Case("default", (boxes,), expect=across),
-        Case("per sample", (boxes,), {"horizontal": [1, 0]}, [across[0], boxes.at(1)]),
-        Case(
-            "corners, vertical", (boxes,), {"ltrb": True, "horizontal": 0, "vertical": 1}, corners
+        case("default", boxes).equals(across),
+        case("per sample", boxes, horizontal=[1, 0]).equals([across[0], boxes.at(1)]),
+        case("corners, vertical", boxes, ltrb=True, horizontal=0, vertical=1).equals(corners),
+        case("flat", batch([box.ravel() for box in map(np.asarray, boxes)])).equals(
+            [box.ravel() for box in across]
         ),
-        Case(
-            "flat",
-            (batch([box.ravel() for box in map(np.asarray, boxes)]),),
-            expect=[box.ravel() for box in across],
+        case("without boxes", none, vertical=1).equals(
+            [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)]
         ),
-        Case(
-            "without boxes",
-            (none,),
-            {"vertical": 1},
-            [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)],
-        ),
-        Case("empty", (samples(dtype=float32, layout=""),), expect=[]),
-        Case(
-            "wrong dtype",
-            (samples((2, 4), dtype=float64, layout=""),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "scalars",
-            (samples((), dtype=float32, layout=""),),
-            raises=OperatorTypeError,
-            match="four numbers",
-        ),
-        Case(
-            "six numbers",
-            (samples((2, 6), dtype=float32, layout=""),),
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case(
-            "wrong length",
-            (boxes,),
-            {"vertical": [1, 0, 1]},
-            raises=OperatorValueError,
-            match="`vertical`",
-        ),
+        case("empty", samples(dtype=float32, layout="")).equals([]),
+        case("wrong dtype", samples((2, 4), dtype=float64, layout="")).type_error("dtype"),
+        case("scalars", samples((), dtype=float32, layout="")).type_error("four numbers"),
+        case("six numbers", samples((2, 6), dtype=float32, layout="")).value_error("sample 0"),
+        case("wrong length", boxes, vertical=[1, 0, 1]).value_error("`vertical`"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -119,44 +118,20 @@ def _cases() -> list[Case]:
                np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
                         np.float32)]  # fmt: skip
     return [
-        Case("centred", (boxes,), {"ratio": 2}, centred),
-        Case("as large", (boxes,), {"ratio": 1, "paste_x": 0.3}, [boxes.at(0), boxes.at(1)]),
-        Case(
-            "corners, per sample",
-            (boxes,),
-            {"ratio": 4, "paste_x": [0.0, 0.0], "paste_y": [1.0, 1.0], "ltrb": True},
-            corners,
+        case("centred", boxes, ratio=2).equals(centred),
+        case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
+        case(
+            "corners, per sample", boxes, ratio=4, paste_x=[0.0, 0.0], paste_y=[1.0, 1.0], ltrb=True
+        ).equals(corners),
+        case("flat", batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
+            [box.ravel() for box in centred]
         ),
-        Case(
-            "flat",
-            (batch([box.ravel() for box in map(np.asarray, boxes)]),),
-            {"ratio": 2},
-            [box.ravel() for box in centred],
-        ),
-        Case("empty", (samples(dtype=float32, layout=""),), {"ratio": 2}, []),
-        Case(
-            "wrong dtype",
-            (samples((2, 4), dtype=float64, layout=""),),
-            {"ratio": 2},
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "smaller", (boxes,), {"ratio": [1.0, 0.5]}, raises=OperatorValueError, match="`ratio`"
-        ),
-        Case(
-            "no place",
-            (boxes,),
-            {"ratio": 2, "paste_y": float("nan")},
-            raises=OperatorValueError,
-            match="`paste_y`",
-        ),
-        Case("no ratio", (boxes,), raises=OperatorTypeError, match="`ratio`"),
-        Case(
-            "six numbers",
-            (samples((6,), dtype=float32, layout=""),),
-            {"ratio": 2},
-            raises=OperatorValueError,
-            match="sample 0",
+        case("empty", samples(dtype=float32, layout=""), ratio=2).equals([]),
+        case("wrong dtype", samples((2, 4), dtype=float64, layout=""), ratio=2).type_error("dtype"),
+        case("smaller", boxes, ratio=[1.0, 0.5]).value_error("`ratio`"),
+        case("no place", boxes, ratio=2, paste_y=float("nan")).value_error("`paste_y`"),
+        case("no ratio", boxes).type_error("`ratio`"),
+        case("six numbers", samples((6,), dtype=float32, layout=""), ratio=2).value_error(
+            "sample 0"
         ),
     ]

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64, int32
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import batch
@@ -202,76 +202,43 @@ def _cases() -> list[Case]:
     left = np.array([[0.125, 0.5, 0.625, 0.75], [0.5, 0, 0.75, 0.5]], np.float32)
     pixels = np.array([[5, 40, 25, 60], [20, 0, 30, 40]], np.float32)
     return [
-        Case("as it is", (boxes,), {"angle": 0, **given}, [one, boxes.at(1)]),
-        Case("a quarter", (boxes,), {"angle": 90, **given}, [left, boxes.at(1)]),
-        Case("labels", (boxes, labels), {"angle": 90, **given, "keep_size": True}),
-        Case(
+        case("as it is", boxes, angle=0, **given).equals([one, boxes.at(1)]),
+        case("a quarter", boxes, angle=90, **given).equals([left, boxes.at(1)]),
+        case("labels", boxes, labels, angle=90, **given, keep_size=True),
+        case(
             "pixels",
-            (batch([one * np.array([80, 40, 80, 40], np.float32)]),),
-            {"angle": 90, **given, "bbox_normalized": False},
-            [pixels],
-        ),
-        Case(
-            "fixed",
-            (boxes,),
-            {"angle": 30, "mode": "fixed", "input_shape": (9, 30, 3), "shape_layout": "HWC"},
-            oracle=False,
-        ),
-        Case(
+            batch([one * np.array([80, 40, 80, 40], np.float32)]),
+            angle=90,
+            **given,
+            bbox_normalized=False,
+        ).equals([pixels]),
+        case(
+            "fixed", boxes, angle=30, mode="fixed", input_shape=(9, 30, 3), shape_layout="HWC"
+        ).no_oracle(),
+        case(
             "halfway, sizes",
-            (boxes,),
-            {
-                "angle": -20,
-                "mode": "halfway",
-                **given,
-                "bbox_layout": "xyWH",
-                "size": [(50, 60), (30.5, 70)],
-                "remove_threshold": 0.5,
-            },
-            oracle=False,
+            boxes,
+            angle=-20,
+            mode="halfway",
+            **given,
+            bbox_layout="xyWH",
+            size=[(50, 60), (30.5, 70)],
+            remove_threshold=0.5,
+        ).no_oracle(),
+        case("not finite", batch([odd]), angle=90, **given, remove_threshold=0)
+        .equals([left[:1]])
+        .no_oracle(),
+        case("empty", samples(dtype=float32, layout="NC"), angle=3, **given).equals([]),
+        case("dtype", samples((2, 4), dtype=float64, layout=""), angle=3, **given).type_error(
+            "dtype"
         ),
-        Case(
-            "not finite",
-            (batch([odd]),),
-            {"angle": 90, **given, "remove_threshold": 0},
-            [left[:1]],
-            oracle=False,
+        case(
+            "five numbers", samples((2, 5), dtype=float32, layout=""), angle=3, **given
+        ).value_error("sample 0"),
+        case("labels of others", boxes, batch([labels.at(0)] * 2), angle=3, **given).value_error(
+            "sample 1"
         ),
-        Case("empty", (samples(dtype=float32, layout="NC"),), {"angle": 3, **given}, []),
-        Case(
-            "dtype",
-            (samples((2, 4), dtype=float64, layout=""),),
-            {"angle": 3, **given},
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "five numbers",
-            (samples((2, 5), dtype=float32, layout=""),),
-            {"angle": 3, **given},
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case(
-            "labels of others",
-            (boxes, batch([labels.at(0)] * 2)),
-            {"angle": 3, **given},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "mode",
-            (boxes,),
-            {"angle": 3, **given, "mode": "grow"},
-            raises=OperatorValueError,
-            match="`mode`",
-        ),
-        Case(
-            "no angle",
-            (boxes,),
-            {"angle": float("nan"), **given},
-            raises=OperatorValueError,
-            match="`angle`",
-        ),
-        Case("no shape", (boxes,), {"angle": 3}, raises=OperatorTypeError, match="`input_shape`"),
+        case("mode", boxes, angle=3, **given, mode="grow").value_error("`mode`"),
+        case("no angle", boxes, angle=float("nan"), **given).value_error("`angle`"),
+        case("no shape", boxes, angle=3).type_error("`input_shape`"),
     ]

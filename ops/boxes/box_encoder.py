@@ -13,10 +13,10 @@ from gradiva.eager.gpu.translate import translation_of
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import Floats
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.random.philox import natural_log
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int32, int64
 from gradiva.eager.types.sample_type import SampleType
@@ -261,66 +261,30 @@ def _cases() -> list[Case]:
     tall = batch([boxes.at(0), boxes.at(0)])
     twice = batch([labels.at(0).reshape(2, 1)] * 2)
     return [
-        Case("default", (boxes, labels), given, [matched, own]),
-        Case(
+        case("default", boxes, labels, **given).equals([matched, own]),
+        case(
             "offsets",
-            (tall, twice),
-            {
-                **given,
-                "offset": True,
-                "stds": (0.1, 0.1, 0.2, 0.2),
-                "means": (0, 0.5, 0, 1),
-                "scale": 300,
-            },
-            oracle=False,
+            tall,
+            twice,
+            **given,
+            offset=True,
+            stds=(0.1, 0.1, 0.2, 0.2),
+            means=(0, 0.5, 0, 1),
+            scale=300,
+        ).no_oracle(),
+        case("strict", boxes, labels, **given, criteria=1).equals([matched, own]),
+        case("one for all", tall, twice, anchors=anchors[4:8], criteria=0.25).equals(
+            [matched[1:2]] * 2
         ),
-        Case("strict", (boxes, labels), {**given, "criteria": 1}, [matched, own]),
-        Case(
-            "one for all",
-            (tall, twice),
-            {"anchors": anchors[4:8], "criteria": 0.25},
-            [matched[1:2]] * 2,
+        case(
+            "empty", samples(dtype=float32, layout="NC"), samples(dtype=int32, layout=""), **given
+        ).equals([]),
+        case("anchors", boxes, labels, anchors=anchors[:5]).value_error("`anchors`"),
+        case("no anchors", boxes, labels, anchors=()).value_error("`anchors`"),
+        case("labels", boxes, twice, **given).value_error("sample 1"),
+        case("label dtype", boxes, samples((2,), (0,), dtype=int64, layout=""), **given).type_error(
+            "labels"
         ),
-        Case(
-            "empty",
-            (samples(dtype=float32, layout="NC"), samples(dtype=int32, layout="")),
-            given,
-            [],
-        ),
-        Case(
-            "anchors",
-            (boxes, labels),
-            {"anchors": anchors[:5]},
-            raises=OperatorValueError,
-            match="`anchors`",
-        ),
-        Case(
-            "no anchors",
-            (boxes, labels),
-            {"anchors": ()},
-            raises=OperatorValueError,
-            match="`anchors`",
-        ),
-        Case("labels", (boxes, twice), given, raises=OperatorValueError, match="sample 1"),
-        Case(
-            "label dtype",
-            (boxes, samples((2,), (0,), dtype=int64, layout="")),
-            given,
-            raises=OperatorTypeError,
-            match="labels",
-        ),
-        Case(
-            "criteria",
-            (boxes, labels),
-            {**given, "criteria": 2},
-            raises=OperatorValueError,
-            match="`criteria`",
-        ),
-        Case(
-            "stds",
-            (boxes, labels),
-            {**given, "stds": (1, 1, 0, 1)},
-            raises=OperatorValueError,
-            match="`stds`",
-        ),
+        case("criteria", boxes, labels, **given, criteria=2).value_error("`criteria`"),
+        case("stds", boxes, labels, **given, stds=(1, 1, 0, 1)).value_error("`stds`"),
     ]

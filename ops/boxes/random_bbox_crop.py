@@ -9,9 +9,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import Floats, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -230,93 +230,50 @@ def _cases() -> list[Case]:
     origin = [np.zeros(2, np.float32)] * 2
     crop = {"allow_no_crop": False, "scaling": (0.3, 0.9), "aspect_ratio": (0.5, 2), "seed": 3}
     return [
-        Case("default", (boxes,), expect=origin),
-        Case("all there is", (boxes, labels), {"output_bbox_indices": True}, origin),
-        Case("crop", (boxes, labels), crop, oracle=False),
-        Case(
+        case("default", boxes).equals(origin),
+        case("all there is", boxes, labels, output_bbox_indices=True).equals(origin),
+        case("crop", boxes, labels, **crop).no_oracle(),
+        case(
             "overlap",
-            (boxes, labels),
-            {
-                **crop,
-                "threshold_type": "overlap",
-                "thresholds": (0.2, 0.9),
-                "total_num_attempts": 1000,
-                "quiet": True,
-                "bbox_prune_threshold": 0.2,
-                "output_bbox_indices": True,
-            },
-            oracle=False,
-        ),
-        Case(
+            boxes,
+            labels,
+            **crop,
+            threshold_type="overlap",
+            thresholds=(0.2, 0.9),
+            total_num_attempts=1000,
+            quiet=True,
+            bbox_prune_threshold=0.2,
+            output_bbox_indices=True,
+        ).no_oracle(),
+        case(
             "pixels",
-            (boxes, labels),
-            {"crop_shape": (50, 60), "input_shape": (100, 200), "shape_layout": "HW", "seed": 4},
-            oracle=False,
-        ),
-        Case(
-            "as large",
-            (boxes,),
-            {"crop_shape": [[30, 20], [5, 7]], "input_shape": [[30, 20], [5, 7]]},
-            origin,
-        ),
-        Case(
-            "volumes",
-            (cubes,),
-            {"bbox_layout": "zyxDHW", "scaling": (0.5, 1), "seed": 5, "allow_no_crop": False},
-            oracle=False,
-        ),
-        Case("empty", (samples(dtype=float32, layout="NC"),), crop, [], oracle=False),
-        Case("outside", (batch([boxes.at(0) * 2]),), raises=OperatorValueError, match="sample 0"),
-        Case(
-            "layout",
-            (boxes,),
-            {"bbox_layout": "xyzw"},
-            raises=OperatorValueError,
-            match="`bbox_layout`",
-        ),
-        Case(
-            "labels",
-            (boxes, batch([labels.at(0), labels.at(0)])),
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "dtype",
-            (samples((2, 4), dtype=float64, layout=""),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
+            boxes,
+            labels,
+            crop_shape=(50, 60),
+            input_shape=(100, 200),
+            shape_layout="HW",
+            seed=4,
+        ).no_oracle(),
+        case(
+            "as large", boxes, crop_shape=[[30, 20], [5, 7]], input_shape=[[30, 20], [5, 7]]
+        ).equals(origin),
+        case(
+            "volumes", cubes, bbox_layout="zyxDHW", scaling=(0.5, 1), seed=5, allow_no_crop=False
+        ).no_oracle(),
+        case("empty", samples(dtype=float32, layout="NC"), **crop).equals([]).no_oracle(),
+        case("outside", batch([boxes.at(0) * 2])).value_error("sample 0"),
+        case("layout", boxes, bbox_layout="xyzw").value_error("`bbox_layout`"),
+        case("labels", boxes, batch([labels.at(0), labels.at(0)])).value_error("sample 1"),
+        case("dtype", samples((2, 4), dtype=float64, layout="")).type_error("dtype"),
+        case(
             "impossible",
-            (boxes,),
-            {
-                "scaling": (0.1, 0.2),
-                "aspect_ratio": (9, 9),
-                "allow_no_crop": False,
-                "total_num_attempts": 9,
-            },
-            raises=OperatorRuntimeError,
-            match="no window fits",
-        ),
-        Case(
-            "no input",
-            (boxes,),
-            {"crop_shape": (5, 5)},
-            raises=OperatorValueError,
-            match="`input_shape`",
-        ),
-        Case(
-            "threshold",
-            (boxes,),
-            {"thresholds": (0.5, 1.5)},
-            raises=OperatorValueError,
-            match="`thresholds`",
-        ),
-        Case(
-            "scaling",
-            (boxes,),
-            {"scaling": (0.9, 0.1)},
-            raises=OperatorValueError,
-            match="`scaling`",
-        ),
+            boxes,
+            scaling=(0.1, 0.2),
+            aspect_ratio=(9, 9),
+            allow_no_crop=False,
+            total_num_attempts=9,
+        ).raising(OperatorRuntimeError, "no window fits"),
+        case("no input", boxes, crop_shape=(5, 5)).value_error("`input_shape`"),
+        case("threshold", boxes, thresholds=(0.5, 1.5)).value_error("`thresholds`"),
+        case("scaling", boxes, scaling=(0.9, 0.1)).value_error("`scaling`"),
     ]

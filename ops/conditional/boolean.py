@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -49,19 +48,9 @@ def _cpu(call: Call) -> None:
 def _cases() -> list[Case]:
     flags = batch([np.array(True), np.array(False), np.array(True)])
     return [
-        Case("bools", (flags,), expect=[flags.at(i) for i in range(3)], oracle=False),
-        Case("some", (flags.select([2, 1]),), expect=[flags.at(2), flags.at(1)], oracle=False),
-        Case("empty", (flags.select([]),), expect=[], oracle=False),
-        Case(
-            "numbers",
-            (samples((), (), dtype=int32, layout=""),),
-            raises=OperatorTypeError,
-            match="compare",
-        ),
-        Case(
-            "axes",
-            (samples((2,), (2,), dtype=bool_, layout=""),),
-            raises=OperatorTypeError,
-            match="0-D",
-        ),
+        case("bools", flags).equals([flags.at(i) for i in range(3)]).no_oracle(),
+        case("some", flags.select([2, 1])).equals([flags.at(2), flags.at(1)]).no_oracle(),
+        case("empty", flags.select([])).equals([]).no_oracle(),
+        case("numbers", samples((), (), dtype=int32, layout="")).type_error("compare"),
+        case("axes", samples((2,), (2,), dtype=bool_, layout="")).type_error("0-D"),
     ]

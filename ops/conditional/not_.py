@@ -9,9 +9,8 @@ import numpy as np
 
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float32, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -62,16 +61,11 @@ def _cases() -> list[Case]:
     floats = [np.float32("nan"), np.float32(0.0), np.float32(-0.0), np.float32(0.5)]
     wanted = [np.array(one) for one in (False, True, True, False)]
     return [
-        Case("numbers", (numbers,), expect=[numbers.at(i) == 0 for i in range(3)], oracle=False),
-        Case("floats", (_batch(floats),), expect=wanted, oracle=False),
-        Case("bools", (_batch([np.True_, np.False_]),), expect=wanted[:2], oracle=False),
-        Case("empty", (_batch(floats).select([]),), expect=[], oracle=False),
-        Case(
-            "axes",
-            (samples((2,), (2,), dtype=float32, layout=""),),
-            raises=OperatorTypeError,
-            match="0-D",
-        ),
+        case("numbers", numbers).equals([numbers.at(i) == 0 for i in range(3)]).no_oracle(),
+        case("floats", _batch(floats)).equals(wanted).no_oracle(),
+        case("bools", _batch([np.True_, np.False_])).equals(wanted[:2]).no_oracle(),
+        case("empty", _batch(floats).select([])).equals([]).no_oracle(),
+        case("axes", samples((2,), (2,), dtype=float32, layout="")).type_error("0-D"),
     ]
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import DTypeLike
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
+from gradiva.eager.support.errors import OperatorRuntimeError, SampleDataError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -180,42 +180,25 @@ def _cases() -> list[Case]:
     cube = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
     scalar = np.array(7, np.int64)
     return [
-        Case("default", (files,), expect=arrays),
-        Case(
-            "converted",
-            (files,),
-            {"dtype": int16},
-            [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)],
+        case("default", files).equals(arrays),
+        case("converted", files, dtype=int16).equals(
+            [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)]
         ),
-        Case("Fortran", (_files(np.asfortranarray(cube)),), expect=[cube], oracle=False),
-        Case(
-            "other byte order",
-            (_files(cube.astype(">i2"), version=(2, 0)),),
-            expect=[cube],
-            oracle=False,
+        case("Fortran", _files(np.asfortranarray(cube))).equals([cube]).no_oracle(),
+        case("other byte order", _files(cube.astype(">i2"), version=(2, 0)))
+        .equals([cube])
+        .no_oracle(),
+        case("a scalar", _files(scalar)).equals([scalar]),
+        case("no values", _files(cube[:0], cube)).equals([cube[:0], cube]),
+        case("empty", samples(layout=""), dtype=float32).equals([]).no_oracle(),
+        case("mixed", _files(arrays[0], cube[0])).raising(OperatorRuntimeError, "sample 1"),
+        case("ranks", _files(cube, cube[0])).raising(OperatorRuntimeError, "sample 1"),
+        case("no npy file", batch([np.arange(100, dtype=np.uint8)])).raising(
+            OperatorRuntimeError, "sample 0"
         ),
-        Case("a scalar", (_files(scalar),), expect=[scalar]),
-        Case("no values", (_files(cube[:0], cube),), expect=[cube[:0], cube]),
-        Case("empty", (samples(layout=""),), {"dtype": float32}, [], oracle=False),
-        Case("mixed", (_files(arrays[0], cube[0]),), raises=OperatorRuntimeError, match="sample 1"),
-        Case("ranks", (_files(cube, cube[0]),), raises=OperatorRuntimeError, match="sample 1"),
-        Case(
-            "no npy file",
-            (batch([np.arange(100, dtype=np.uint8)]),),
-            raises=OperatorRuntimeError,
-            match="sample 0",
+        case("cut", batch([files.at(0), files.at(1)[:-1]])).raising(
+            OperatorRuntimeError, "sample 1"
         ),
-        Case(
-            "cut",
-            (batch([files.at(0), files.at(1)[:-1]]),),
-            raises=OperatorRuntimeError,
-            match="sample 1",
-        ),
-        Case("text", (_files(np.array(["a"])),), raises=OperatorRuntimeError, match="type"),
-        Case(
-            "dtype",
-            (samples((5,), dtype=float32, layout=""),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("text", _files(np.array(["a"]))).raising(OperatorRuntimeError, "type"),
+        case("dtype", samples((5,), dtype=float32, layout="")).type_error("dtype"),
     ]

@@ -11,10 +11,10 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg, IntArg, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -148,33 +148,19 @@ def _cases() -> list[Case]:
     x = np.array([-1, 1], np.float32)
     one, two = np.array([1, 0], np.float32), np.array([0, 4], np.float32)
     return [
-        Case("default", (points,), expect=[array * x + one for array in arrays]),
-        Case(
-            "y",
-            (points,),
-            {"flip_x": 0, "flip_y": 1, "center_y": 2},
-            [array * -x + two for array in arrays],
+        case("default", points).equals([array * x + one for array in arrays]),
+        case("y", points, flip_x=0, flip_y=1, center_y=2).equals(
+            [array * -x + two for array in arrays]
         ),
-        Case(
-            "yx",
-            (points,),
-            {"layout": "yx"},
-            [array * -x + one[::-1] for array in arrays],
-            oracle=False,
-        ),
-        Case("per sample", (points,), {"flip_x": [0, 1], "center_x": [1, 2]}),
-        Case("space", (space,), {"flip_z": -1, "center_z": 0.25}),
-        Case("empty", (samples(dtype=float32, layout="AB"),), expect=[]),
-        Case("layout", (points,), {"layout": "ab"}, raises=OperatorValueError, match="`layout`"),
-        Case("letters", (points,), {"layout": "xyz"}, raises=OperatorValueError, match="sample 0"),
-        Case(
-            "four",
-            (samples((2, 4), dtype=float32, layout=""),),
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case("bytes", (samples((2, 2), layout=""),), raises=OperatorTypeError, match="dtype"),
-        Case(
-            "wrong length", (points,), {"flip_x": [1]}, raises=OperatorValueError, match="`flip_x`"
-        ),
+        case("yx", points, layout="yx")
+        .equals([array * -x + one[::-1] for array in arrays])
+        .no_oracle(),
+        case("per sample", points, flip_x=[0, 1], center_x=[1, 2]),
+        case("space", space, flip_z=-1, center_z=0.25),
+        case("empty", samples(dtype=float32, layout="AB")).equals([]),
+        case("layout", points, layout="ab").value_error("`layout`"),
+        case("letters", points, layout="xyz").value_error("sample 0"),
+        case("four", samples((2, 4), dtype=float32, layout="")).value_error("sample 0"),
+        case("bytes", samples((2, 2), layout="")).type_error("dtype"),
+        case("wrong length", points, flip_x=[1]).value_error("`flip_x`"),
     ]

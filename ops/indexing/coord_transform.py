@@ -13,7 +13,7 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, MatrixArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import own_or_float32, require_dtype
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -200,39 +200,23 @@ def _cases() -> list[Case]:
     sums = [images.at(i).astype(np.int64).sum(axis=-1, keepdims=True) for i in (0, 1)]
     quarter = [np.floor(one / 4 + 0.5) for one in sums]
     return [
-        Case("nothing given", (points,), expect=arrays),
-        Case("diagonal", (points,), {"M": 2}, [2 * array for array in arrays]),
-        Case("swap", (points,), {"M": (0, 1, 1, 0)}, [array[:, ::-1] for array in arrays]),
-        Case(
-            "shift",
-            (points,),
-            {"T": (1, -2)},
-            [array + np.array([1, -2], np.float32) for array in arrays],
+        case("nothing given", points).equals(arrays),
+        case("diagonal", points, M=2).equals([2 * array for array in arrays]),
+        case("swap", points, M=(0, 1, 1, 0)).equals([array[:, ::-1] for array in arrays]),
+        case("shift", points, T=(1, -2)).equals(
+            [array + np.array([1, -2], np.float32) for array in arrays]
         ),
-        Case("both", (points,), {"MT": (1, 2, 3, 4, 5, 6)}),
-        Case("three of two", (points,), {"M": (1, 2, 3, 4, 5, 6), "T": 1}),
-        Case("per sample", (points,), {"M": several}, [arrays[0], 2 * arrays[1]]),
-        Case(
-            "colours",
-            (images,),
-            {"M": (0.25, 0.25, 0.25), "dtype": uint8},
-            [array.astype(np.uint8) for array in quarter],
+        case("both", points, MT=(1, 2, 3, 4, 5, 6)),
+        case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
+        case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),
+        case("colours", images, M=(0.25, 0.25, 0.25), dtype=uint8).equals(
+            [array.astype(np.uint8) for array in quarter]
         ),
-        Case("empty", (samples(layout="FA", dtype=float32),), {"M": 2}, oracle=False),
-        Case(
-            "lengths",
-            (samples((2, 2), (2, 3), layout=""),),
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case("no matrix", (points,), {"M": (1, 2, 3)}, raises=OperatorValueError, match="`M`"),
-        Case("long shift", (points,), {"T": (1, 2, 3)}, raises=OperatorValueError, match="`T`"),
-        Case("MT and T", (points,), {"MT": 1, "T": 1}, raises=OperatorValueError, match="excludes"),
-        Case("dtype", (points,), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
-        Case(
-            "wide",
-            (samples((2, 2), layout="", dtype=float64),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("empty", samples(layout="FA", dtype=float32), M=2).no_oracle(),
+        case("lengths", samples((2, 2), (2, 3), layout="")).value_error("sample 1"),
+        case("no matrix", points, M=(1, 2, 3)).value_error("`M`"),
+        case("long shift", points, T=(1, 2, 3)).value_error("`T`"),
+        case("MT and T", points, MT=1, T=1).value_error("excludes"),
+        case("dtype", points, dtype=uint8).type_error("`dtype`"),
+        case("wide", samples((2, 2), layout="", dtype=float64)).type_error("dtype"),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import uint8
@@ -73,9 +73,9 @@ def _cases() -> list[Case]:
     letters = np.frombuffer(b"HWC", np.uint8)
     nothing = np.empty(0, np.uint8)
     return [
-        Case("layout", (images,), {"key": "layout"}, [letters, letters]),
-        Case("source", (images,), {"key": "source_info"}, [nothing, nothing]),
-        Case("no layout", (samples((3,), layout=""),), {"key": "layout"}, [nothing]),
-        Case("empty", (samples(),), {"key": "layout"}, []),
-        Case("unknown", (images,), {"key": "colour"}, raises=OperatorValueError, match="layout"),
+        case("layout", images, key="layout").equals([letters, letters]),
+        case("source", images, key="source_info").equals([nothing, nothing]),
+        case("no layout", samples((3,), layout=""), key="layout").equals([nothing]),
+        case("empty", samples(), key="layout").equals([]),
+        case("unknown", images, key="colour").value_error("layout"),
     ]

@@ -12,11 +12,11 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import DTypeLike, Floats, Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import dtypes, float32, int32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -136,58 +136,22 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        Case("default", (images,), expect=replaced(images, np.float32, 0.0, {})),
-        Case(
-            "floats",
-            (images,),
-            table,
-            replaced(images, np.float32, 7.6, {1: 10.5, 3: 300.7, 200: -3.0}),
+        case("default", images).equals(replaced(images, np.float32, 0.0, {})),
+        case("floats", images, **table).equals(
+            replaced(images, np.float32, 7.6, {1: 10.5, 3: 300.7, 200: -3.0})
         ),
-        Case(
-            "to uint8",
-            (images,),
-            {**table, "dtype": uint8},
-            replaced(images, np.uint8, 8, {1: 11, 3: 255, 200: 0}),
+        case("to uint8", images, **table, dtype=uint8).equals(
+            replaced(images, np.uint8, 8, {1: 11, 3: 255, 200: 0})
         ),
-        Case(
-            "beyond the table",
-            (wide,),
-            {"keys": [7, 7], "values": [1.0, 2.0]},
-            replaced(wide, np.float32, 0.0, {7: 2.0}),
+        case("beyond the table", wide, keys=[7, 7], values=[1.0, 2.0]).equals(
+            replaced(wide, np.float32, 0.0, {7: 2.0})
         ),
-        Case(
-            "large keys",
-            (wide,),
-            {"keys": 65535, "values": 2.0},
-            replaced(wide, np.float32, 0.0, {65535: 2.0}),
+        case("large keys", wide, keys=65535, values=2.0).equals(
+            replaced(wide, np.float32, 0.0, {65535: 2.0})
         ),
-        Case("empty", (samples(),), table, []),
-        Case(
-            "floats as input",
-            (samples((2, 2, 3), dtype=float32),),
-            table,
-            raises=OperatorTypeError,
-            match="float32",
-        ),
-        Case(
-            "one value too many",
-            (images,),
-            {"keys": [1], "values": [1.0, 2.0]},
-            raises=OperatorValueError,
-            match="`values`",
-        ),
-        Case(
-            "negative key",
-            (images,),
-            {"keys": [-1], "values": [1.0]},
-            raises=OperatorValueError,
-            match="`keys`",
-        ),
-        Case(
-            "fraction as key",
-            (images,),
-            {"keys": [0.5], "values": [1.0]},
-            raises=OperatorTypeError,
-            match="`keys`",
-        ),
+        case("empty", samples(), **table).equals([]),
+        case("floats as input", samples((2, 2, 3), dtype=float32), **table).type_error("float32"),
+        case("one value too many", images, keys=[1], values=[1.0, 2.0]).value_error("`values`"),
+        case("negative key", images, keys=[-1], values=[1.0]).value_error("`keys`"),
+        case("fraction as key", images, keys=[0.5], values=[1.0]).type_error("`keys`"),
     ]

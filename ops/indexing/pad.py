@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import FloatArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
@@ -135,57 +135,26 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        Case("default", (images,), expect=larger(images, *[(4, 5, 3)] * 3)),
-        Case("one axis", (sounds,), {"fill_value": -1.5}, larger(sounds, (5,), (5,), fill=-1.5)),
-        Case(
-            "names", (images,), {"axis_names": "W"}, larger(images, (2, 5, 3), (4, 5, 3), (3, 5, 1))
+        case("default", images).equals(larger(images, *[(4, 5, 3)] * 3)),
+        case("one axis", sounds, fill_value=-1.5).equals(larger(sounds, (5,), (5,), fill=-1.5)),
+        case("names", images, axis_names="W").equals(
+            larger(images, (2, 5, 3), (4, 5, 3), (3, 5, 1))
         ),
-        Case(
-            "shape",
-            (images,),
-            {"shape": (3, 0), "axes": (0, 1), "fill_value": 7.9},
-            larger(images, (3, 5, 3), (4, 5, 3), (3, 5, 1), fill=7),
+        case("shape", images, shape=(3, 0), axes=(0, 1), fill_value=7.9).equals(
+            larger(images, (3, 5, 3), (4, 5, 3), (3, 5, 1), fill=7)
         ),
-        Case(
-            "align",
-            (wide,),
-            {"align": (4, 3), "fill_value": -2},
-            larger(wide, (4, 3), (4, 3), fill=-2),
+        case("align", wide, align=(4, 3), fill_value=-2).equals(
+            larger(wide, (4, 3), (4, 3), fill=-2)
         ),
-        Case("shape and align", (wide,), {"shape": 5, "align": 4}, larger(wide, (8, 8), (8, 8))),
-        Case(
-            "per sample",
-            (wide,),
-            {"shape": [[6, 4], [5, 5]], "fill_value": [1, 2]},
-            [larger(wide, (6, 4), (5, 5), fill=f)[f - 1] for f in (1, 2)],
+        case("shape and align", wide, shape=5, align=4).equals(larger(wide, (8, 8), (8, 8))),
+        case("per sample", wide, shape=[[6, 4], [5, 5]], fill_value=[1, 2]).equals(
+            [larger(wide, (6, 4), (5, 5), fill=f)[f - 1] for f in (1, 2)]
         ),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "no such axis", (images,), {"axes": (0, 3)}, raises=OperatorValueError, match="`axes`"
-        ),
-        Case(
-            "no layout",
-            (sounds,),
-            {"axis_names": "T"},
-            raises=OperatorValueError,
-            match="no layout",
-        ),
-        Case("align 0", (images,), {"align": 0}, raises=OperatorValueError, match="`align`"),
-        Case(
-            "four extents",
-            (images,),
-            {"shape": (1, 2, 3, 4)},
-            raises=OperatorValueError,
-            match="`shape`",
-        ),
-        Case(
-            "both",
-            (images,),
-            {"axes": 0, "axis_names": "H"},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case(
-            "too large", (images,), {"shape": 1 << 40}, raises=OperatorValueError, match="too large"
-        ),
+        case("empty", samples()).equals([]),
+        case("no such axis", images, axes=(0, 3)).value_error("`axes`"),
+        case("no layout", sounds, axis_names="T").value_error("no layout"),
+        case("align 0", images, align=0).value_error("`align`"),
+        case("four extents", images, shape=(1, 2, 3, 4)).value_error("`shape`"),
+        case("both", images, axes=0, axis_names="H").value_error("exclude"),
+        case("too large", images, shape=1 << 40).value_error("too large"),
     ]

@@ -10,7 +10,7 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import sample_launches
 from gradiva.eager.operators.arguments import DTypeLike
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
@@ -69,20 +69,11 @@ def _cases() -> list[Case]:
     ragged = samples((3, 4, 3), (5, 1, 3))
     extents = [np.array([3, 4, 3]), np.array([5, 1, 3])]
     return [
-        Case("ragged", (ragged,), expect=extents, oracle=False),
-        Case(
-            "float",
-            (ragged,),
-            {"dtype": float32},
-            [e.astype(np.float32) for e in extents],
-            oracle=False,
-        ),
-        Case(
-            "scalars",
-            (samples((), (), layout=""),),
-            expect=[np.empty(0, np.int64)] * 2,
-            oracle=False,
-        ),
-        Case("empty", (samples(),), expect=[]),
-        Case("dtype", (ragged,), {"dtype": "uint8"}, raises=OperatorTypeError, match="int64"),
+        case("ragged", ragged).equals(extents).no_oracle(),
+        case("float", ragged, dtype=float32)
+        .equals([e.astype(np.float32) for e in extents])
+        .no_oracle(),
+        case("scalars", samples((), (), layout="")).equals([np.empty(0, np.int64)] * 2).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("dtype", ragged, dtype="uint8").type_error("int64"),
     ]

@@ -9,10 +9,9 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Reindex
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -135,93 +134,45 @@ def _cases() -> list[Case]:
         part = image[4:8, 3:7]
         padded[i][: part.shape[0], : part.shape[1]] = part
     return [
-        Case("inputs", (images, anchors, extents), expect=cut),
-        Case("fractions", (images, *parts)),
-        Case(
-            "start and end",
-            (images,),
-            {"start": (1, 2), "end": (3, 4)},
-            [image[2:4, 1:3] for image in whole],
+        case("inputs", images, anchors, extents).equals(cut),
+        case("fractions", images, *parts),
+        case("start and end", images, start=(1, 2), end=(3, 4)).equals(
+            [image[2:4, 1:3] for image in whole]
         ),
-        Case("relative", (planes,), {"rel_start": (0.2, 0.1), "rel_shape": (0.5, 0.4)}),
-        Case(
-            "channels",
-            (planes,),
-            {"start": 1, "axis_names": "C"},
-            [planes.at(i)[1:] for i in range(2)],
+        case("relative", planes, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
+        case("channels", planes, start=1, axis_names="C").equals(
+            [planes.at(i)[1:] for i in range(2)]
         ),
-        Case(
-            "axes per sample",
-            (images,),
-            {"end": 3, "axes": [[0], [1], [-3]]},
-            [whole[0][:3], whole[1][:, :3], whole[2][:3]],
+        case("axes per sample", images, end=3, axes=[[0], [1], [-3]]).equals(
+            [whole[0][:3], whole[1][:, :3], whole[2][:3]]
         ),
-        Case(
-            "volume",
-            (volume,),
-            {"start": (1, 2, 3), "shape": 2, "axis_names": "DHW"},
-            [volume.at(0)[1:3, 2:4, 3:5]],
+        case("volume", volume, start=(1, 2, 3), shape=2, axis_names="DHW").equals(
+            [volume.at(0)[1:3, 2:4, 3:5]]
         ),
-        Case(
-            "one axis",
-            (sound,),
-            {"start": [[2], [1]], "end": 4, "axes": 0},
-            [sound.at(0)[2:4], sound.at(1)[1:4]],
+        case("one axis", sound, start=[[2], [1]], end=4, axes=0).equals(
+            [sound.at(0)[2:4], sound.at(1)[1:4]]
         ),
-        Case(
-            "pad",
-            (images,),
-            {"start": (3, 4), "shape": 4, "out_of_bounds_policy": "pad", "fill_values": (1, 2, 3)},
-            padded,
+        case(
+            "pad", images, start=(3, 4), shape=4, out_of_bounds_policy="pad", fill_values=(1, 2, 3)
+        ).equals(padded),
+        case("trim", images, start=(3, 4), shape=4, out_of_bounds_policy="trim_to_shape").equals(
+            [image[4:8, 3:7] for image in whole]
         ),
-        Case(
-            "trim",
-            (images,),
-            {"start": (3, 4), "shape": 4, "out_of_bounds_policy": "trim_to_shape"},
-            [image[4:8, 3:7] for image in whole],
+        case("to float", images, end=(2, 3), dtype=float32).equals(
+            [image[:3, :2].astype(np.float32) for image in whole]
         ),
-        Case(
-            "to float",
-            (images,),
-            {"end": (2, 3), "dtype": float32},
-            [image[:3, :2].astype(np.float32) for image in whole],
-        ),
-        Case("empty", (samples(),), {"end": (2, 3)}, []),
-        Case(
-            "outside",
-            (images,),
-            {"start": (0, 3), "shape": (4, 3)},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "backwards",
-            (images,),
-            {"start": (3, 3), "end": (4, 2)},
-            raises=OperatorValueError,
-            match="ends before",
-        ),
-        Case(
-            "no such axis",
-            (images,),
-            {"start": 0, "axis_names": "D"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case("anchor alone", (images, anchors), raises=OperatorTypeError, match="shape"),
-        Case("none", (images,), raises=OperatorValueError, match="none was given"),
-        Case(
-            "bad dtype",
-            (images,),
-            {"end": 2, "dtype": "int16"},
-            raises=OperatorTypeError,
-            match="`dtype`",
-        ),
-        Case(
+        case("empty", samples(), end=(2, 3)).equals([]),
+        case("outside", images, start=(0, 3), shape=(4, 3)).value_error("sample 1"),
+        case("backwards", images, start=(3, 3), end=(4, 2)).value_error("ends before"),
+        case("no such axis", images, start=0, axis_names="D").value_error("`axis_names`"),
+        case("anchor alone", images, anchors).type_error("shape"),
+        case("none", images).value_error("none was given"),
+        case("bad dtype", images, end=2, dtype="int16").type_error("`dtype`"),
+        case(
             "three fill values",
-            (samples((3, 3), layout="HW"),),
-            {"shape": 5, "out_of_bounds_policy": "pad", "fill_values": (1, 2, 3)},
-            raises=OperatorValueError,
-            match="`fill_values`",
-        ),
+            samples((3, 3), layout="HW"),
+            shape=5,
+            out_of_bounds_policy="pad",
+            fill_values=(1, 2, 3),
+        ).value_error("`fill_values`"),
     ]

@@ -7,6 +7,7 @@ beyond the end are cut, steps may be negative. An index outside of its axis is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
 from gradiva.eager.types.batch_shape import Int64Array
@@ -213,42 +214,26 @@ def _cases() -> list[Case]:
         second.data[second.geometry.offsets],
     )
 
-    def case(name: str, source: Any, ranges: Any, **outcome: Any) -> Case:
+    def part(name: str, source: Any, ranges: Any) -> Case:
         items, numbers = parse(ranges)
-        return Case(name, (source, *numbers), {"ranges": items}, oracle=False, **outcome)
+        return case(name, source, *numbers, ranges=items).no_oracle()
 
+    def parts(of: Callable[[Any], Any]) -> list[Any]:
+        return [of(images.at(i)) for i in range(3)]
+
+    several = [images.at(i)[a[i], b[i] :] for i in range(3)]
+    floats = samples((), (), (), dtype=float32, layout="")
     return [
-        case("channel", images, (..., 0), expect=[images.at(i)[..., 0] for i in range(3)]),
-        case("uniform", uniform, (slice(-3, None), 1), expect=list(uniform.as_array()[:, -3:, 1])),
-        case(
-            "backwards",
-            images,
-            slice(None, None, -2),
-            expect=[images.at(i)[::-2] for i in range(3)],
+        part("channel", images, (..., 0)).equals(parts(lambda image: image[..., 0])),
+        part("uniform", uniform, (slice(-3, None), 1)).equals([*uniform.as_array()[:, -3:, 1]]),
+        part("backwards", images, slice(None, None, -2)).equals(parts(lambda image: image[::-2])),
+        part("per sample", images, (first, slice(second, None))).equals(several),
+        part("new axes", images, (newaxis("N"), 0, ..., newaxis("M"))).equals(
+            parts(lambda image: image[None, 0, ..., None])
         ),
-        case(
-            "per sample",
-            images,
-            (first, slice(second, None)),
-            expect=[images.at(i)[a[i], b[i] :] for i in range(3)],
-        ),
-        case(
-            "new axes",
-            images,
-            (newaxis("N"), 0, ..., newaxis("M")),
-            expect=[images.at(i)[None, 0, ..., None] for i in range(3)],
-        ),
-        case(
-            "nothing left", images, (slice(9, None),), expect=[images.at(i)[9:] for i in range(3)]
-        ),
-        case("empty", samples(), (..., 0), expect=[]),
-        case("out of range", images, 2, raises=OperatorValueError, match="sample 1"),
-        case("too many", images, (0, 0, 0, 0), raises=OperatorTypeError, match="at most 3"),
-        case(
-            "floats",
-            images,
-            samples((), (), (), dtype=float32, layout=""),
-            raises=OperatorTypeError,
-            match="integers",
-        ),
+        part("nothing left", images, (slice(9, None),)).equals(parts(lambda image: image[9:])),
+        part("empty", samples(), (..., 0)).equals([]),
+        part("out of range", images, 2).value_error("sample 1"),
+        part("too many", images, (0, 0, 0, 0)).type_error("at most 3"),
+        part("floats", images, floats).type_error("integers"),
     ]

@@ -13,7 +13,7 @@ from gradiva.eager.gpu.moves import steps_of, transpose_launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import Ints, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Planes
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
@@ -254,29 +254,21 @@ def _cases() -> list[Case]:
         return [batch.at(i).transpose(perm) for i in range(len(batch))]
 
     return [
-        Case("to CHW", (images,), {"perm": [2, 0, 1]}, permuted(images, [2, 0, 1])),
-        Case("larger, to CHW", (larger,), {"perm": [2, 0, 1]}, permuted(larger, [2, 0, 1])),
-        Case("larger, reversed", (larger,), expect=permuted(larger, None)),
-        Case("reversed", (images,), expect=permuted(images, None)),
-        Case("to HWC", (planes,), {"perm": [1, 2, 0]}, permuted(planes, [1, 2, 0])),
-        Case(
-            "keep layout",
-            (images,),
-            {"perm": [1, 0, 2], "transpose_layout": False},
-            permuted(images, [1, 0, 2]),
+        case("to CHW", images, perm=[2, 0, 1]).equals(permuted(images, [2, 0, 1])),
+        case("larger, to CHW", larger, perm=[2, 0, 1]).equals(permuted(larger, [2, 0, 1])),
+        case("larger, reversed", larger).equals(permuted(larger, None)),
+        case("reversed", images).equals(permuted(images, None)),
+        case("to HWC", planes, perm=[1, 2, 0]).equals(permuted(planes, [1, 2, 0])),
+        case("keep layout", images, perm=[1, 0, 2], transpose_layout=False).equals(
+            permuted(images, [1, 0, 2])
         ),
-        Case("new layout", (images,), {"perm": [1, 0, 2], "output_layout": "ABC"}),
-        Case(
-            "seven axes",
-            (deep,),
-            {"perm": [6, 1, 4, 3, 0, 5, 2]},
-            permuted(deep, [6, 1, 4, 3, 0, 5, 2]),
+        case("new layout", images, perm=[1, 0, 2], output_layout="ABC"),
+        case("seven axes", deep, perm=[6, 1, 4, 3, 0, 5, 2]).equals(
+            permuted(deep, [6, 1, 4, 3, 0, 5, 2])
         ),
-        Case("vectors", (vectors,), expect=permuted(vectors, None)),
-        Case("scalars", (scalars,), expect=permuted(scalars, None)),
-        Case("empty", (samples(),), {"perm": [2, 0, 1]}, []),
-        Case("short perm", (images,), {"perm": [1, 0]}, raises=OperatorValueError, match="`perm`"),
-        Case(
-            "not a perm", (images,), {"perm": [1, 1, 0]}, raises=OperatorValueError, match="`perm`"
-        ),
+        case("vectors", vectors).equals(permuted(vectors, None)),
+        case("scalars", scalars).equals(permuted(scalars, None)),
+        case("empty", samples(), perm=[2, 0, 1]).equals([]),
+        case("short perm", images, perm=[1, 0]).value_error("`perm`"),
+        case("not a perm", images, perm=[1, 1, 0]).value_error("`perm`"),
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gradiva.eager.gpu.host_fallback import through_host
 from gradiva.eager.operators.arguments import Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
@@ -95,18 +95,10 @@ def _cases() -> list[Case]:
     # Nothing is written by these: tests and `warmup` call them, in any folder.
     images = samples((4, 5, 3))
     return [
-        Case("empty", (samples(),), expect=[], oracle=False),
-        Case(
-            "dtype", (samples((2, 2, 3), dtype=float32),), raises=OperatorTypeError, match="dtype"
-        ),
-        Case("rank", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="3 axes"),
-        Case("layout", (samples((3, 2, 2), layout="CHW"),), raises=OperatorTypeError, match="HWC"),
-        Case(
-            "asked layout",
-            (images,),
-            {"input_layout": "CHW"},
-            raises=OperatorValueError,
-            match="`input_layout`",
-        ),
-        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="1 or 3"),
+        case("empty", samples()).equals([]).no_oracle(),
+        case("dtype", samples((2, 2, 3), dtype=float32)).type_error("dtype"),
+        case("rank", samples((2, 2), layout="HW")).type_error("3 axes"),
+        case("layout", samples((3, 2, 2), layout="CHW")).type_error("HWC"),
+        case("asked layout", images, input_layout="CHW").value_error("`input_layout`"),
+        case("channels", samples((2, 2, 4))).value_error("1 or 3"),
     ]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int8, uint8
 from gradiva.eager.types.provenance import Provenance
@@ -90,23 +90,15 @@ def _cases() -> list[Case]:
     contents = [np.frombuffer(Path(path).read_bytes(), np.uint8) for path in here]
     signed = batch([np.frombuffer(path.encode() + b"\0", np.int8) for path in here])
     return [
-        Case("default", (_paths(*here),), expect=contents),
-        Case("signed, ends at a zero", (signed,), {"dont_use_mmap": True}, contents),
-        Case("one", (_paths(here[1]),), {"use_o_direct": True}, contents[1:], oracle=False),
-        Case("empty", (samples(layout=""),), expect=[]),
-        Case(
-            "missing",
-            (_paths(here[0], "/no/such/file"),),
-            raises=OperatorRuntimeError,
-            match="/no/such/file",
+        case("default", _paths(*here)).equals(contents),
+        case("signed, ends at a zero", signed, dont_use_mmap=True).equals(contents),
+        case("one", _paths(here[1]), use_o_direct=True).equals(contents[1:]).no_oracle(),
+        case("empty", samples(layout="")).equals([]),
+        case("missing", _paths(here[0], "/no/such/file")).raising(
+            OperatorRuntimeError, "/no/such/file"
         ),
-        Case("folder", (_paths("/"),), raises=OperatorRuntimeError, match="file /"),
-        Case("no path", (_paths(""),), raises=OperatorValueError, match="empty"),
-        Case(
-            "dtype",
-            (samples((4,), dtype=float32, layout=""),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case("rank", (samples((4, 4), layout=""),), raises=OperatorTypeError, match="axes"),
+        case("folder", _paths("/")).raising(OperatorRuntimeError, "file /"),
+        case("no path", _paths("")).value_error("empty"),
+        case("dtype", samples((4,), dtype=float32, layout="")).type_error("dtype"),
+        case("rank", samples((4, 4), layout="")).type_error("axes"),
     ]

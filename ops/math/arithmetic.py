@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import (
@@ -242,7 +242,7 @@ def _any_cases(operands: int) -> list[Case]:
         "channels": (images, channel),
         "empty": (samples(), samples()),
     }
-    return [Case(name, given[:operands], oracle=False) for name, given in calls.items()]
+    return [case(name, *given[:operands]).no_oracle() for name, given in calls.items()]
 
 
 def _cases() -> list[Case]:
@@ -252,35 +252,23 @@ def _cases() -> list[Case]:
     channel = samples((3,), (3,), (3,), dtype=float32, layout="C")
     whole = samples((2, 2), (2, 2), dtype=int32, layout="")
     return [
-        Case("wraps", (images, other), expect=[images.at(i) + other.at(i) for i in range(3)]),
-        Case(
-            "promotes",
-            (images, signed),
-            expect=[images.at(i).astype(np.int16) + signed.at(i) for i in range(3)],
+        case("wraps", images, other).equals([images.at(i) + other.at(i) for i in range(3)]),
+        case("promotes", images, signed).equals(
+            [images.at(i).astype(np.int16) + signed.at(i) for i in range(3)]
         ),
-        Case(
-            "scalar",
-            (images, np.int32(1)),
-            expect=[images.at(i).astype(np.int32) + 1 for i in range(3)],
+        case("scalar", images, np.int32(1)).equals(
+            [images.at(i).astype(np.int32) + 1 for i in range(3)]
         ),
-        Case(
-            "channels",
-            (images, channel),
-            expect=[images.at(i).astype(np.float32) + channel.at(i) for i in range(3)],
+        case("channels", images, channel).equals(
+            [images.at(i).astype(np.float32) + channel.at(i) for i in range(3)]
         ),
-        Case("uniform", (whole, whole), expect=[whole.at(i) * 2 for i in range(2)]),
-        Case("empty", (samples(), samples()), expect=[]),
-        Case(
-            "no broadcast",
-            (images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))),
-            raises=OperatorValueError,
-            match="sample 0",
+        case("uniform", whole, whole).equals([whole.at(i) * 2 for i in range(2)]),
+        case("empty", samples(), samples()).equals([]),
+        case("no broadcast", images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))).value_error(
+            "sample 0"
         ),
-        Case(
-            "layouts",
-            (images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")),
-            raises=OperatorTypeError,
-            match="CHW",
+        case("layouts", images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")).type_error(
+            "CHW"
         ),
     ]
 

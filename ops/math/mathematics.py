@@ -17,14 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Expression
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    user_location,
-)
+from gradiva.eager.support.errors import GradivaError, user_location
 from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16, int32
 from gradiva.eager.types.sample_type import SampleType
 
@@ -128,31 +123,23 @@ def _cases(operands: int) -> list[Case]:
     doubles = [samples((3,), (3,), dtype=float64, layout="C", seed=k) for k in range(operands)]
     numbers = [np.float32(0.5)] * (operands - 1)
     cases = [
-        Case("images", tuple(images), oracle=False),
-        Case("int16", tuple(signed), oracle=False),
-        Case("uniform int32", tuple(whole), oracle=False),
-        Case("float16", tuple(halves), oracle=False),
-        Case("float64", tuple(doubles), oracle=False),
-        Case("numbers", (floats[0], *numbers), oracle=False),
-        Case("empty", (samples(),) * operands, expect=[], oracle=False),
-        Case(
-            "booleans",
-            (samples((2, 2), dtype=bool_, layout=""),) * operands,
-            raises=OperatorTypeError,
-            match="booleans",
+        case("images", *tuple(images)).no_oracle(),
+        case("int16", *tuple(signed)).no_oracle(),
+        case("uniform int32", *tuple(whole)).no_oracle(),
+        case("float16", *tuple(halves)).no_oracle(),
+        case("float64", *tuple(doubles)).no_oracle(),
+        case("numbers", floats[0], *numbers).no_oracle(),
+        case("empty", *(samples(),) * operands).equals([]).no_oracle(),
+        case("booleans", *(samples((2, 2), dtype=bool_, layout=""),) * operands).type_error(
+            "booleans"
         ),
     ]
     if operands > 1:
         two = samples((2,), (2,), (2,), layout="C")
         three = samples((3,), (3,), (3,), layout="C")
         cases += [
-            Case("channels", (images[0], *[three] * (operands - 1)), oracle=False),
-            Case(
-                "no broadcast",
-                (images[0], *[two] * (operands - 1)),
-                raises=OperatorValueError,
-                match="sample 0",
-            ),
+            case("channels", images[0], *[three] * (operands - 1)).no_oracle(),
+            case("no broadcast", images[0], *[two] * (operands - 1)).value_error("sample 0"),
         ]
     return cases
 

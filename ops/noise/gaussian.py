@@ -12,10 +12,9 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float16, float32, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -101,41 +100,17 @@ def _cases() -> list[Case]:
     whole = samples((3, 4), dtype=int32, layout="HW")
     half = samples((5, 6), layout="HW", dtype=float16)
     return [
-        Case("default", (images,), {"seed": 1}, oracle=False),
-        Case("no noise", (images,), {"stddev": 0}, [images.at(i) for i in range(3)]),
-        Case(
-            "shifted",
-            (whole,),
-            {"stddev": 0.0, "mean": 0.5},
-            [np.where(whole.at(0) < 0, whole.at(0), whole.at(0) + 1)],
+        case("default", images, seed=1).no_oracle(),
+        case("no noise", images, stddev=0).equals([images.at(i) for i in range(3)]),
+        case("shifted", whole, stddev=0.0, mean=0.5).equals(
+            [np.where(whole.at(0) < 0, whole.at(0), whole.at(0) + 1)]
         ),
-        Case(
-            "per sample",
-            (images,),
-            {"mean": [0, 5, -200], "stddev": [1, 0, 20], "seed": 2},
-            oracle=False,
-        ),
-        Case(
-            "floats",
-            (samples((7, 300), dtype=float32, layout=""),),
-            {"stddev": 0.1, "seed": 3},
-            oracle=False,
-        ),
-        Case("half", (half,), {"stddev": 0.1, "seed": 3}, oracle=False),
-        Case("planes", (samples((3, 4, 5), layout="CHW"),), {"stddev": 9, "seed": 4}, oracle=False),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "bool",
-            (samples((2, 2), dtype=bool_, layout="HW"),),
-            raises=OperatorTypeError,
-            match="bool",
-        ),
-        Case("not a number", (images,), {"mean": "high"}, raises=OperatorTypeError, match="`mean`"),
-        Case(
-            "wrong length",
-            (images,),
-            {"stddev": [1.0]},
-            raises=OperatorValueError,
-            match="`stddev`",
-        ),
+        case("per sample", images, mean=[0, 5, -200], stddev=[1, 0, 20], seed=2).no_oracle(),
+        case("floats", samples((7, 300), dtype=float32, layout=""), stddev=0.1, seed=3).no_oracle(),
+        case("half", half, stddev=0.1, seed=3).no_oracle(),
+        case("planes", samples((3, 4, 5), layout="CHW"), stddev=9, seed=4).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("bool", samples((2, 2), dtype=bool_, layout="HW")).type_error("bool"),
+        case("not a number", images, mean="high").type_error("`mean`"),
+        case("wrong length", images, stddev=[1.0]).value_error("`stddev`"),
     ]

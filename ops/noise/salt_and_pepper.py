@@ -12,10 +12,9 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float32, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -215,63 +214,31 @@ def _cases() -> list[Case]:
         return [np.full_like(images.at(i), value) for i in range(3)]
 
     return [
-        Case("default", (images,), {"seed": 1}, oracle=False),
-        Case("never", (images,), {"prob": 0}, [images.at(i) for i in range(3)]),
-        Case("all salt", (images,), {"prob": 1, "salt_vs_pepper": 1}, full(255)),
-        Case("all pepper", (images,), {"prob": 1, "salt_vs_pepper": 0}, full(0)),
-        Case("values", (images,), {"prob": 1, "salt_vs_pepper": 0, "pepper_val": 7.9}, full(7)),
-        Case(
-            "saturates",
-            (images,),
-            {"prob": 1, "salt_vs_pepper": 1, "salt_val": 300.0},
-            full(255),
-            oracle=False,
+        case("default", images, seed=1).no_oracle(),
+        case("never", images, prob=0).equals([images.at(i) for i in range(3)]),
+        case("all salt", images, prob=1, salt_vs_pepper=1).equals(full(255)),
+        case("all pepper", images, prob=1, salt_vs_pepper=0).equals(full(0)),
+        case("values", images, prob=1, salt_vs_pepper=0, pepper_val=7.9).equals(full(7)),
+        case("saturates", images, prob=1, salt_vs_pepper=1, salt_val=300.0)
+        .equals(full(255))
+        .no_oracle(),
+        case("floats", floats, prob=1, salt_vs_pepper=0).equals(
+            [np.full((3, 9, 11), -1, np.float32)]
         ),
-        Case(
-            "floats",
-            (floats,),
-            {"prob": 1, "salt_vs_pepper": 0},
-            [np.full((3, 9, 11), -1, np.float32)],
-        ),
-        Case(
+        case(
             "per sample",
-            (images,),
-            {
-                "prob": [0.0, 0.5, 1.0],
-                "salt_vs_pepper": [0.1, 0.5, 0.2],
-                "salt_val": [9, 8, 7],
-                "seed": 3,
-            },
-            oracle=False,
-        ),
-        Case("per channel", (wide,), {"prob": 0.5, "per_channel": True, "seed": 4}, oracle=False),
-        Case(
-            "frames",
-            (samples((2, 3, 5, 4), layout="FCHW"),),
-            {"prob": 0.5, "seed": 5},
-            oracle=False,
-        ),
-        Case("scalars", (samples((), layout=""),), {"prob": 0.5, "seed": 5}, oracle=False),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "bool",
-            (samples((2, 2), dtype=bool_, layout="HW"),),
-            raises=OperatorTypeError,
-            match="bool",
-        ),
-        Case("high", (images,), {"prob": 1.5}, raises=OperatorValueError, match="`prob`"),
-        Case(
-            "not a number",
-            (images,),
-            {"salt_vs_pepper": float("nan")},
-            raises=OperatorValueError,
-            match="`salt_vs_pepper`",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"salt_val": [1.0]},
-            raises=OperatorValueError,
-            match="`salt_val`",
-        ),
+            images,
+            prob=[0.0, 0.5, 1.0],
+            salt_vs_pepper=[0.1, 0.5, 0.2],
+            salt_val=[9, 8, 7],
+            seed=3,
+        ).no_oracle(),
+        case("per channel", wide, prob=0.5, per_channel=True, seed=4).no_oracle(),
+        case("frames", samples((2, 3, 5, 4), layout="FCHW"), prob=0.5, seed=5).no_oracle(),
+        case("scalars", samples((), layout=""), prob=0.5, seed=5).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("bool", samples((2, 2), dtype=bool_, layout="HW")).type_error("bool"),
+        case("high", images, prob=1.5).value_error("`prob`"),
+        case("not a number", images, salt_vs_pepper=float("nan")).value_error("`salt_vs_pepper`"),
+        case("wrong length", images, salt_val=[1.0]).value_error("`salt_val`"),
     ]

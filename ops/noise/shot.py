@@ -12,10 +12,9 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -115,44 +114,19 @@ def _cases() -> list[Case]:
     half = samples((5, 6), layout="HW", dtype=float16, high=9)
     nothing = samples((3, 4), dtype=int16, layout="HW", low=-5, high=0)
     return [
-        Case("default", (images,), {"seed": 1}, oracle=False),
-        Case("no noise", (images,), {"factor": 0}, [images.at(i) for i in range(3)], oracle=False),
-        Case("nothing", (nothing,), {"factor": 3.0}, [np.zeros((3, 4), np.int16)]),
-        Case(
-            "no chance",
-            (images,),
-            {"factor": 1e20},
-            [np.zeros_like(images.at(i)) for i in range(3)],
+        case("default", images, seed=1).no_oracle(),
+        case("no noise", images, factor=0).equals([images.at(i) for i in range(3)]).no_oracle(),
+        case("nothing", nothing, factor=3.0).equals([np.zeros((3, 4), np.int16)]),
+        case("no chance", images, factor=1e20).equals(
+            [np.zeros_like(images.at(i)) for i in range(3)]
         ),
-        Case("per sample", (images,), {"factor": [1.0, 0.0, 2.5], "seed": 2}, oracle=False),
-        Case("floats", (floats,), {"factor": 0.7, "seed": 3}, oracle=False),
-        Case(
-            "doubles",
-            (samples((9, 9), layout="", dtype=float64),),
-            {"factor": 1e-9, "seed": 3},
-            oracle=False,
-        ),
-        Case("half", (half,), {"factor": 0.1, "seed": 3}, oracle=False),
-        Case("planes", (samples((3, 4, 5), layout="CHW"),), {"seed": 4}, oracle=False),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "bool",
-            (samples((2, 2), dtype=bool_, layout="HW"),),
-            raises=OperatorTypeError,
-            match="bool",
-        ),
-        Case(
-            "infinite",
-            (images,),
-            {"factor": float("inf")},
-            raises=OperatorValueError,
-            match="`factor`",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"factor": [1.0]},
-            raises=OperatorValueError,
-            match="`factor`",
-        ),
+        case("per sample", images, factor=[1.0, 0.0, 2.5], seed=2).no_oracle(),
+        case("floats", floats, factor=0.7, seed=3).no_oracle(),
+        case("doubles", samples((9, 9), layout="", dtype=float64), factor=1e-9, seed=3).no_oracle(),
+        case("half", half, factor=0.1, seed=3).no_oracle(),
+        case("planes", samples((3, 4, 5), layout="CHW"), seed=4).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("bool", samples((2, 2), dtype=bool_, layout="HW")).type_error("bool"),
+        case("infinite", images, factor=float("inf")).value_error("`factor`"),
+        case("wrong length", images, factor=[1.0]).value_error("`factor`"),
     ]

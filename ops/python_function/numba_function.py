@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 from gradiva.eager.types.batch_shape import Geometry
@@ -232,41 +232,19 @@ def _cases() -> list[Case]:
     each = [images.at(i) for i in range(2)]
     means = [image.mean(axis=(1, 2)).astype(np.float32) for image in each]
     return [
-        Case(
-            "per sample",
-            (images,),
-            {**like, "run_fn": _inverted},
-            [255 - one for one in each],
-            oracle=False,
+        case("per sample", images, **like, run_fn=_inverted)
+        .equals([255 - one for one in each])
+        .no_oracle(),
+        case("per batch", images, **like, run_fn=_halved, batch_processing=True)
+        .equals([one // 2 for one in each])
+        .no_oracle(),
+        case("own shapes", images, **rows, setup_fn=_row_shapes).equals(means).no_oracle(),
+        case("empty", samples(), **like, run_fn=_inverted).equals([]).no_oracle(),
+        case("another rank without setup_fn", images, **rows).value_error("`setup_fn`"),
+        case("dtype", images, **like, in_types=[float32], run_fn=_inverted).type_error(
+            "`in_types`"
         ),
-        Case(
-            "per batch",
-            (images,),
-            {**like, "run_fn": _halved, "batch_processing": True},
-            [one // 2 for one in each],
-            oracle=False,
-        ),
-        Case("own shapes", (images,), {**rows, "setup_fn": _row_shapes}, means, oracle=False),
-        Case("empty", (samples(),), {**like, "run_fn": _inverted}, [], oracle=False),
-        Case(
-            "another rank without setup_fn",
-            (images,),
-            rows,
-            raises=OperatorValueError,
-            match="`setup_fn`",
-        ),
-        Case(
-            "dtype",
-            (images,),
-            {**like, "in_types": [float32], "run_fn": _inverted},
-            raises=OperatorTypeError,
-            match="`in_types`",
-        ),
-        Case(
-            "does not compile",
-            (images,),
-            {**like, "run_fn": _unknown},
-            raises=OperatorTypeError,
-            match="_unknown does not compile",
+        case("does not compile", images, **like, run_fn=_unknown).type_error(
+            "_unknown does not compile"
         ),
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -265,38 +265,18 @@ def _cases() -> list[Case]:
     backwards = [images.at(1), images.at(0)]
     whole = {"function": _reversed_batch, "batch_processing": True}
     return [
-        Case(
-            "per sample",
-            (images,),
-            {"function": _inverted, "output_layouts": "HWC"},
-            inverted,
-            oracle=False,
+        case("per sample", images, function=_inverted, output_layouts="HWC")
+        .equals(inverted)
+        .no_oracle(),
+        case("a number", images, function=_width).equals(widths).no_oracle(),
+        case("per batch", images, **whole).equals(backwards).no_oracle(),
+        case("empty", samples(), function=_inverted).equals([]).no_oracle(),
+        case("raises", images, function=_broken).raising(
+            GradivaError, "_broken raised KeyError: 4"
         ),
-        Case("a number", (images,), {"function": _width}, widths, oracle=False),
-        Case("per batch", (images,), whole, backwards, oracle=False),
-        Case("empty", (samples(),), {"function": _inverted}, [], oracle=False),
-        Case(
-            "raises",
-            (images,),
-            {"function": _broken},
-            raises=GradivaError,
-            match="_broken raised KeyError: 4",
-        ),
-        Case(
-            "nothing",
-            (images,),
-            {"function": _nothing},
-            raises=OperatorTypeError,
-            match="wrong thing",
-        ),
-        Case(
-            "not callable", (images,), {"function": 3}, raises=OperatorTypeError, match="`function`"
-        ),
-        Case(
-            "rank",
-            (images,),
-            {"function": _inverted, "output_layouts": "HW"},
-            raises=OperatorValueError,
-            match="`output_layouts`",
+        case("nothing", images, function=_nothing).type_error("wrong thing"),
+        case("not callable", images, function=3).type_error("`function`"),
+        case("rank", images, function=_inverted, output_layouts="HW").value_error(
+            "`output_layouts`"
         ),
     ]

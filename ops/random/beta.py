@@ -12,7 +12,7 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_n
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import natural_log, normal_from_word, philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -201,34 +201,22 @@ def _gpu(call: Call) -> Launch:
 def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
-        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "alpha": [0.1, 5], "beta": [7, 0.5], "shape": (7,), "seed": 2},
-            oracle=False,
-        ),
-        Case(
-            "like, float64",
-            (like,),
-            {"alpha": 2, "beta": 3, "dtype": float64, "seed": 3},
-            oracle=False,
-        ),
-        Case(
+        case("scalars", batch_size=5, seed=1).no_oracle(),
+        case(
+            "per sample", batch_size=2, alpha=[0.1, 5], beta=[7, 0.5], shape=(7,), seed=2
+        ).no_oracle(),
+        case("like, float64", like, alpha=2, beta=3, dtype=float64, seed=3).no_oracle(),
+        case(
             "tiny and huge",
-            (),
-            {"batch_size": 3, "alpha": [1e-30, 1e30, 3e38], "beta": [1e30, 1e-30, 3e38], "seed": 4},
-            [np.array(v, np.float32) for v in (0, 1, 0.5)],
-            oracle=False,
-        ),
-        Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case(
-            "zero",
-            (),
-            {"batch_size": 2, "alpha": [1, 0]},
-            raises=OperatorValueError,
-            match="`alpha`",
-        ),
-        Case("infinite", (), {"beta": float("inf")}, raises=OperatorValueError, match="`beta`"),
-        Case("dtype", (), {"dtype": uint8}, raises=OperatorTypeError, match="`dtype`"),
+            batch_size=3,
+            alpha=[1e-30, 1e30, 3e38],
+            beta=[1e30, 1e-30, 3e38],
+            seed=4,
+        )
+        .equals([np.array(v, np.float32) for v in (0, 1, 0.5)])
+        .no_oracle(),
+        case("empty", batch_size=0).equals([]).no_oracle(),
+        case("zero", batch_size=2, alpha=[1, 0]).value_error("`alpha`"),
+        case("infinite", beta=float("inf")).value_error("`beta`"),
+        case("dtype", dtype=uint8).type_error("`dtype`"),
     ]

@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_n
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -278,72 +278,27 @@ def _cases() -> list[Case]:
     like = samples((4, 5), (1, 7), layout="HW")
     five = np.array(5, np.int64)
     return [
-        Case("a number", (np.int32(5),), {"batch_size": 4, "seed": 1}, oracle=False),
-        Case("shape", (five,), {"batch_size": 3, "shape": (2, 3), "seed": 2}, oracle=False),
-        Case(
-            "one of one",
-            (np.int16(1),),
-            {"batch_size": 2},
-            [np.zeros((), np.int16)] * 2,
-            oracle=False,
-        ),
-        Case("elements", (lists,), {"seed": 3, "shape": 7}, oracle=False),
-        Case("rows", (rows,), {"seed": 4}, oracle=False),
-        Case("like", (rows, like), {"seed": 4}, oracle=False),
-        Case(
-            "certain",
-            (np.arange(3, dtype=np.uint8),),
-            {"batch_size": 2, "shape": 3, "p": [[0, 1, 0], [0, 0, 1]]},
-            [np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)],
-            oracle=False,
-        ),
-        Case(
-            "probabilities",
-            (five,),
-            {"batch_size": 2, "shape": 9, "seed": 5, "p": (0.1, 0.2, 0.0, 0.3, 0.4)},
-            oracle=False,
-        ),
-        Case("empty", (five,), {"batch_size": 0}, [], oracle=False),
-        Case(
-            "no elements",
-            (np.zeros(0, np.int32),),
-            {"batch_size": 2},
-            raises=OperatorValueError,
-            match="nothing to choose",
-        ),
-        Case(
-            "negative",
-            (np.int32(-2),),
-            {"batch_size": 2},
-            raises=OperatorValueError,
-            match="nothing to choose",
-        ),
-        Case(
-            "a real number",
-            (np.float32(3),),
-            {"batch_size": 2},
-            raises=OperatorTypeError,
-            match="integer",
-        ),
-        Case(
-            "another length",
-            (five,),
-            {"batch_size": 2, "p": (0.5, 0.5)},
-            raises=OperatorValueError,
-            match="`p`",
-        ),
-        Case(
-            "another sum",
-            (np.int32(2),),
-            {"batch_size": 2, "p": (0.5, 0.4)},
-            raises=OperatorValueError,
-            match="sum",
-        ),
-        Case(
-            "negative shape",
-            (five,),
-            {"batch_size": 2, "shape": (-1,)},
-            raises=OperatorValueError,
-            match="`shape`",
-        ),
+        case("a number", np.int32(5), batch_size=4, seed=1).no_oracle(),
+        case("shape", five, batch_size=3, shape=(2, 3), seed=2).no_oracle(),
+        case("one of one", np.int16(1), batch_size=2)
+        .equals([np.zeros((), np.int16)] * 2)
+        .no_oracle(),
+        case("elements", lists, seed=3, shape=7).no_oracle(),
+        case("rows", rows, seed=4).no_oracle(),
+        case("like", rows, like, seed=4).no_oracle(),
+        case(
+            "certain", np.arange(3, dtype=np.uint8), batch_size=2, shape=3, p=[[0, 1, 0], [0, 0, 1]]
+        )
+        .equals([np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)])
+        .no_oracle(),
+        case(
+            "probabilities", five, batch_size=2, shape=9, seed=5, p=(0.1, 0.2, 0.0, 0.3, 0.4)
+        ).no_oracle(),
+        case("empty", five, batch_size=0).equals([]).no_oracle(),
+        case("no elements", np.zeros(0, np.int32), batch_size=2).value_error("nothing to choose"),
+        case("negative", np.int32(-2), batch_size=2).value_error("nothing to choose"),
+        case("a real number", np.float32(3), batch_size=2).type_error("integer"),
+        case("another length", five, batch_size=2, p=(0.5, 0.5)).value_error("`p`"),
+        case("another sum", np.int32(2), batch_size=2, p=(0.5, 0.4)).value_error("sum"),
+        case("negative shape", five, batch_size=2, shape=(-1,)).value_error("`shape`"),
     ]

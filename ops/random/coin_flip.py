@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorValueError
@@ -107,29 +107,15 @@ def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     zeros = [np.zeros((), np.int32)] * 3
     return [
-        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case("never", (), {"batch_size": 3, "probability": 0, "seed": 1}, zeros, oracle=False),
-        Case(
-            "always",
-            (),
-            {"batch_size": 3, "probability": 1, "seed": 1},
-            [np.ones((), np.int32)] * 3,
-            oracle=False,
-        ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "probability": [0.0, 1.0], "seed": 1},
-            [np.array(0, np.int32), np.array(1, np.int32)],
-            oracle=False,
-        ),
-        Case("like, bool", (like,), {"dtype": bool_, "seed": 2}, oracle=False),
-        Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case(
-            "bad probability",
-            (),
-            {"batch_size": 2, "probability": 1.5},
-            raises=OperatorValueError,
-            match="`probability`",
-        ),
+        case("scalars", batch_size=5, seed=1).no_oracle(),
+        case("never", batch_size=3, probability=0, seed=1).equals(zeros).no_oracle(),
+        case("always", batch_size=3, probability=1, seed=1)
+        .equals([np.ones((), np.int32)] * 3)
+        .no_oracle(),
+        case("per sample", batch_size=2, probability=[0.0, 1.0], seed=1)
+        .equals([np.array(0, np.int32), np.array(1, np.int32)])
+        .no_oracle(),
+        case("like, bool", like, dtype=bool_, seed=2).no_oracle(),
+        case("empty", batch_size=0).equals([]).no_oracle(),
+        case("bad probability", batch_size=2, probability=1.5).value_error("`probability`"),
     ]

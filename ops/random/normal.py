@@ -11,10 +11,9 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import normal_from_word, philox
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.dtypes import float32, uint8
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.value import Value
@@ -94,19 +93,11 @@ def _gpu(call: Call) -> Launch:
 def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
-        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "mean": [0, 5], "stddev": [1, 0], "shape": (7,), "seed": 2},
-            oracle=False,
-        ),
-        Case(
-            "like, uint8",
-            (like,),
-            {"mean": 128, "stddev": 90, "dtype": uint8, "seed": 3},
-            oracle=False,
-        ),
-        Case("empty", (), {"batch_size": 0}, [], oracle=False),
-        Case("not a number", (), {"mean": "high"}, raises=OperatorTypeError, match="`mean`"),
+        case("scalars", batch_size=5, seed=1).no_oracle(),
+        case(
+            "per sample", batch_size=2, mean=[0, 5], stddev=[1, 0], shape=(7,), seed=2
+        ).no_oracle(),
+        case("like, uint8", like, mean=128, stddev=90, dtype=uint8, seed=3).no_oracle(),
+        case("empty", batch_size=0).equals([]).no_oracle(),
+        case("not a number", mean="high").type_error("`mean`"),
     ]

@@ -8,10 +8,10 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import Floats
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import int32, int64, uint32, uint64
 from gradiva.eager.types.sample_type import SampleType
@@ -84,25 +84,13 @@ def _cases() -> list[Case]:
     wide = batch([np.array([10, 100])] * 2)
     zeros = [np.zeros(2, np.int32)] * 3
     return [
-        Case("default", (shapes,), oracle=False),
-        Case("whole images", (shapes,), {"num_attempts": 0}, zeros, oracle=False),
-        Case("high windows", (wide,), {"random_aspect_ratio": (0.1, 0.5)}, oracle=False),
-        Case("empty", (samples(dtype=int32, layout=""),), oracle=False),
-        Case("no image", (batch([np.array([0, 5])]),), raises=OperatorValueError, match="sample 0"),
-        Case("four axes", (batch([np.arange(1, 5)]),), raises=OperatorValueError, match="(h, w)"),
-        Case(
-            "empty range",
-            (shapes,),
-            {"random_area": (0.5, 0.1)},
-            raises=OperatorValueError,
-            match="`random_area`",
-        ),
-        Case(
-            "bad ratio",
-            (shapes,),
-            {"random_aspect_ratio": (0, 1)},
-            raises=OperatorValueError,
-            match="`random_aspect_ratio`",
-        ),
-        Case("no shape", (samples((4, 4, 3)),), raises=OperatorTypeError, match="shape"),
+        case("default", shapes).no_oracle(),
+        case("whole images", shapes, num_attempts=0).equals(zeros).no_oracle(),
+        case("high windows", wide, random_aspect_ratio=(0.1, 0.5)).no_oracle(),
+        case("empty", samples(dtype=int32, layout="")).no_oracle(),
+        case("no image", batch([np.array([0, 5])])).value_error("sample 0"),
+        case("four axes", batch([np.arange(1, 5)])).value_error("(h, w)"),
+        case("empty range", shapes, random_area=(0.5, 0.1)).value_error("`random_area`"),
+        case("bad ratio", shapes, random_aspect_ratio=(0, 1)).value_error("`random_aspect_ratio`"),
+        case("no shape", samples((4, 4, 3))).type_error("shape"),
     ]

@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorValueError
@@ -158,46 +158,15 @@ def _gpu(call: Call) -> Launch:
 def _cases() -> list[Case]:
     like = samples((4, 5, 3), (1, 7, 3))
     return [
-        Case("scalars", (), {"batch_size": 5, "seed": 1}, oracle=False),
-        Case(
-            "range",
-            (),
-            {"batch_size": 3, "range": (0, 10), "shape": (2, 3), "seed": 2},
-            oracle=False,
-        ),
-        Case("like", (like,), {"range": [3.0, 4.0], "seed": 3}, oracle=False),
-        Case(
-            "values",
-            (),
-            {"batch_size": 4, "values": [1, 5, 9], "shape": 6, "dtype": int32, "seed": 4},
-            oracle=False,
-        ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "range": [[0, 1], [10, 11]], "seed": 5, "dtype": float64},
-            oracle=False,
-        ),
-        Case("empty", (), {"batch_size": 0, "seed": 1}, [], oracle=False),
-        Case(
-            "no range",
-            (),
-            {"batch_size": 2, "range": (1, 1)},
-            raises=OperatorValueError,
-            match="`range`",
-        ),
-        Case(
-            "both",
-            (),
-            {"range": (0, 1), "values": [1]},
-            raises=OperatorValueError,
-            match="`values`",
-        ),
-        Case(
-            "negative shape",
-            (),
-            {"batch_size": 2, "shape": (-1,)},
-            raises=OperatorValueError,
-            match="`shape`",
-        ),
+        case("scalars", batch_size=5, seed=1).no_oracle(),
+        case("range", batch_size=3, range=(0, 10), shape=(2, 3), seed=2).no_oracle(),
+        case("like", like, range=[3.0, 4.0], seed=3).no_oracle(),
+        case("values", batch_size=4, values=[1, 5, 9], shape=6, dtype=int32, seed=4).no_oracle(),
+        case(
+            "per sample", batch_size=2, range=[[0, 1], [10, 11]], seed=5, dtype=float64
+        ).no_oracle(),
+        case("empty", batch_size=0, seed=1).equals([]).no_oracle(),
+        case("no range", batch_size=2, range=(1, 1)).value_error("`range`"),
+        case("both", range=(0, 1), values=[1]).value_error("`values`"),
+        case("negative shape", batch_size=2, shape=(-1,)).value_error("`shape`"),
     ]

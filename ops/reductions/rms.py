@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, Ints, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, int16, uint8
 from gradiva.eager.types.sample_type import SampleType
 
@@ -91,47 +90,22 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        Case("default", (images,), expect=by_numpy(images, None)),
-        Case("height and width", (images,), {"axes": [0, 1]}, by_numpy(images, (0, 1))),
-        Case("channels", (images,), {"axis_names": "C"}, by_numpy(images, 2)),
-        Case(
-            "keep_dims",
-            (planes,),
-            {"axes": [0, -1], "keep_dims": True},
-            by_numpy(planes, (0, 2), True),
+        case("default", images).equals(by_numpy(images, None)),
+        case("height and width", images, axes=[0, 1]).equals(by_numpy(images, (0, 1))),
+        case("channels", images, axis_names="C").equals(by_numpy(images, 2)),
+        case("keep_dims", planes, axes=[0, -1], keep_dims=True).equals(
+            by_numpy(planes, (0, 2), True)
         ),
-        Case("no axes", (images,), {"axes": []}, by_numpy(images, ())),
-        Case("frames and width", (frames,), {"axis_names": "WF"}, by_numpy(frames, (0, 2))),
-        Case("scalars", (scalars,), expect=by_numpy(scalars, None)),
-        Case(
-            "to uint8",
-            (samples((2, 2, 3), low=7, high=7),),
-            {"dtype": uint8},
-            [np.asarray(np.uint8(7))],
-            oracle=False,
-        ),
-        Case("empty batch", (samples(),), {"axes": [0]}, []),
-        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case(
-            "an axis twice",
-            (images,),
-            {"axes": [0, -3]},
-            raises=OperatorValueError,
-            match="each axis once",
-        ),
-        Case(
-            "no such letter",
-            (images,),
-            {"axis_names": "D"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case(
-            "axes and names",
-            (images,),
-            {"axes": 0, "axis_names": "H"},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case("bad axes", (images,), {"axes": "H"}, raises=OperatorTypeError, match="`axes`"),
+        case("no axes", images, axes=[]).equals(by_numpy(images, ())),
+        case("frames and width", frames, axis_names="WF").equals(by_numpy(frames, (0, 2))),
+        case("scalars", scalars).equals(by_numpy(scalars, None)),
+        case("to uint8", samples((2, 2, 3), low=7, high=7), dtype=uint8)
+        .equals([np.asarray(np.uint8(7))])
+        .no_oracle(),
+        case("empty batch", samples(), axes=[0]).equals([]),
+        case("no such axis", images, axes=[3]).value_error("`axes`"),
+        case("an axis twice", images, axes=[0, -3]).value_error("each axis once"),
+        case("no such letter", images, axis_names="D").value_error("`axis_names`"),
+        case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
+        case("bad axes", images, axes="H").type_error("`axes`"),
     ]

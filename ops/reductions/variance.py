@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import Ints, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
 
@@ -96,46 +95,19 @@ def _cases() -> list[Case]:
     deep = samples((3, 1, 1), (2, 1, 1), dtype=float32, layout="CHW")
     one = [128.0] * 3
     return [
-        Case("one mean", (images, np.float32(128)), expect=by_numpy(images, one, None)),
-        Case(
-            "a mean per channel",
-            (images, halves),
-            {"axes": [0, 1]},
-            by_numpy(images, halves, (0, 1)),
-            oracle=False,
+        case("one mean", images, np.float32(128)).equals(by_numpy(images, one, None)),
+        case("a mean per channel", images, halves, axes=[0, 1])
+        .equals(by_numpy(images, halves, (0, 1)))
+        .no_oracle(),
+        case("ddof", planes, rows, axis_names="C", ddof=1).equals(by_numpy(planes, rows, 0, 1)),
+        case("kept axes", planes, deep, axes=[1, 2]).equals(by_numpy(planes, deep, (1, 2))),
+        case("scalars", scalars, 3.0).equals(by_numpy(scalars, [3.0] * 2, None)),
+        case("float64", samples((5,), dtype=float64, layout=""), 0.5, keep_dims=True).no_oracle(),
+        case("empty batch", samples(), 0.0, axes=[0]).equals([]),
+        case("mean of another shape", images, rows.tensors[0], axes=[0, 1]).value_error(
+            "mean has the wrong shape"
         ),
-        Case("ddof", (planes, rows), {"axis_names": "C", "ddof": 1}, by_numpy(planes, rows, 0, 1)),
-        Case("kept axes", (planes, deep), {"axes": [1, 2]}, by_numpy(planes, deep, (1, 2))),
-        Case("scalars", (scalars, 3.0), expect=by_numpy(scalars, [3.0] * 2, None)),
-        Case(
-            "float64",
-            (samples((5,), dtype=float64, layout=""), 0.5),
-            {"keep_dims": True},
-            oracle=False,
-        ),
-        Case("empty batch", (samples(), 0.0), {"axes": [0]}, []),
-        Case(
-            "mean of another shape",
-            (images, rows.tensors[0]),
-            {"axes": [0, 1]},
-            raises=OperatorValueError,
-            match="mean has the wrong shape",
-        ),
-        Case(
-            "no such axis", (images, 0.0), {"axes": [3]}, raises=OperatorValueError, match="`axes`"
-        ),
-        Case(
-            "axes and names",
-            (images, 0.0),
-            {"axes": 0, "axis_names": "H"},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case(
-            "fraction as ddof",
-            (images, 0.0),
-            {"ddof": 0.5},
-            raises=OperatorTypeError,
-            match="`ddof`",
-        ),
+        case("no such axis", images, 0.0, axes=[3]).value_error("`axes`"),
+        case("axes and names", images, 0.0, axes=0, axis_names="H").value_error("exclude"),
+        case("fraction as ddof", images, 0.0, ddof=0.5).type_error("`ddof`"),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg, IntArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.random.philox import philox
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -170,31 +170,19 @@ def _cases() -> list[Case]:
     place = [np.array([2, 3]), np.array([0, 1])]
     inside = {"foreground": 1}
     return [
-        Case("any", (masks,), {"seed": 1}, oracle=False),
-        Case("value", (masks,), {**inside, "value": 7}, place),
-        Case("threshold", (masks,), {**inside, "threshold": 3}, place),
-        Case("per sample", (masks,), {"foreground": [1, 2], "threshold": [0, 3.5]}, place),
-        Case(
-            "float16",
-            (batch([one, two], dtype=float16),),
-            {**inside, "value": 7},
-            place,
-            oracle=False,
-        ),
-        Case("bool", (batch([one == 7]),), inside, place[:1]),
-        Case("no foreground", (masks,), {**inside, "value": 300}, oracle=False),
-        Case(
-            "volume", (samples((2, 3, 1, 2), dtype=float32, layout=""),), {"seed": 3}, oracle=False
-        ),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "both",
-            (masks,),
-            {"value": 1, "threshold": 1},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case("no pixels", (batch([one, one[:0]]),), raises=OperatorValueError, match="sample 1"),
-        Case("scalars", (batch(np.zeros(3, np.uint8)),), raises=OperatorTypeError, match="axes"),
-        Case("fraction", (masks,), {"value": 1.5}, raises=OperatorTypeError, match="`value`"),
+        case("any", masks, seed=1).no_oracle(),
+        case("value", masks, **inside, value=7).equals(place),
+        case("threshold", masks, **inside, threshold=3).equals(place),
+        case("per sample", masks, foreground=[1, 2], threshold=[0, 3.5]).equals(place),
+        case("float16", batch([one, two], dtype=float16), **inside, value=7)
+        .equals(place)
+        .no_oracle(),
+        case("bool", batch([one == 7]), **inside).equals(place[:1]),
+        case("no foreground", masks, **inside, value=300).no_oracle(),
+        case("volume", samples((2, 3, 1, 2), dtype=float32, layout=""), seed=3).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("both", masks, value=1, threshold=1).value_error("exclude"),
+        case("no pixels", batch([one, one[:0]])).value_error("sample 1"),
+        case("scalars", batch(np.zeros(3, np.uint8))).type_error("axes"),
+        case("fraction", masks, value=1.5).type_error("`value`"),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
 from gradiva.eager.random.philox import philox
@@ -275,71 +275,29 @@ def _cases() -> list[Case]:
     whole = [np.array([0, 0, 6, 7], np.int32), np.array([0, 0, 4, 4], np.int32)]
     box: dict[str, Any] = {"format": "box"}
     return [
-        Case("default", (masks,), {"seed": 1}, oracle=False),
-        Case("largest", (masks,), {**box, "ignore_class": True, "k_largest": 1}, [three, nine]),
-        Case("threshold", (masks,), {**box, "threshold": (2, 1)}, [three, nine]),
-        Case(
-            "start and end",
-            (masks,),
-            {"format": "start_end", "classes": [[3], [9]]},
-            [three[:2], nine[:2]],
+        case("default", masks, seed=1).no_oracle(),
+        case("largest", masks, **box, ignore_class=True, k_largest=1).equals([three, nine]),
+        case("threshold", masks, **box, threshold=(2, 1)).equals([three, nine]),
+        case("start and end", masks, format="start_end", classes=[[3], [9]]).equals(
+            [three[:2], nine[:2]]
         ),
-        Case("no class", (masks,), {**box, "classes": 5, "output_class": True}, whole),
-        Case("never", (masks,), {**box, "foreground_prob": 0}, whole),
-        Case(
-            "weights",
-            (masks,),
-            {**box, "classes": (1, 3, 9), "class_weights": (0, 1, 2), "output_class": True},
-            [three, nine],
+        case("no class", masks, **box, classes=5, output_class=True).equals(whole),
+        case("never", masks, **box, foreground_prob=0).equals(whole),
+        case(
+            "weights", masks, **box, classes=(1, 3, 9), class_weights=(0, 1, 2), output_class=True
+        ).equals([three, nine]),
+        case(
+            "volume", samples((2, 3, 4), dtype=int8, layout="", low=0, high=2), seed=2
+        ).no_oracle(),
+        case("empty", samples((0, 4), dtype=uint8, layout=""), **box)
+        .equals([np.array([0, 0, 0, 4], np.int32)])
+        .no_oracle(),
+        case("dtype", samples((4, 4), dtype=float32, layout="")).type_error("dtype"),
+        case("format", masks, format="corners").value_error("`format`"),
+        case("background class", masks, background=3, classes=(3, 1)).value_error("`classes`"),
+        case("weights for others", masks, classes=(3, 1), class_weights=(1,)).value_error(
+            "`class_weights`"
         ),
-        Case(
-            "volume",
-            (samples((2, 3, 4), dtype=int8, layout="", low=0, high=2),),
-            {"seed": 2},
-            oracle=False,
-        ),
-        Case(
-            "empty",
-            (samples((0, 4), dtype=uint8, layout=""),),
-            box,
-            [np.array([0, 0, 0, 4], np.int32)],
-            oracle=False,
-        ),
-        Case(
-            "dtype",
-            (samples((4, 4), dtype=float32, layout=""),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "format", (masks,), {"format": "corners"}, raises=OperatorValueError, match="`format`"
-        ),
-        Case(
-            "background class",
-            (masks,),
-            {"background": 3, "classes": (3, 1)},
-            raises=OperatorValueError,
-            match="`classes`",
-        ),
-        Case(
-            "weights for others",
-            (masks,),
-            {"classes": (3, 1), "class_weights": (1,)},
-            raises=OperatorValueError,
-            match="`class_weights`",
-        ),
-        Case(
-            "both",
-            (masks,),
-            {"classes": (3, 1), "ignore_class": True},
-            raises=OperatorValueError,
-            match="`ignore_class`",
-        ),
-        Case(
-            "probability",
-            (masks,),
-            {"foreground_prob": [0.5, 1.5]},
-            raises=OperatorValueError,
-            match="`foreground_prob`",
-        ),
+        case("both", masks, classes=(3, 1), ignore_class=True).value_error("`ignore_class`"),
+        case("probability", masks, foreground_prob=[0.5, 1.5]).value_error("`foreground_prob`"),
     ]

@@ -8,10 +8,10 @@ import numpy as np
 
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import int32
 from gradiva.eager.types.sample_type import SampleType
@@ -197,49 +197,25 @@ def _cases() -> list[Case]:
         return batch([np.array(masks, np.int32)])
 
     return [
-        Case("default", (ids, polygons, points), expect=numbered, oracle=False),
-        Case("numbered anew", (ids, polygons, points), {"reindex_masks": True}, anew, oracle=False),
-        Case(
-            "one polygon each",
-            (chosen(2, 0), batch([polygons]), batch([points])),
-            expect=[np.array([[2, 0, 3], [0, 3, 6]], np.int32)],
+        case("default", ids, polygons, points).equals(numbered).no_oracle(),
+        case("numbered anew", ids, polygons, points, reindex_masks=True).equals(anew).no_oracle(),
+        case("one polygon each", chosen(2, 0), batch([polygons]), batch([points])).equals(
+            [np.array([[2, 0, 3], [0, 3, 6]], np.int32)]
         ),
-        Case(
+        case(
             "integers",
-            (chosen(0), batch([polygons]), batch([np.arange(30, dtype=np.int16).reshape(10, 3)])),
+            chosen(0),
+            batch([polygons]),
+            batch([np.arange(30, dtype=np.int16).reshape(10, 3)]),
         ),
-        Case(
-            "none",
-            (chosen(), batch([polygons]), batch([points])),
-            expect=[np.empty((0, 3), np.int32)],
+        case("none", chosen(), batch([polygons]), batch([points])).equals(
+            [np.empty((0, 3), np.int32)]
         ),
-        Case("empty", (samples(dtype=int32, layout=""), polygons, points), expect=[], oracle=False),
-        Case("twice", (chosen(1, 1), polygons, points), raises=OperatorValueError, match="twice"),
-        Case(
-            "missing", (chosen(1, 7), polygons, points), raises=OperatorValueError, match="mask 7"
-        ),
-        Case(
-            "no such vertices",
-            (chosen(0), polygons * 9, points),
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case(
-            "columns",
-            (chosen(0), polygons[:, :2].copy(), points),
-            raises=OperatorValueError,
-            match="columns",
-        ),
-        Case(
-            "dtype",
-            (batch([np.array([1], np.int64)]), polygons, points),
-            raises=OperatorTypeError,
-            match="mask_ids",
-        ),
-        Case(
-            "flat vertices",
-            (chosen(0), polygons, points.ravel()),
-            raises=OperatorTypeError,
-            match="vertices",
-        ),
+        case("empty", samples(dtype=int32, layout=""), polygons, points).equals([]).no_oracle(),
+        case("twice", chosen(1, 1), polygons, points).value_error("twice"),
+        case("missing", chosen(1, 7), polygons, points).value_error("mask 7"),
+        case("no such vertices", chosen(0), polygons * 9, points).value_error("sample 0"),
+        case("columns", chosen(0), polygons[:, :2].copy(), points).value_error("columns"),
+        case("dtype", batch([np.array([1], np.int64)]), polygons, points).type_error("mask_ids"),
+        case("flat vertices", chosen(0), polygons, points.ravel()).type_error("vertices"),
     ]

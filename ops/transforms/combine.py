@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -104,25 +104,17 @@ def _cases() -> list[Case]:
     identity = np.eye(2, 3, dtype=np.float32)
     same = [one.at(i) for i in (0, 1)]
     return [
-        Case("two", (one, two), oracle=False),
-        Case("reversed", (one, two), {"reverse_order": True}, oracle=False),
-        Case("three", (one, two, one), oracle=False),
-        Case("an array", (one, identity), expect=same, oracle=False),
-        Case("sequence", (frames, two), oracle=False),
-        Case("space", (space, space), oracle=False),
-        Case("empty", (samples(layout="FA", dtype=float32),) * 2, expect=[], oracle=False),
-        Case("axes", (one, space), raises=OperatorValueError, match="input 1"),
-        Case(
-            "frames",
-            (frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")),
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case("one alone", (one,), raises=OperatorTypeError, match="2 to 99"),
-        Case(
-            "bytes",
-            (one, samples((2, 3), (2, 3), layout="")),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("two", one, two).no_oracle(),
+        case("reversed", one, two, reverse_order=True).no_oracle(),
+        case("three", one, two, one).no_oracle(),
+        case("an array", one, identity).equals(same).no_oracle(),
+        case("sequence", frames, two).no_oracle(),
+        case("space", space, space).no_oracle(),
+        case("empty", *(samples(layout="FA", dtype=float32),) * 2).equals([]).no_oracle(),
+        case("axes", one, space).value_error("input 1"),
+        case(
+            "frames", frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+        ).value_error("sample 0"),
+        case("one alone", one).type_error("2 to 99"),
+        case("bytes", one, samples((2, 3), (2, 3), layout="")).type_error("dtype"),
     ]

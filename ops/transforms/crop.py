@@ -8,9 +8,8 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -93,56 +92,26 @@ def _cases() -> list[Case]:
 
     box = {"from_start": (1, 2), "from_end": (3, 6)}
     return [
-        Case("nothing given", (), {"batch_size": 1}, [matrix([1, 0])], oracle=False),
-        Case(
-            "plane",
-            (),
-            {"batch_size": 1, **box, "to_end": (4, 8)},
-            [matrix([2, 0, -2], [0, 2, -4])],
-            oracle=False,
-        ),
-        Case(
-            "one number",
-            (),
-            {"batch_size": 1, "from_start": 1, "from_end": (3, 5), "to_start": 2, "to_end": 4},
-            [matrix([1, 0, 1], [0, 0.5, 1.5])],
-            oracle=False,
-        ),
-        Case(
-            "mirrored",
-            (),
-            {"batch_size": 1, "from_start": (1, 0), "from_end": (0, 1)},
-            [matrix([-1, 0, 1], [0, 1, 0])],
-            oracle=False,
-        ),
-        Case(
-            "absolute",
-            (),
-            {"batch_size": 1, "from_start": (1, 0), "from_end": (0, 1), "absolute": True},
-            [matrix([1, 0, 0], [0, 1, 0])],
-            oracle=False,
-        ),
-        Case(
-            "no size", (), {"batch_size": 1, "from_start": (1, 0), "from_end": (1, 1)}, oracle=False
-        ),
-        Case("after", (moves,), box, oracle=False),
-        Case("before", (frames,), {**box, "reverse_order": True}, oracle=False),
-        Case("empty", (), {"batch_size": 0, **box}, [], oracle=False),
-        Case(
-            "lengths",
-            (),
-            {"from_start": (1, 2, 3), "from_end": (3, 6)},
-            raises=OperatorValueError,
-            match="`from_end`",
-        ),
-        Case(
-            "one axis of two",
-            (moves,),
-            {"from_start": 0.5},
-            raises=OperatorValueError,
-            match="2 axes",
-        ),
-        Case("none", (), {"from_start": []}, raises=OperatorValueError, match="`from_start`"),
-        Case("no matrix", (wrong,), box, raises=OperatorValueError, match="n + 1"),
-        Case("text", (), {"to_end": "far"}, raises=OperatorTypeError, match="`to_end`"),
+        case("nothing given", batch_size=1).equals([matrix([1, 0])]).no_oracle(),
+        case("plane", batch_size=1, **box, to_end=(4, 8))
+        .equals([matrix([2, 0, -2], [0, 2, -4])])
+        .no_oracle(),
+        case("one number", batch_size=1, from_start=1, from_end=(3, 5), to_start=2, to_end=4)
+        .equals([matrix([1, 0, 1], [0, 0.5, 1.5])])
+        .no_oracle(),
+        case("mirrored", batch_size=1, from_start=(1, 0), from_end=(0, 1))
+        .equals([matrix([-1, 0, 1], [0, 1, 0])])
+        .no_oracle(),
+        case("absolute", batch_size=1, from_start=(1, 0), from_end=(0, 1), absolute=True)
+        .equals([matrix([1, 0, 0], [0, 1, 0])])
+        .no_oracle(),
+        case("no size", batch_size=1, from_start=(1, 0), from_end=(1, 1)).no_oracle(),
+        case("after", moves, **box).no_oracle(),
+        case("before", frames, **box, reverse_order=True).no_oracle(),
+        case("empty", batch_size=0, **box).equals([]).no_oracle(),
+        case("lengths", from_start=(1, 2, 3), from_end=(3, 6)).value_error("`from_end`"),
+        case("one axis of two", moves, from_start=0.5).value_error("2 axes"),
+        case("none", from_start=[]).value_error("`from_start`"),
+        case("no matrix", wrong, **box).value_error("n + 1"),
+        case("text", to_end="far").type_error("`to_end`"),
     ]

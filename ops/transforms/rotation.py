@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatArg, FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -92,60 +92,24 @@ def _cases() -> list[Case]:
     root = float(np.float32(0.75**0.5))
     angles = [30, 0]
     return [
-        Case(
-            "plane",
-            (),
-            {"batch_size": 1, "angle": 30},
-            [matrix([root, -half, 0], [half, root, 0])],
-            oracle=False,
-        ),
-        Case("space", (), {"batch_size": 1, "angle": 30, "axis": (1, 2, 3)}, oracle=False),
-        Case(
-            "around z",
-            (),
-            {"batch_size": 1, "angle": 30, "axis": (0, 0, 5)},
-            [matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])],
-            oracle=False,
-        ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "angle": angles},
-            [matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])],
-            oracle=False,
-        ),
-        Case("centre", (), {"batch_size": 1, "angle": -400, "center": (3, 0.25)}, oracle=False),
-        Case("after", (moves,), {"angle": 30}, oracle=False),
-        Case("before", (frames,), {"angle": [30, 60], "reverse_order": True}, oracle=False),
-        Case("empty", (), {"angle": 1, "batch_size": 0}, [], oracle=False),
-        Case(
-            "no axis",
-            (),
-            {"angle": 1, "axis": (0, 0, 0)},
-            raises=OperatorValueError,
-            match="`axis`",
-        ),
-        Case(
-            "two numbers",
-            (),
-            {"angle": 1, "axis": (1, 0)},
-            raises=OperatorValueError,
-            match="`axis`",
-        ),
-        Case(
-            "space of the plane",
-            (moves,),
-            {"angle": 1, "axis": (1, 0, 0)},
-            raises=OperatorValueError,
-            match="`axis`",
-        ),
-        Case(
-            "wrong centre",
-            (),
-            {"angle": 1, "center": (1, 2, 3)},
-            raises=OperatorValueError,
-            match="`center`",
-        ),
-        Case("no matrix", (wrong,), {"angle": 1}, raises=OperatorValueError, match="n + 1"),
-        Case("no angle", (), raises=OperatorTypeError, match="`angle`"),
+        case("plane", batch_size=1, angle=30)
+        .equals([matrix([root, -half, 0], [half, root, 0])])
+        .no_oracle(),
+        case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
+        case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
+        .equals([matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])])
+        .no_oracle(),
+        case("per sample", batch_size=2, angle=angles)
+        .equals([matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])])
+        .no_oracle(),
+        case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
+        case("after", moves, angle=30).no_oracle(),
+        case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
+        case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
+        case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
+        case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
+        case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
+        case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
+        case("no matrix", wrong, angle=1).value_error("n + 1"),
+        case("no angle").type_error("`angle`"),
     ]

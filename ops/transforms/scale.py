@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -91,54 +91,26 @@ def _cases() -> list[Case]:
     factors = np.array([[2, 3], [1, -1]], np.float32)
     doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
     return [
-        Case(
-            "plane",
-            (),
-            {"batch_size": 1, "scale": (2, 3)},
-            [matrix([2, 0, 0], [0, 3, 0])],
-            oracle=False,
-        ),
-        Case("one number", (), {"batch_size": 1, "scale": 2}, [matrix([2, 0])], oracle=False),
-        Case(
-            "ndim",
-            (),
-            {"batch_size": 1, "scale": 2, "ndim": 2},
-            [matrix([2, 0, 0], [0, 2, 0])],
-            oracle=False,
-        ),
-        Case(
-            "centre",
-            (),
-            {"batch_size": 1, "scale": (2, 3), "center": (1, 4)},
-            [matrix([2, 0, -1], [0, 3, -8])],
-            oracle=False,
-        ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "scale": factors},
-            [matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])],
-            oracle=False,
-        ),
-        Case("after", (moves,), {"scale": 2}, doubled, oracle=False),
-        Case("before", (moves,), {"scale": (2, 3), "reverse_order": True}, oracle=False),
-        Case("sequence", (frames,), {"scale": 2.5, "center": 1.5}, oracle=False),
-        Case("empty", (), {"scale": (1, 2), "batch_size": 0}, [], oracle=False),
-        Case(
-            "ndim that differs",
-            (),
-            {"scale": (1, 2), "ndim": 3},
-            raises=OperatorValueError,
-            match="`ndim`",
-        ),
-        Case("no axes", (), {"scale": 2, "ndim": 0}, raises=OperatorValueError, match="`ndim`"),
-        Case(
-            "wrong centre",
-            (),
-            {"scale": (1, 2), "center": (1, 2, 3)},
-            raises=OperatorValueError,
-            match="`center`",
-        ),
-        Case("no matrix", (wrong,), {"scale": 2}, raises=OperatorValueError, match="n + 1"),
-        Case("text", (), {"scale": "big"}, raises=OperatorTypeError, match="`scale`"),
+        case("plane", batch_size=1, scale=(2, 3))
+        .equals([matrix([2, 0, 0], [0, 3, 0])])
+        .no_oracle(),
+        case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
+        case("ndim", batch_size=1, scale=2, ndim=2)
+        .equals([matrix([2, 0, 0], [0, 2, 0])])
+        .no_oracle(),
+        case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
+        .equals([matrix([2, 0, -1], [0, 3, -8])])
+        .no_oracle(),
+        case("per sample", batch_size=2, scale=factors)
+        .equals([matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])])
+        .no_oracle(),
+        case("after", moves, scale=2).equals(doubled).no_oracle(),
+        case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
+        case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
+        case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
+        case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
+        case("no axes", scale=2, ndim=0).value_error("`ndim`"),
+        case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
+        case("no matrix", wrong, scale=2).value_error("n + 1"),
+        case("text", scale="big").type_error("`scale`"),
     ]

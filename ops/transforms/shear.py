@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -107,61 +107,30 @@ def _cases() -> list[Case]:
 
     factors = np.array([[2, 3], [1, -1]], np.float32)
     return [
-        Case(
-            "plane",
-            (),
-            {"batch_size": 1, "shear": (2, 3)},
-            [matrix([1, 2, 0], [3, 1, 0])],
-            oracle=False,
-        ),
-        Case(
-            "space",
-            (),
-            {"batch_size": 1, "shear": (1, 2, 3, 4, 5, 6)},
-            [matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0])],
-            oracle=False,
-        ),
-        Case(
-            "angles",
-            (),
-            {"batch_size": 1, "angles": (0, 45)},
-            [matrix([1, 0, 0], [1, 1, 0])],
-            oracle=False,
-        ),
-        Case("right angle", (), {"batch_size": 1, "angles": (90, -90)}, oracle=False),
-        Case(
-            "angles in space",
-            (),
-            {"batch_size": 1, "angles": (10, 20, 30, -10, -20, -30)},
-            oracle=False,
-        ),
-        Case(
-            "centre",
-            (),
-            {"batch_size": 1, "shear": (2, 3), "center": (5, 7)},
-            [matrix([1, 2, -14], [3, 1, -15])],
-            oracle=False,
-        ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "shear": factors},
-            [matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])],
-            oracle=False,
-        ),
-        Case("after", (moves,), {"shear": (2, 3)}, oracle=False),
-        Case("before", (frames,), {"shear": (2, 3), "reverse_order": True}, oracle=False),
-        Case("empty", (), {"shear": (1, 2), "batch_size": 0}, [], oracle=False),
-        Case(
-            "both",
-            (),
-            {"shear": (1, 2), "angles": (1, 2)},
-            raises=OperatorValueError,
-            match="either",
-        ),
-        Case("neither", (), raises=OperatorValueError, match="either"),
-        Case("obtuse", (), {"angles": (91, 0)}, raises=OperatorValueError, match="`angles`"),
-        Case("three", (), {"shear": (1, 2, 3)}, raises=OperatorValueError, match="`shear`"),
-        Case("no matrix", (wrong,), {"shear": (1, 2)}, raises=OperatorValueError, match="n + 1"),
-        Case("text", (), {"shear": "big"}, raises=OperatorTypeError, match="`shear`"),
+        case("plane", batch_size=1, shear=(2, 3))
+        .equals([matrix([1, 2, 0], [3, 1, 0])])
+        .no_oracle(),
+        case("space", batch_size=1, shear=(1, 2, 3, 4, 5, 6))
+        .equals([matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0])])
+        .no_oracle(),
+        case("angles", batch_size=1, angles=(0, 45))
+        .equals([matrix([1, 0, 0], [1, 1, 0])])
+        .no_oracle(),
+        case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
+        case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
+        case("centre", batch_size=1, shear=(2, 3), center=(5, 7))
+        .equals([matrix([1, 2, -14], [3, 1, -15])])
+        .no_oracle(),
+        case("per sample", batch_size=2, shear=factors)
+        .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
+        .no_oracle(),
+        case("after", moves, shear=(2, 3)).no_oracle(),
+        case("before", frames, shear=(2, 3), reverse_order=True).no_oracle(),
+        case("empty", shear=(1, 2), batch_size=0).equals([]).no_oracle(),
+        case("both", shear=(1, 2), angles=(1, 2)).value_error("either"),
+        case("neither").value_error("either"),
+        case("obtuse", angles=(91, 0)).value_error("`angles`"),
+        case("three", shear=(1, 2, 3)).value_error("`shear`"),
+        case("no matrix", wrong, shear=(1, 2)).value_error("n + 1"),
+        case("text", shear="big").type_error("`shear`"),
     ]

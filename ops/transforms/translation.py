@@ -8,9 +8,8 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32
 from gradiva.eager.types.sample_type import SampleType
@@ -76,33 +75,19 @@ def _cases() -> list[Case]:
     shifted = [moves.at(i) + matrix([0, 0, 1], [0, 0, -2]) for i in (0, 1)]
     rows = np.array([[1, 2], [3, 4]], np.float32)
     return [
-        Case(
-            "plane",
-            (),
-            {"batch_size": 1, "offset": (1, 2)},
-            [matrix([1, 0, 1], [0, 1, 2])],
-            oracle=False,
-        ),
-        Case("line", (), {"offset": 3, "batch_size": 2}, [matrix([1, 3])] * 2, oracle=False),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 2, "offset": rows},
-            [matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4])],
-            oracle=False,
-        ),
-        Case("after", (moves,), {"offset": (1, -2)}, shifted, oracle=False),
-        Case("before", (moves,), {"offset": (1, -2), "reverse_order": True}, oracle=False),
-        Case("sequence", (frames,), {"offset": (1, -2)}, oracle=False),
-        Case("empty", (), {"offset": (1, 2), "batch_size": 0}, [], oracle=False),
-        Case("no matrix", (wrong,), {"offset": (1, 2)}, raises=OperatorValueError, match="n + 1"),
-        Case("other axes", (moves,), {"offset": 1}, raises=OperatorValueError, match="`offset`"),
-        Case("seven", (), {"offset": [1] * 7}, raises=OperatorValueError, match="`offset`"),
-        Case(
-            "bytes",
-            (samples((2, 3), layout=""),),
-            {"offset": (1, 2)},
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("plane", batch_size=1, offset=(1, 2))
+        .equals([matrix([1, 0, 1], [0, 1, 2])])
+        .no_oracle(),
+        case("line", offset=3, batch_size=2).equals([matrix([1, 3])] * 2).no_oracle(),
+        case("per sample", batch_size=2, offset=rows)
+        .equals([matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4])])
+        .no_oracle(),
+        case("after", moves, offset=(1, -2)).equals(shifted).no_oracle(),
+        case("before", moves, offset=(1, -2), reverse_order=True).no_oracle(),
+        case("sequence", frames, offset=(1, -2)).no_oracle(),
+        case("empty", offset=(1, 2), batch_size=0).equals([]).no_oracle(),
+        case("no matrix", wrong, offset=(1, 2)).value_error("n + 1"),
+        case("other axes", moves, offset=1).value_error("`offset`"),
+        case("seven", offset=[1] * 7).value_error("`offset`"),
+        case("bytes", samples((2, 3), layout=""), offset=(1, 2)).type_error("dtype"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import IntsArg, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import float16, int32
 from gradiva.eager.types.sample_type import SampleType
 
@@ -66,41 +65,20 @@ def _cases() -> list[Case]:
     rows = samples((2, 1), (3, 1), dtype=float16, layout="")
     shapes = np.array([[2, 3], [3, 1]], np.int32)
     return [
-        Case(
-            "scalars",
-            (numbers,),
-            {"shape": [2, 3]},
-            [np.full((2, 3), numbers.at(i)) for i in range(2)],
+        case("scalars", numbers, shape=[2, 3]).equals(
+            [np.full((2, 3), numbers.at(i)) for i in range(2)]
         ),
-        Case(
-            "a colour",
-            (colours,),
-            {"shape": [4, 5, 3]},
-            [np.broadcast_to(colours.at(i), (4, 5, 3)) for i in range(2)],
+        case("a colour", colours, shape=[4, 5, 3]).equals(
+            [np.broadcast_to(colours.at(i), (4, 5, 3)) for i in range(2)]
         ),
-        Case("with layout", (colours,), {"shape": [4, 5, 3], "layout": "HWC"}, oracle=False),
-        Case(
-            "per sample",
-            (rows,),
-            {"shape": shapes},
-            [np.broadcast_to(rows.at(i), tuple(shapes[i])) for i in range(2)],
+        case("with layout", colours, shape=[4, 5, 3], layout="HWC").no_oracle(),
+        case("per sample", rows, shape=shapes).equals(
+            [np.broadcast_to(rows.at(i), tuple(shapes[i])) for i in range(2)]
         ),
-        Case("no shape", (numbers,), expect=[numbers.at(i) for i in range(2)]),
-        Case("no extent", (numbers,), {"shape": [0, 2]}, [np.empty((0, 2), np.int32)] * 2),
-        Case("empty", (samples(layout=""),), {"shape": [2]}, []),
-        Case(
-            "no broadcast",
-            (colours,),
-            {"shape": [3, 4]},
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case("negative", (numbers,), {"shape": [-1]}, raises=OperatorValueError, match="`shape`"),
-        Case(
-            "letters",
-            (numbers,),
-            {"shape": [2], "layout": "HW"},
-            raises=OperatorValueError,
-            match="`layout`",
-        ),
+        case("no shape", numbers).equals([numbers.at(i) for i in range(2)]),
+        case("no extent", numbers, shape=[0, 2]).equals([np.empty((0, 2), np.int32)] * 2),
+        case("empty", samples(layout=""), shape=[2]).equals([]),
+        case("no broadcast", colours, shape=[3, 4]).value_error("sample 0"),
+        case("negative", numbers, shape=[-1]).value_error("`shape`"),
+        case("letters", numbers, shape=[2], layout="HW").value_error("`layout`"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -62,20 +61,16 @@ def _cases() -> list[Case]:
     colours = samples((3,), (3,), dtype=int16, layout="")
     bytes_of = [np.clip(colours.at(i), 0, 255).astype(np.uint8) for i in range(2)]
     return [
-        Case(
-            "scalars",
-            (images, sevens),
-            expect=[np.full(images.at(i).shape, 8, np.uint8) for i in range(2)],
+        case("scalars", images, sevens).equals(
+            [np.full(images.at(i).shape, 8, np.uint8) for i in range(2)]
         ),
-        Case(
-            "colours",
-            (images, colours),
-            expect=[np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)],
+        case("colours", images, colours).equals(
+            [np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)]
         ),
-        Case("uniform", (plain, sevens), expect=[np.full((2, 2), 8, np.int16)] * 2),
-        Case("a constant", (plain, np.float32(-2.5)), expect=[np.full((2, 2), -3, np.int16)] * 2),
-        Case("to scalars", (sevens, sevens), expect=[sevens.at(i) for i in range(2)]),
-        Case("empty", (samples(), samples(layout="")), expect=[]),
-        Case("no broadcast", (plain, colours), raises=OperatorValueError, match="sample 0"),
-        Case("one input", (plain,), raises=OperatorTypeError, match="2 inputs"),
+        case("uniform", plain, sevens).equals([np.full((2, 2), 8, np.int16)] * 2),
+        case("a constant", plain, np.float32(-2.5)).equals([np.full((2, 2), -3, np.int16)] * 2),
+        case("to scalars", sevens, sevens).equals([sevens.at(i) for i in range(2)]),
+        case("empty", samples(), samples(layout="")).equals([]),
+        case("no broadcast", plain, colours).value_error("sample 0"),
+        case("one input", plain).type_error("2 inputs"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, IntsArg, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import DType, bool_, float16, int32, uint8
 from gradiva.eager.types.sample_type import SampleType
 
@@ -62,41 +61,17 @@ def _gpu(call: Call) -> Launch:
 def _cases() -> list[Case]:
     shapes = np.array([[2, 3], [40, 1], [0, 2]], np.int32)
     return [
-        Case("scalars", (), {"batch_size": 3}, [np.ones((), np.int32)] * 3),
-        Case(
-            "images",
-            (),
-            {"batch_size": 2, "shape": [4, 5, 3], "dtype": uint8, "layout": "HWC"},
-            [np.ones((4, 5, 3), np.uint8)] * 2,
+        case("scalars", batch_size=3).equals([np.ones((), np.int32)] * 3),
+        case("images", batch_size=2, shape=[4, 5, 3], dtype=uint8, layout="HWC").equals(
+            [np.ones((4, 5, 3), np.uint8)] * 2
         ),
-        Case(
-            "per sample",
-            (),
-            {"batch_size": 3, "shape": shapes, "dtype": float16},
-            [np.ones(tuple(shape), np.float16) for shape in shapes],
+        case("per sample", batch_size=3, shape=shapes, dtype=float16).equals(
+            [np.ones(tuple(shape), np.float16) for shape in shapes]
         ),
-        Case("bool", (), {"batch_size": 1, "shape": 3, "dtype": bool_}, [np.ones(3, np.bool_)]),
-        Case("one", (), {"shape": [2, 2], "batch_size": 1}, [np.ones((2, 2), np.int32)]),
-        Case("empty", (), {"batch_size": 0, "shape": [2]}, []),
-        Case(
-            "negative",
-            (),
-            {"batch_size": 2, "shape": [2, -1]},
-            raises=OperatorValueError,
-            match="`shape`",
-        ),
-        Case(
-            "letters",
-            (),
-            {"batch_size": 2, "shape": [2], "layout": "HW"},
-            raises=OperatorValueError,
-            match="`layout`",
-        ),
-        Case(
-            "dtype",
-            (),
-            {"batch_size": 2, "dtype": complex},
-            raises=OperatorTypeError,
-            match="`dtype`",
-        ),
+        case("bool", batch_size=1, shape=3, dtype=bool_).equals([np.ones(3, np.bool_)]),
+        case("one", shape=[2, 2], batch_size=1).equals([np.ones((2, 2), np.int32)]),
+        case("empty", batch_size=0, shape=[2]).equals([]),
+        case("negative", batch_size=2, shape=[2, -1]).value_error("`shape`"),
+        case("letters", batch_size=2, shape=[2], layout="HW").value_error("`layout`"),
+        case("dtype", batch_size=2, dtype=complex).type_error("`dtype`"),
     ]

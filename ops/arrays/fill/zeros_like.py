@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, bool_, float16, float32
 from gradiva.eager.types.sample_type import SampleType
@@ -59,16 +58,13 @@ def _cases() -> list[Case]:
     plain = samples((2, 3), (2, 3), dtype=float16, layout="")
     scalars = samples((), (), layout="")
     return [
-        Case("ragged", (images,), expect=[np.zeros_like(images.at(i)) for i in range(3)]),
-        Case("uniform", (plain,), expect=[np.zeros((2, 3), np.float16)] * 2),
-        Case(
-            "other dtype",
-            (images,),
-            {"dtype": float32},
-            [np.zeros(images.at(i).shape, np.float32) for i in range(3)],
+        case("ragged", images).equals([np.zeros_like(images.at(i)) for i in range(3)]),
+        case("uniform", plain).equals([np.zeros((2, 3), np.float16)] * 2),
+        case("other dtype", images, dtype=float32).equals(
+            [np.zeros(images.at(i).shape, np.float32) for i in range(3)]
         ),
-        Case("bool", (plain,), {"dtype": bool_}, [np.zeros((2, 3), np.bool_)] * 2),
-        Case("scalars", (scalars,), expect=[np.zeros((), np.uint8)] * 2),
-        Case("empty", (samples(),), expect=[]),
-        Case("dtype", (images,), {"dtype": complex}, raises=OperatorTypeError, match="`dtype`"),
+        case("bool", plain, dtype=bool_).equals([np.zeros((2, 3), np.bool_)] * 2),
+        case("scalars", scalars).equals([np.zeros((), np.uint8)] * 2),
+        case("empty", samples()).equals([]),
+        case("dtype", images, dtype=complex).type_error("`dtype`"),
     ]

@@ -9,9 +9,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import Ints, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.eager.types.sample_type import SampleType
@@ -102,49 +102,24 @@ def _cases() -> list[Case]:
     masks = samples((4, 5), (4, 5), dtype=float32, layout="HW")
     scalars = samples((), (), dtype=int32, layout="")
     return [
-        Case("first", (images,), {"axes": 0}, [images.at(i)[None] for i in range(3)]),
-        Case(
-            "named",
-            (masks,),
-            {"axes": [2], "new_axis_names": "C"},
-            [masks.at(i)[..., None] for i in range(2)],
+        case("first", images, axes=0).equals([images.at(i)[None] for i in range(3)]),
+        case("named", masks, axes=[2], new_axis_names="C").equals(
+            [masks.at(i)[..., None] for i in range(2)]
         ),
-        Case(
-            "two",
-            (masks,),
-            {"axes": [3, 0], "new_axis_names": "CF"},
-            [masks.at(i)[None, ..., None] for i in range(2)],
+        case("two", masks, axes=[3, 0], new_axis_names="CF").equals(
+            [masks.at(i)[None, ..., None] for i in range(2)]
         ),
-        Case(
-            "from the end",
-            (masks,),
-            {"axes": [-1]},
-            [masks.at(i)[..., None] for i in range(2)],
-            oracle=False,
+        case("from the end", masks, axes=[-1])
+        .equals([masks.at(i)[..., None] for i in range(2)])
+        .no_oracle(),
+        case("scalars", scalars, axes=[0, 1], new_axis_names="HW").equals(
+            [scalars.at(i)[None, None] for i in range(2)]
         ),
-        Case(
-            "scalars",
-            (scalars,),
-            {"axes": [0, 1], "new_axis_names": "HW"},
-            [scalars.at(i)[None, None] for i in range(2)],
-        ),
-        Case("none", (images,), {"axes": []}, [images.at(i) for i in range(3)]),
-        Case("empty", (samples(),), {"axes": [0]}, []),
-        Case("out of range", (masks,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case("twice", (masks,), {"axes": [0, 0]}, raises=OperatorValueError, match="once"),
-        Case(
-            "letters",
-            (masks,),
-            {"axes": [0], "new_axis_names": "AB"},
-            raises=OperatorValueError,
-            match="`new_axis_names`",
-        ),
-        Case(
-            "taken",
-            (masks,),
-            {"axes": [0], "new_axis_names": "W"},
-            raises=OperatorValueError,
-            match="`new_axis_names`",
-        ),
-        Case("no axes", (masks,), raises=OperatorTypeError, match="`axes`"),
+        case("none", images, axes=[]).equals([images.at(i) for i in range(3)]),
+        case("empty", samples(), axes=[0]).equals([]),
+        case("out of range", masks, axes=[3]).value_error("`axes`"),
+        case("twice", masks, axes=[0, 0]).value_error("once"),
+        case("letters", masks, axes=[0], new_axis_names="AB").value_error("`new_axis_names`"),
+        case("taken", masks, axes=[0], new_axis_names="W").value_error("`new_axis_names`"),
+        case("no axes", masks).type_error("`axes`"),
     ]

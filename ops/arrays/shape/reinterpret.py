@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg, Layout
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -69,37 +68,21 @@ def _cases() -> list[Case]:
         return [sample.view(dtype) for sample in batch.arrays()]
 
     return [
-        Case("wider", (images,), {"dtype": int32}, viewed(images, np.int32)),
-        Case(
-            "narrower",
-            (samples((2, 3), (4, 1), dtype=float32, layout="HW"),),
-            {"dtype": uint8},
-            viewed(samples((2, 3), (4, 1), dtype=float32, layout="HW"), np.uint8),
+        case("wider", images, dtype=int32).equals(viewed(images, np.int32)),
+        case("narrower", samples((2, 3), (4, 1), dtype=float32, layout="HW"), dtype=uint8).equals(
+            viewed(samples((2, 3), (4, 1), dtype=float32, layout="HW"), np.uint8)
         ),
-        Case("uniform", (uniform,), {"dtype": int16}, viewed(uniform, np.int16)),
-        Case("to bool", (odd,), {"dtype": bool_}, [odd.at(i) != 0 for i in range(3)]),
-        Case(
-            "shape",
-            (odd,),
-            {"dtype": int16, "shape": [-1]},
-            [odd.at(i).reshape(-1).view(np.int16) for i in range(3)],
+        case("uniform", uniform, dtype=int16).equals(viewed(uniform, np.int16)),
+        case("to bool", odd, dtype=bool_).equals([odd.at(i) != 0 for i in range(3)]),
+        case("shape", odd, dtype=int16, shape=[-1]).equals(
+            [odd.at(i).reshape(-1).view(np.int16) for i in range(3)]
         ),
-        Case("scalars", (scalars,), {"dtype": float32}, viewed(scalars, np.float32)),
-        Case(
-            "scalars as bytes",
-            (scalars,),
-            {"dtype": uint8, "shape": [4]},
-            [scalars.at(i).reshape(1).view(np.uint8) for i in range(2)],
-            oracle=False,
-        ),
-        Case("empty", (samples(),), {"dtype": uint8}, []),
-        Case("last axis", (odd,), {"dtype": int32}, raises=OperatorValueError, match="sample 0"),
-        Case(
-            "scalars that grow",
-            (scalars,),
-            {"dtype": uint8},
-            raises=OperatorValueError,
-            match="`dtype`",
-        ),
-        Case("nothing", (images,), raises=OperatorValueError, match="nothing to do"),
+        case("scalars", scalars, dtype=float32).equals(viewed(scalars, np.float32)),
+        case("scalars as bytes", scalars, dtype=uint8, shape=[4])
+        .equals([scalars.at(i).reshape(1).view(np.uint8) for i in range(2)])
+        .no_oracle(),
+        case("empty", samples(), dtype=uint8).equals([]),
+        case("last axis", odd, dtype=int32).value_error("sample 0"),
+        case("scalars that grow", scalars, dtype=uint8).value_error("`dtype`"),
+        case("nothing", images).value_error("nothing to do"),
     ]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.operators.arguments import FloatsArg, IntsArg, Layout
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.dtypes import float32, int32
 from gradiva.eager.types.sample_type import SampleType
 
@@ -73,85 +72,38 @@ def _cases() -> list[Case]:
         extents.at(i)[:] = row
     pixels = [images.at(i).reshape(-1, 3) for i in range(3)]
     return [
-        Case("pixels", (images,), {"shape": [-1, 3]}, pixels),
-        Case(
-            "flat",
-            (images,),
-            {"shape": [-1], "layout": "X"},
-            [images.at(i).reshape(-1) for i in range(3)],
-            oracle=False,
+        case("pixels", images, shape=[-1, 3]).equals(pixels),
+        case("flat", images, shape=[-1], layout="X")
+        .equals([images.at(i).reshape(-1) for i in range(3)])
+        .no_oracle(),
+        case("uniform", uniform, shape=[8, 3]).equals(
+            [uniform.at(i).reshape(8, 3) for i in range(2)]
         ),
-        Case(
-            "uniform",
-            (uniform,),
-            {"shape": [8, 3]},
-            [uniform.at(i).reshape(8, 3) for i in range(2)],
+        case("per sample", uniform, shape=np.array([[24, 1], [3, 8]], np.int32)).equals(
+            [uniform.at(0).reshape(24, 1), uniform.at(1).reshape(3, 8)]
         ),
-        Case(
-            "per sample",
-            (uniform,),
-            {"shape": np.array([[24, 1], [3, 8]], np.int32)},
-            [uniform.at(0).reshape(24, 1), uniform.at(1).reshape(3, 8)],
+        case("as data", images, extents)
+        .equals(
+            [images.at(0).reshape(9, 8), images.at(1).reshape(12, 1), images.at(2).reshape(3, 6)]
+        )
+        .no_oracle(),
+        case("factors", uniform, rel_shape=[0.5, 2]).equals(
+            [uniform.at(i).reshape(2, 12) for i in range(2)]
         ),
-        Case(
-            "as data",
-            (images, extents),
-            expect=[
-                images.at(0).reshape(9, 8),
-                images.at(1).reshape(12, 1),
-                images.at(2).reshape(3, 6),
-            ],
-            oracle=False,
+        case("axes", images, src_dims=[2, 0, 1]).equals(
+            [images.at(i).reshape(3, *images.at(i).shape[:2]) for i in range(3)]
         ),
-        Case(
-            "factors",
-            (uniform,),
-            {"rel_shape": [0.5, 2]},
-            [uniform.at(i).reshape(2, 12) for i in range(2)],
+        case("layout", images, layout="ABC").equals([images.at(i) for i in range(3)]).no_oracle(),
+        case("scalars", scalars, shape=[1, 1]).equals(
+            [scalars.at(i).reshape(1, 1) for i in range(2)]
         ),
-        Case(
-            "axes",
-            (images,),
-            {"src_dims": [2, 0, 1]},
-            [images.at(i).reshape(3, *images.at(i).shape[:2]) for i in range(3)],
-        ),
-        Case(
-            "layout", (images,), {"layout": "ABC"}, [images.at(i) for i in range(3)], oracle=False
-        ),
-        Case(
-            "scalars",
-            (scalars,),
-            {"shape": [1, 1]},
-            [scalars.at(i).reshape(1, 1) for i in range(2)],
-        ),
-        Case("empty", (samples(),), {"shape": [1]}, []),
-        Case("volume", (images,), {"shape": [12, 1]}, raises=OperatorValueError, match="`shape`"),
-        Case(
-            "two free",
-            (images,),
-            {"shape": [-1, -1]},
-            raises=OperatorValueError,
-            match="at most one",
-        ),
-        Case("nothing", (images,), raises=OperatorValueError, match="nothing to do"),
-        Case(
-            "no such axis",
-            (images,),
-            {"src_dims": [0, 1, 3]},
-            raises=OperatorValueError,
-            match="`src_dims`",
-        ),
-        Case(
-            "letters",
-            (images,),
-            {"shape": [-1], "layout": "HW"},
-            raises=OperatorValueError,
-            match="`layout`",
-        ),
-        Case(
-            "fractions",
-            (images, samples((3,), (3,), (3,), dtype=float32, layout="")),
-            raises=OperatorTypeError,
-            match="integers",
+        case("empty", samples(), shape=[1]).equals([]),
+        case("volume", images, shape=[12, 1]).value_error("`shape`"),
+        case("two free", images, shape=[-1, -1]).value_error("at most one"),
+        case("nothing", images).value_error("nothing to do"),
+        case("no such axis", images, src_dims=[0, 1, 3]).value_error("`src_dims`"),
+        case("letters", images, shape=[-1], layout="HW").value_error("`layout`"),
+        case("fractions", images, samples((3,), (3,), (3,), dtype=float32, layout="")).type_error(
+            "integers"
         ),
     ]

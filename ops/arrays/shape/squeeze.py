@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import IntsArg, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
@@ -117,35 +117,21 @@ def _cases() -> list[Case]:
     frames = samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=float32, layout="FHWC")
     ones = samples((1, 1), (1, 1), dtype=int32, layout="HW")
     return [
-        Case("channel", (images,), {"axes": [2]}, [images.at(i)[..., 0] for i in range(3)]),
-        Case(
-            "from the end",
-            (images,),
-            {"axes": -1},
-            [images.at(i)[..., 0] for i in range(3)],
-            oracle=False,
-        ),
-        Case("two", (frames,), {"axes": [2, 0]}, [frames.at(i)[0, :, 0] for i in range(2)]),
-        Case("by name", (frames,), {"axis_names": "WF"}, [frames.at(i)[0, :, 0] for i in range(2)]),
-        Case("none", (frames,), {"axes": []}, [frames.at(i) for i in range(2)]),
-        Case("to scalars", (ones,), {"axes": [0, 1]}, [ones.at(i)[0, 0] for i in range(2)]),
-        Case(
-            "per sample",
-            (ones,),
-            {"axes": np.array([[0], [1]], np.int32)},
-            [ones.at(i)[0] for i in range(2)],
-            oracle=False,
-        ),
-        Case("empty", (samples(),), {"axes": [0]}, []),
-        Case("extent", (images,), {"axes": [0]}, raises=OperatorValueError, match="sample 0"),
-        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case(
-            "no such name",
-            (images,),
-            {"axis_names": "D"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case("twice", (frames,), {"axes": [0, -4]}, raises=OperatorValueError, match="once"),
-        Case("neither", (images,), raises=OperatorTypeError, match="`axes`"),
+        case("channel", images, axes=[2]).equals([images.at(i)[..., 0] for i in range(3)]),
+        case("from the end", images, axes=-1)
+        .equals([images.at(i)[..., 0] for i in range(3)])
+        .no_oracle(),
+        case("two", frames, axes=[2, 0]).equals([frames.at(i)[0, :, 0] for i in range(2)]),
+        case("by name", frames, axis_names="WF").equals([frames.at(i)[0, :, 0] for i in range(2)]),
+        case("none", frames, axes=[]).equals([frames.at(i) for i in range(2)]),
+        case("to scalars", ones, axes=[0, 1]).equals([ones.at(i)[0, 0] for i in range(2)]),
+        case("per sample", ones, axes=np.array([[0], [1]], np.int32))
+        .equals([ones.at(i)[0] for i in range(2)])
+        .no_oracle(),
+        case("empty", samples(), axes=[0]).equals([]),
+        case("extent", images, axes=[0]).value_error("sample 0"),
+        case("no such axis", images, axes=[3]).value_error("`axes`"),
+        case("no such name", images, axis_names="D").value_error("`axis_names`"),
+        case("twice", frames, axes=[0, -4]).value_error("once"),
+        case("neither", images).type_error("`axes`"),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.fusion_roles import Images
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
@@ -206,34 +206,25 @@ def _cases() -> list[Case]:
     cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
     nothing: Batch = batch(np.empty((0, 1), np.uint8))
     return [
-        Case("lossless", (lossless,), expect=pictures),
-        Case("jpeg", (jpegs,), expect=_by_pillow(jpegs)),
-        Case("bgr", (lossless,), {"output_type": ImageType.BGR}, [p[..., ::-1] for p in pictures]),
-        Case("gray to rgb", (grays,), expect=[np.repeat(p[..., :1], 3, 2) for p in pictures]),
-        Case("any", (grays,), {"output_type": ImageType.ANY_DATA}, [p[..., :1] for p in pictures]),
-        Case("ycbcr", (jpegs,), {"output_type": ImageType.YCbCr}),
-        Case(
-            "float",
-            (lossless,),
-            {"dtype": float32},
-            [p.astype(np.float32) * np.float32(1 / 255) for p in pictures],
+        case("lossless", lossless).equals(pictures),
+        case("jpeg", jpegs).equals(_by_pillow(jpegs)),
+        case("bgr", lossless, output_type=ImageType.BGR).equals([p[..., ::-1] for p in pictures]),
+        case("gray to rgb", grays).equals([np.repeat(p[..., :1], 3, 2) for p in pictures]),
+        case("any", grays, output_type=ImageType.ANY_DATA).equals([p[..., :1] for p in pictures]),
+        case("ycbcr", jpegs, output_type=ImageType.YCbCr),
+        case("float", lossless, dtype=float32).equals(
+            [p.astype(np.float32) * np.float32(1 / 255) for p in pictures]
         ),
-        Case("uint16", (lossless,), {"dtype": uint16}, [p * np.uint16(257) for p in pictures]),
-        Case("empty", (nothing,), expect=[]),
-        Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
-        Case(
-            "no image",
-            (batch([np.arange(99, dtype=np.uint8)]),),
-            raises=OperatorRuntimeError,
-            match="unknown image format",
+        case("uint16", lossless, dtype=uint16).equals([p * np.uint16(257) for p in pictures]),
+        case("empty", nothing).equals([]),
+        case("cut short", cut).raising(OperatorRuntimeError, "sample 1"),
+        case("no image", batch([np.arange(99, dtype=np.uint8)])).raising(
+            OperatorRuntimeError, "unknown image format"
         ),
-        Case(
-            "no bytes",
-            (batch([np.empty(0, np.uint8)]),),
-            raises=OperatorRuntimeError,
-            match="empty file",
+        case("no bytes", batch([np.empty(0, np.uint8)])).raising(
+            OperatorRuntimeError, "empty file"
         ),
-        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+        case("not encoded", batch([pictures[0]])).type_error("axes"),
     ]
 
 

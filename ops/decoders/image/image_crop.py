@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -112,23 +112,15 @@ def _cases() -> list[Case]:
     low = [pictures[0][33 - 5 :, :4], pictures[1][16 - 6 :, :5], pictures[2][61 - 7 :, :6]]
     corner = {"crop_h": [5, 6, 7], "crop_w": [4, 5, 6], "crop_pos_x": 0, "crop_pos_y": 1}
     return [
-        Case("middle", (files,), {"crop": (10, 12)}, middle),
-        Case("corner, per sample", (files,), corner, low),
-        Case("jpeg", (jpegs,), {"crop": (9, 11), "crop_pos_y": 0.1}),
-        Case("nothing given", (files,), expect=pictures),
-        Case("float, gray", (jpegs,), {"crop": (8, 8), "dtype": float32, "output_type": 2}),
-        Case("empty", (nothing,), {"crop": (4, 4)}, []),
-        Case(
-            "too large", (jpegs,), {"crop": (20, 10)}, raises=OperatorValueError, match="sample 1"
-        ),
-        Case("cut short", (cut,), {"crop": (4, 4)}, raises=OperatorRuntimeError, match="sample 1"),
-        Case(
-            "bad position",
-            (jpegs,),
-            {"crop": (4, 4), "crop_pos_x": 2},
-            raises=OperatorValueError,
-            match="`crop_pos_x`",
-        ),
-        Case("one size", (jpegs,), {"crop_w": 4}, raises=OperatorValueError, match="crop_h"),
-        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+        case("middle", files, crop=(10, 12)).equals(middle),
+        case("corner, per sample", files, **corner).equals(low),
+        case("jpeg", jpegs, crop=(9, 11), crop_pos_y=0.1),
+        case("nothing given", files).equals(pictures),
+        case("float, gray", jpegs, crop=(8, 8), dtype=float32, output_type=2),
+        case("empty", nothing, crop=(4, 4)).equals([]),
+        case("too large", jpegs, crop=(20, 10)).value_error("sample 1"),
+        case("cut short", cut, crop=(4, 4)).raising(OperatorRuntimeError, "sample 1"),
+        case("bad position", jpegs, crop=(4, 4), crop_pos_x=2).value_error("`crop_pos_x`"),
+        case("one size", jpegs, crop_w=4).value_error("crop_h"),
+        case("not encoded", batch([pictures[0]])).type_error("axes"),
     ]

@@ -8,9 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, Floats, ImageType, OnError
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -99,36 +99,13 @@ def _cases() -> list[Case]:
     nothing = batch(np.empty((0, 1), np.uint8))
     whole = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
     return [
-        Case("default", (jpegs,), {"seed": 1}, oracle=False),
-        Case("whole images", (files,), {**whole, "seed": 1}, pictures),
-        Case(
-            "small",
-            (jpegs,),
-            {"random_area": (0.1, 0.2), "seed": 2, "dtype": float32},
-            oracle=False,
-        ),
-        Case("empty", (nothing,), expect=[]),
-        Case(
-            "no range",
-            (jpegs,),
-            {"random_area": 0.5},
-            raises=OperatorValueError,
-            match="`random_area`",
-        ),
-        Case(
-            "bad ratio",
-            (jpegs,),
-            {"random_aspect_ratio": (-1, 1)},
-            raises=OperatorValueError,
-            match="`random_aspect_ratio`",
-        ),
-        Case(
-            "attempts",
-            (jpegs,),
-            {"num_attempts": -1},
-            raises=OperatorValueError,
-            match="`num_attempts`",
-        ),
-        Case("cut short", (cut,), raises=OperatorRuntimeError, match="sample 1"),
-        Case("not encoded", (batch([pictures[0]]),), raises=OperatorTypeError, match="axes"),
+        case("default", jpegs, seed=1).no_oracle(),
+        case("whole images", files, **whole, seed=1).equals(pictures),
+        case("small", jpegs, random_area=(0.1, 0.2), seed=2, dtype=float32).no_oracle(),
+        case("empty", nothing).equals([]),
+        case("no range", jpegs, random_area=0.5).value_error("`random_area`"),
+        case("bad ratio", jpegs, random_aspect_ratio=(-1, 1)).value_error("`random_aspect_ratio`"),
+        case("attempts", jpegs, num_attempts=-1).value_error("`num_attempts`"),
+        case("cut short", cut).raising(OperatorRuntimeError, "sample 1"),
+        case("not encoded", batch([pictures[0]])).type_error("axes"),
     ]

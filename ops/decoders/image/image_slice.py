@@ -8,9 +8,8 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, ImageType, IntsArg, OnError
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -123,60 +122,22 @@ def _cases() -> list[Case]:
     pixels = [pictures[0][2:10, 1:8], pictures[1][4:14, 3:12], pictures[2][6:18, 5:16]]
     rows = [p[2:9] for p in pictures]
     return [
-        Case("pixels", (files, anchors, extents), expect=pixels),
-        Case("fractions", (jpegs, *parts)),
-        Case("start and end", (jpegs,), {"start": (3, 2), "end": (12, 9)}),
-        Case("relative", (jpegs,), {"rel_start": (0.2, 0.1), "rel_shape": (0.5, 0.4)}),
-        Case("rows", (files,), {"start": 2, "shape": 7, "axis_names": "H"}, rows),
-        Case(
-            "axes per sample",
-            (files,),
-            {"end": 5, "axes": [[0], [1], [0]]},
-            [pictures[0][:5], pictures[1][:, :5], pictures[2][:5]],
-            oracle=False,
-        ),
-        Case("empty", (nothing,), {"end": (3, 4)}, []),
-        Case(
-            "outside",
-            (jpegs,),
-            {"start": (0, 10), "shape": (5, 10)},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "nothing in it",
-            (jpegs,),
-            {"start": (5, 5), "end": (5, 9)},
-            raises=OperatorValueError,
-            match="empty",
-        ),
-        Case(
-            "both",
-            (jpegs, anchors, extents),
-            {"start": 3},
-            raises=OperatorValueError,
-            match="not both",
-        ),
-        Case("none", (jpegs,), raises=OperatorValueError, match="none was given"),
-        Case("anchor alone", (jpegs, anchors), raises=OperatorTypeError, match="shape"),
-        Case(
-            "two ends", (jpegs,), {"end": 4, "shape": 4}, raises=OperatorValueError, match="exclude"
-        ),
-        Case(
-            "bad axis",
-            (jpegs,),
-            {"end": 4, "axes": (0, 2)},
-            raises=OperatorValueError,
-            match="`axes`",
-        ),
-        Case(
-            "bad name",
-            (jpegs,),
-            {"end": 4, "axis_names": "WC"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case(
-            "three numbers", (jpegs,), {"end": (4, 4, 4)}, raises=OperatorValueError, match="`end`"
-        ),
+        case("pixels", files, anchors, extents).equals(pixels),
+        case("fractions", jpegs, *parts),
+        case("start and end", jpegs, start=(3, 2), end=(12, 9)),
+        case("relative", jpegs, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
+        case("rows", files, start=2, shape=7, axis_names="H").equals(rows),
+        case("axes per sample", files, end=5, axes=[[0], [1], [0]])
+        .equals([pictures[0][:5], pictures[1][:, :5], pictures[2][:5]])
+        .no_oracle(),
+        case("empty", nothing, end=(3, 4)).equals([]),
+        case("outside", jpegs, start=(0, 10), shape=(5, 10)).value_error("sample 1"),
+        case("nothing in it", jpegs, start=(5, 5), end=(5, 9)).value_error("empty"),
+        case("both", jpegs, anchors, extents, start=3).value_error("not both"),
+        case("none", jpegs).value_error("none was given"),
+        case("anchor alone", jpegs, anchors).type_error("shape"),
+        case("two ends", jpegs, end=4, shape=4).value_error("exclude"),
+        case("bad axis", jpegs, end=4, axes=(0, 2)).value_error("`axes`"),
+        case("bad name", jpegs, end=4, axis_names="WC").value_error("`axis_names`"),
+        case("three numbers", jpegs, end=(4, 4, 4)).value_error("`end`"),
     ]

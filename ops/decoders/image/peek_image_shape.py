@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case
+from gradiva.eager.operators.cases import Case, case
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_ndim
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
@@ -80,20 +80,11 @@ def _cases() -> list[Case]:
     files = batch([encode(picture(33, 47), "JPEG"), encode(picture(5, 9)[..., 0], "PNG")])
     rgb = [np.array([33, 47, 3]), np.array([5, 9, 3])]
     return [
-        Case("default", (files,), expect=rgb),
-        Case("float", (files,), {"dtype": float32}, [shape.astype(np.float32) for shape in rgb]),
-        Case(
-            "any",
-            (files,),
-            {"image_type": ImageType.ANY_DATA},
-            [rgb[0], np.array([5, 9, 1])],
-            oracle=False,
-        ),
-        Case("empty", (batch(np.empty((0, 1), np.uint8)),), expect=[]),
-        Case(
-            "no image",
-            (batch([np.zeros(20, np.uint8)]),),
-            raises=OperatorRuntimeError,
-            match="sample 0",
-        ),
+        case("default", files).equals(rgb),
+        case("float", files, dtype=float32).equals([shape.astype(np.float32) for shape in rgb]),
+        case("any", files, image_type=ImageType.ANY_DATA)
+        .equals([rgb[0], np.array([5, 9, 1])])
+        .no_oracle(),
+        case("empty", batch(np.empty((0, 1), np.uint8))).equals([]),
+        case("no image", batch([np.zeros(20, np.uint8)])).raising(OperatorRuntimeError, "sample 0"),
     ]

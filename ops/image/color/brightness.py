@@ -8,10 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -70,24 +69,13 @@ def _cases() -> list[Case]:
     flat = samples((2, 2, 3), low=100, high=100)
     floats = samples((3, 4, 3), dtype=float32)
     return [
-        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("half", (flat,), {"brightness": 0.5}, [np.full((2, 2, 3), 50, np.uint8)]),
-        Case("shift", (flat,), {"brightness_shift": 0.2}, [np.full((2, 2, 3), 151, np.uint8)]),
-        Case("saturates", (flat,), {"brightness": 3.0}, [np.full((2, 2, 3), 255, np.uint8)]),
-        Case("per sample", (images,), {"brightness": [0.5, 1.5, -1.0]}),
-        Case("to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
-        Case("empty", (samples(),), {"brightness": 0.5}, []),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="float64",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"brightness": [1.0]},
-            raises=OperatorValueError,
-            match="`brightness`",
-        ),
+        case("default", images).equals([images.at(i) for i in range(3)]),
+        case("half", flat, brightness=0.5).equals([np.full((2, 2, 3), 50, np.uint8)]),
+        case("shift", flat, brightness_shift=0.2).equals([np.full((2, 2, 3), 151, np.uint8)]),
+        case("saturates", flat, brightness=3.0).equals([np.full((2, 2, 3), 255, np.uint8)]),
+        case("per sample", images, brightness=[0.5, 1.5, -1.0]),
+        case("to int16", floats, brightness=900.0, dtype=int16),
+        case("empty", samples(), brightness=0.5).equals([]),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
+        case("wrong length", images, brightness=[1.0]).value_error("`brightness`"),
     ]

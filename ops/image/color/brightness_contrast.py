@@ -10,11 +10,11 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.types.sample_type import SampleType
@@ -129,37 +129,21 @@ def _cases() -> list[Case]:
     floats = samples((3, 4, 3), dtype=float32)
     flat = samples((2, 2, 3), low=200, high=200)
     return [
-        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("contrast about 128", (flat,), {"contrast": 0.5}, [np.full((2, 2, 3), 164, np.uint8)]),
-        Case(
-            "explicit center",
-            (flat,),
-            {"contrast": 0.5, "contrast_center": 0.5},
-            [np.full((2, 2, 3), 100, np.uint8)],
+        case("default", images).equals([images.at(i) for i in range(3)]),
+        case("contrast about 128", flat, contrast=0.5).equals([np.full((2, 2, 3), 164, np.uint8)]),
+        case("explicit center", flat, contrast=0.5, contrast_center=0.5).equals(
+            [np.full((2, 2, 3), 100, np.uint8)]
         ),
-        Case(
+        case(
             "per sample",
-            (images,),
-            {
-                "brightness": np.array([0.5, 1.5, 1.0], np.float32),
-                "brightness_shift": [0.1, 0.0, -0.2],
-            },
+            images,
+            brightness=np.array([0.5, 1.5, 1.0], np.float32),
+            brightness_shift=[0.1, 0.0, -0.2],
         ),
-        Case("to float", (images,), {"brightness": 0.7, "contrast": 1.3, "dtype": float32}),
-        Case("floats", (floats,), {"brightness": 1.2, "contrast": 0.8, "brightness_shift": 0.1}),
-        Case("floats to int16", (floats,), {"brightness": 900.0, "dtype": int16}),
-        Case("empty", (samples(),), {"brightness": 0.5}, []),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"contrast": [1.0]},
-            raises=OperatorValueError,
-            match="`contrast`",
-        ),
+        case("to float", images, brightness=0.7, contrast=1.3, dtype=float32),
+        case("floats", floats, brightness=1.2, contrast=0.8, brightness_shift=0.1),
+        case("floats to int16", floats, brightness=900.0, dtype=int16),
+        case("empty", samples(), brightness=0.5).equals([]),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("dtype"),
+        case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
     ]

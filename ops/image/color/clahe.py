@@ -9,10 +9,10 @@ import numpy as np
 
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, uint8
@@ -182,52 +182,18 @@ def _cases() -> list[Case]:
     ]
     planes = [by_opencv(np.asarray(one)[..., 0])[..., None] for one in gray]
     return [
-        Case("luma", (images,), tiled),
-        Case("channels", (images,), {**tiled, "luma_only": False}, channels),
-        Case("gray", (gray,), tiled, planes),
-        Case("plane", (samples((9, 8), layout="HW"),), tiled, oracle=False),
-        Case("no limit", (images,), {**tiled, "clip_limit": 0.0}),
-        Case("empty", (samples(),), tiled, []),
-        Case(
-            "no tiles",
-            (images,),
-            {**tiled, "tiles_x": 0},
-            raises=OperatorValueError,
-            match="`tiles_x`",
+        case("luma", images, **tiled),
+        case("channels", images, **tiled, luma_only=False).equals(channels),
+        case("gray", gray, **tiled).equals(planes),
+        case("plane", samples((9, 8), layout="HW"), **tiled).no_oracle(),
+        case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
+        case("empty", samples(), **tiled).equals([]),
+        case("no tiles", images, tiles_x=0).value_error("`tiles_x`"),
+        case("negative limit", images, clip_limit=-1.0).value_error(
+            "`clip_limit`"
         ),
-        Case(
-            "negative limit",
-            (images,),
-            {**tiled, "clip_limit": -1.0},
-            raises=OperatorValueError,
-            match="`clip_limit`",
-        ),
-        Case(
-            "two channels",
-            (samples((4, 4, 2)),),
-            tiled,
-            raises=OperatorValueError,
-            match="channels",
-        ),
-        Case(
-            "wrong dtype",
-            (samples((4, 4, 3), dtype=float32),),
-            tiled,
-            raises=OperatorTypeError,
-            match="float32",
-        ),
-        Case(
-            "planar",
-            (samples((3, 4, 4), layout="CHW"),),
-            tiled,
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case(
-            "tiles are required",
-            (images,),
-            {"clip_limit": 1.0, "tiles_x": 2},
-            raises=OperatorTypeError,
-            match="`tiles_y`",
-        ),
+        case("two channels", samples((4, 4, 2)), **tiled).value_error("channels"),
+        case("wrong dtype", samples((4, 4, 3), dtype=float32), **tiled).type_error("float32"),
+        case("planar", samples((3, 4, 4), layout="CHW"), **tiled).type_error("layout"),
+        case("tiles are required", images, clip_limit=1.0, tiles_x=2).type_error("`tiles_y`"),
     ]

@@ -11,11 +11,11 @@ from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import ImageType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -187,47 +187,27 @@ def _cases() -> list[Case]:
         return {"image_type": source, "output_type": target}
 
     pairs = [
-        Case(f"{one.name} to {other.name}", (grays if one == gray else images,), types(one, other))
+        case(f"{one.name} to {other.name}", grays if one == gray else images, **types(one, other))
         for one in _TAKEN
         for other in _TAKEN
         if one != other
     ]
     return [
-        Case("swap", (images,), types(rgb, bgr), swapped),
-        Case("from gray", (grays,), types(gray, bgr), tripled),
-        Case("from gray planes", (gray_planes,), types(gray, rgb), tripled_planes, oracle=False),
-        Case("white", (white,), types(rgb, ycc), [np.full((2, 2, 3), [235, 128, 128], np.uint8)]),
-        Case("planes", (planes,), types(rgb, gray), oracle=False),
+        case("swap", images, **types(rgb, bgr)).equals(swapped),
+        case("from gray", grays, **types(gray, bgr)).equals(tripled),
+        case("from gray planes", gray_planes, **types(gray, rgb))
+        .equals(tripled_planes)
+        .no_oracle(),
+        case("white", white, **types(rgb, ycc)).equals(
+            [np.full((2, 2, 3), [235, 128, 128], np.uint8)]
+        ),
+        case("planes", planes, **types(rgb, gray)).no_oracle(),
         *pairs,
-        Case("empty", (samples(),), types(rgb, gray), []),
-        Case(
-            "dtype",
-            (samples((2, 2, 3), dtype=float32),),
-            types(rgb, gray),
-            raises=OperatorTypeError,
-            match="uint8",
-        ),
-        Case(
-            "layout",
-            (samples((2, 2), layout="HW"),),
-            types(gray, rgb),
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case("channels", (grays,), types(rgb, gray), raises=OperatorValueError, match="channels"),
-        Case(
-            "channels of gray",
-            (images,),
-            types(gray, rgb),
-            raises=OperatorValueError,
-            match="channels",
-        ),
-        Case("equal", (images,), types(rgb, rgb), raises=OperatorValueError, match="`output_type`"),
-        Case(
-            "any",
-            (images,),
-            types(ImageType.ANY_DATA, rgb),
-            raises=OperatorValueError,
-            match="`image_type`",
-        ),
+        case("empty", samples(), **types(rgb, gray)).equals([]),
+        case("dtype", samples((2, 2, 3), dtype=float32), **types(rgb, gray)).type_error("uint8"),
+        case("layout", samples((2, 2), layout="HW"), **types(gray, rgb)).type_error("layout"),
+        case("channels", grays, **types(rgb, gray)).value_error("channels"),
+        case("channels of gray", images, **types(gray, rgb)).value_error("channels"),
+        case("equal", images, **types(rgb, rgb)).value_error("`output_type`"),
+        case("any", images, **types(ImageType.ANY_DATA, rgb)).value_error("`image_type`"),
     ]

@@ -8,10 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -86,43 +85,25 @@ def _cases() -> list[Case]:
     floats = samples((3, 4, 3), dtype=float32)
     gray_batch = samples((2, 2, 3), low=90, high=90)
     return [
-        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case(
-            "gray",
-            (gray_batch,),
-            {"hue": 77.0, "saturation": 1.3, "brightness": 0.5, "contrast": 0.0},
-            [np.full((2, 2, 3), 64, np.uint8)],
+        case("default", images).equals([images.at(i) for i in range(3)]),
+        case("gray", gray_batch, hue=77.0, saturation=1.3, brightness=0.5, contrast=0.0).equals(
+            [np.full((2, 2, 3), 64, np.uint8)]
         ),
-        Case(
+        case(
             "per sample",
-            (images,),
-            {
-                "hue": [30.0, -90.0, 180.0],
-                "saturation": [0.0, 2.5, 0.3],
-                "contrast": [1.0, 0.7, 1.4],
-                "brightness": [0.9, 1, 1.1],
-            },
+            images,
+            hue=[30.0, -90.0, 180.0],
+            saturation=[0.0, 2.5, 0.3],
+            contrast=[1.0, 0.7, 1.4],
+            brightness=[0.9, 1, 1.1],
         ),
-        Case("planes", (planes,), {"hue": 45.0}, oracle=False),
-        Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
-        Case("floats", (floats,), {"hue": 45.0, "contrast": 2.0}),
-        Case(
-            "BGR",
-            (images,),
-            {"image_type": ImageType.BGR},
-            raises=OperatorValueError,
-            match="`image_type`",
-        ),
-        Case("empty", (samples(),), {"hue": 45.0}, []),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="float64",
-        ),
-        Case(
-            "bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
-        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError, match="`hue`"),
+        case("planes", planes, hue=45.0).no_oracle(),
+        case("to float", images, hue=45.0, dtype=float32),
+        case("floats", floats, hue=45.0, contrast=2.0),
+        case("BGR", images, image_type=ImageType.BGR).value_error("`image_type`"),
+        case("empty", samples(), hue=45.0).equals([]),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
+        case("bad layout", samples((2, 2), layout="HW")).type_error("layout"),
+        case("channels", samples((2, 2, 4))).value_error("channels"),
+        case("wrong length", images, hue=[1.0]).value_error("`hue`"),
     ]

@@ -8,10 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -72,32 +71,14 @@ def _cases() -> list[Case]:
     flat = samples((2, 2, 3), low=200, high=200)
     floats = samples((3, 4, 3), dtype=float32)
     return [
-        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("about 128", (flat,), {"contrast": 0.5}, [np.full((2, 2, 3), 164, np.uint8)]),
-        Case(
-            "about 100",
-            (flat,),
-            {"contrast": 0.5, "contrast_center": 100.0},
-            [np.full((2, 2, 3), 150, np.uint8)],
+        case("default", images).equals([images.at(i) for i in range(3)]),
+        case("about 128", flat, contrast=0.5).equals([np.full((2, 2, 3), 164, np.uint8)]),
+        case("about 100", flat, contrast=0.5, contrast_center=100.0).equals(
+            [np.full((2, 2, 3), 150, np.uint8)]
         ),
-        Case(
-            "per sample",
-            (images,),
-            {"contrast": [0.5, 1.5, -1.0], "contrast_center": [10.0, 128.0, 90.0]},
-        ),
-        Case("to int16", (floats,), {"contrast": 900.0, "dtype": int16}),
-        Case("empty", (samples(),), {"contrast": 0.5}, []),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="float64",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"contrast": [1.0]},
-            raises=OperatorValueError,
-            match="`contrast`",
-        ),
+        case("per sample", images, contrast=[0.5, 1.5, -1.0], contrast_center=[10.0, 128.0, 90.0]),
+        case("to int16", floats, contrast=900.0, dtype=int16),
+        case("empty", samples(), contrast=0.5).equals([]),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
+        case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
     ]

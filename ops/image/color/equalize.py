@@ -10,10 +10,9 @@ import numpy as np
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float32, uint8
@@ -220,25 +219,13 @@ def _cases() -> list[Case]:
 
     framed = [np.stack([channels([frame])[0] for frame in np.asarray(one)]) for one in frames]
     return [
-        Case("default", (images,), expect=channels(images)),
-        Case("gray", (dark,), expect=[by_opencv(np.asarray(one)) for one in dark]),
-        Case("planes", (planes,), expect=[np.stack([by_opencv(p) for p in planes.at(0)])]),
-        Case("sequence", (frames,), expect=framed),
-        Case("one value", (flat,), expect=[flat.at(0)]),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "no pixels", (samples((0, 4, 3)),), expect=[np.zeros((0, 4, 3), np.uint8)], oracle=False
-        ),
-        Case(
-            "wrong dtype",
-            (samples((2, 2, 3), dtype=float32),),
-            raises=OperatorTypeError,
-            match="float32",
-        ),
-        Case(
-            "wrong layout",
-            (samples((2, 2, 2), layout="WHC"),),
-            raises=OperatorTypeError,
-            match="layout",
-        ),
+        case("default", images).equals(channels(images)),
+        case("gray", dark).equals([by_opencv(np.asarray(one)) for one in dark]),
+        case("planes", planes).equals([np.stack([by_opencv(p) for p in planes.at(0)])]),
+        case("sequence", frames).equals(framed),
+        case("one value", flat).equals([flat.at(0)]),
+        case("empty", samples()).equals([]),
+        case("no pixels", samples((0, 4, 3))).equals([np.zeros((0, 4, 3), np.uint8)]).no_oracle(),
+        case("wrong dtype", samples((2, 2, 3), dtype=float32)).type_error("float32"),
+        case("wrong layout", samples((2, 2, 2), layout="WHC")).type_error("layout"),
     ]

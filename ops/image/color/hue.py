@@ -8,10 +8,9 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -73,29 +72,16 @@ def _cases() -> list[Case]:
     gray = np.full((2, 2, 3), 90, np.uint8)
     gray_batch = samples((2, 2, 3), low=90, high=90)
     return [
-        Case("default", (images,), expect=[images.at(i) for i in range(3)]),
-        Case("gray stays", (gray_batch,), {"hue": 77.0}, [gray]),
-        Case("per sample", (images,), {"hue": [30.0, -90.0, 180.0]}),
-        Case("planes", (planes,), {"hue": 45.0}, oracle=False),
-        Case("to float", (images,), {"hue": 45.0, "dtype": float32}),
-        Case("floats", (floats,), {"hue": 45.0}),
-        Case(
-            "BGR",
-            (images,),
-            {"image_type": ImageType.BGR},
-            raises=OperatorValueError,
-            match="`image_type`",
-        ),
-        Case("empty", (samples(),), {"hue": 45.0}, []),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="float64",
-        ),
-        Case(
-            "bad layout", (samples((2, 2), layout="HW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case("channels", (samples((2, 2, 4)),), raises=OperatorValueError, match="channels"),
-        Case("wrong length", (images,), {"hue": [1.0]}, raises=OperatorValueError, match="`hue`"),
+        case("default", images).equals([images.at(i) for i in range(3)]),
+        case("gray stays", gray_batch, hue=77.0).equals([gray]),
+        case("per sample", images, hue=[30.0, -90.0, 180.0]),
+        case("planes", planes, hue=45.0).no_oracle(),
+        case("to float", images, hue=45.0, dtype=float32),
+        case("floats", floats, hue=45.0),
+        case("BGR", images, image_type=ImageType.BGR).value_error("`image_type`"),
+        case("empty", samples(), hue=45.0).equals([]),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
+        case("bad layout", samples((2, 2), layout="HW")).type_error("layout"),
+        case("channels", samples((2, 2, 4))).value_error("channels"),
+        case("wrong length", images, hue=[1.0]).value_error("`hue`"),
     ]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Reindex, View
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.dtypes import DType, float16, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
 
@@ -148,53 +148,34 @@ def _cases() -> list[Case]:
     frames = samples((2, 6, 6, 3), layout="FHWC")
     big = [np.pad(images.at(i), ((2, 2), (2, 2), (0, 0)), constant_values=7) for i in range(3)]
     return [
-        Case(
-            "centre",
-            (images,),
-            {"crop": (3, 4)},
-            [images.at(0)[2:5, 2:6], images.at(1)[1:4, 1:5], images.at(2)[3:6, 0:4]],
+        case("centre", images, crop=(3, 4)).equals(
+            [images.at(0)[2:5, 2:6], images.at(1)[1:4, 1:5], images.at(2)[3:6, 0:4]]
         ),
-        Case(
-            "corner, per sample",
-            (images,),
-            {"crop_h": 2, "crop_w": [2, 3, 4], "crop_pos_x": 0, "crop_pos_y": 1},
-            [images.at(0)[4:, :2], images.at(1)[3:, :3], images.at(2)[7:, :4]],
+        case(
+            "corner, per sample", images, crop_h=2, crop_w=[2, 3, 4], crop_pos_x=0, crop_pos_y=1
+        ).equals([images.at(0)[4:, :2], images.at(1)[3:, :3], images.at(2)[7:, :4]]),
+        case("nothing given", images).equals([images.at(i) for i in range(3)]),
+        case("CHW", planes, crop=(2, 2)).equals(
+            [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]
         ),
-        Case("nothing given", (images,), expect=[images.at(i) for i in range(3)]),
-        Case(
-            "CHW",
-            (planes,),
-            {"crop": (2, 2)},
-            [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]],
-        ),
-        Case("sequence", (frames,), {"crop": (4, 4)}, [frames.at(0)[:, 1:5, 1:5]]),
-        Case(
+        case("sequence", frames, crop=(4, 4)).equals([frames.at(0)[:, 1:5, 1:5]]),
+        case(
             "pad",
-            (images,),
-            {
-                "crop_h": [10, 9, 13],
-                "crop_w": [12, 9, 8],
-                "out_of_bounds_policy": "pad",
-                "fill_values": 7,
-            },
-            big,
+            images,
+            crop_h=[10, 9, 13],
+            crop_w=[12, 9, 8],
+            out_of_bounds_policy="pad",
+            fill_values=7,
+        ).equals(big),
+        case("trim", images, crop=(7, 7), out_of_bounds_policy="trim_to_shape").equals(
+            [images.at(0)[:, 1:8], images.at(1), images.at(2)[1:8]]
         ),
-        Case(
-            "trim",
-            (images,),
-            {"crop": (7, 7), "out_of_bounds_policy": "trim_to_shape"},
-            [images.at(0)[:, 1:8], images.at(1), images.at(2)[1:8]],
+        case("to float", images, crop=(2, 2), dtype=float32),
+        case("empty", samples(), crop=(2, 2)).equals([]),
+        case("too large", images, crop=(6, 4)).value_error("sample 1"),
+        case("bad position", images, crop=(2, 2), crop_pos_x=[0.5, 2, 0]).value_error(
+            "`crop_pos_x`"
         ),
-        Case("to float", (images,), {"crop": (2, 2), "dtype": float32}),
-        Case("empty", (samples(),), {"crop": (2, 2)}, []),
-        Case("too large", (images,), {"crop": (6, 4)}, raises=OperatorValueError, match="sample 1"),
-        Case(
-            "bad position",
-            (images,),
-            {"crop": (2, 2), "crop_pos_x": [0.5, 2, 0]},
-            raises=OperatorValueError,
-            match="`crop_pos_x`",
-        ),
-        Case("one size", (images,), {"crop_w": 2}, raises=OperatorValueError, match="crop_h"),
-        Case("rank", (samples((4,), layout=""),), raises=OperatorTypeError, match="axes"),
+        case("one size", images, crop_w=2).value_error("crop_h"),
+        case("rank", samples((4,), layout="")).type_error("axes"),
     ]

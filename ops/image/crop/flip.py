@@ -12,11 +12,10 @@ from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Reindex, View
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float16, float32
 from gradiva.eager.types.sample_type import SampleType
@@ -183,35 +182,17 @@ def _cases() -> list[Case]:
         return [np.flip(batch.at(i), axes) for i in range(len(batch))]
 
     return [
-        Case("default", (images,), expect=mirrored(images, 1)),
-        Case("vertical", (images,), {"horizontal": 0, "vertical": 1}, mirrored(images, 0)),
-        Case(
-            "per sample",
-            (images,),
-            {"horizontal": [1, 0, 1]},
-            [images.at(0)[:, ::-1], images.at(1), images.at(2)[:, ::-1]],
+        case("default", images).equals(mirrored(images, 1)),
+        case("vertical", images, horizontal=0, vertical=1).equals(mirrored(images, 0)),
+        case("per sample", images, horizontal=[1, 0, 1]).equals(
+            [images.at(0)[:, ::-1], images.at(1), images.at(2)[:, ::-1]]
         ),
-        Case("both, CHW", (planes,), {"vertical": 1}, mirrored(planes, 1, 2)),
-        Case(
-            "depth",
-            (volumes,),
-            {"depthwise": 1, "vertical": 1},
-            mirrored(volumes, 0, 1, 2),
-            oracle=False,
-        ),
-        Case("sequence", (frames,), {"vertical": 1}, mirrored(frames, 1, 2)),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "wrong layout",
-            (samples((2, 2, 2), layout="WHC"),),
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"horizontal": [1, 0]},
-            raises=OperatorValueError,
-            match="`horizontal`",
-        ),
+        case("both, CHW", planes, vertical=1).equals(mirrored(planes, 1, 2)),
+        case("depth", volumes, depthwise=1, vertical=1)
+        .equals(mirrored(volumes, 0, 1, 2))
+        .no_oracle(),
+        case("sequence", frames, vertical=1).equals(mirrored(frames, 1, 2)),
+        case("empty", samples()).equals([]),
+        case("wrong layout", samples((2, 2, 2), layout="WHC")).type_error("layout"),
+        case("wrong length", images, horizontal=[1, 0]).value_error("`horizontal`"),
     ]

@@ -9,10 +9,10 @@ import numpy as np
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import maker
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import int64
 from gradiva.eager.types.sample_type import SampleType
@@ -152,62 +152,23 @@ def _cases() -> list[Case]:
     region = {"roi_start": (1, 2), "roi_shape": (3, 4)}
     place = [np.array([1, 2])] * 2
     return [
-        Case(
-            "inside", (), {"batch_size": 4, "crop_shape": (2, 1), **region, "seed": 1}, oracle=False
+        case("inside", batch_size=4, crop_shape=(2, 1), **region, seed=1).no_oracle(),
+        case("as large", images, crop_shape=(3, 4), **region).equals(place),
+        case("ends", images, crop_shape=(3, 4), roi_start=(1, 2), roi_end=(4, 6)).equals(place),
+        case("around", images, crop_shape=(7, 8), **region, seed=2).no_oracle(),
+        case("unbounded", batch_size=3, crop_shape=(70, 80), **region, seed=2).no_oracle(),
+        case("all of it", batch_size=2, crop_shape=(9, 9), **region, in_shape=(9, 9))
+        .equals([np.array([0, 0])] * 2)
+        .no_oracle(),
+        case("empty", samples(), crop_shape=(2, 2), **region).equals([]),
+        case("too large", images, crop_shape=(10, 9), **region).value_error("sample 1"),
+        case("outside", images, crop_shape=(2, 2), roi_start=(0, 0), roi_end=(10, 4)).value_error(
+            "not inside"
         ),
-        Case("as large", (images,), {"crop_shape": (3, 4), **region}, place),
-        Case(
-            "ends", (images,), {"crop_shape": (3, 4), "roi_start": (1, 2), "roi_end": (4, 6)}, place
+        case("no region", images, crop_shape=(2, 2), roi_start=(0, 0)).value_error("`roi_end`"),
+        case("backwards", images, crop_shape=(2, 2), roi_start=(5, 5), roi_end=(4, 7)).value_error(
+            "`roi_end`"
         ),
-        Case("around", (images,), {"crop_shape": (7, 8), **region, "seed": 2}, oracle=False),
-        Case(
-            "unbounded",
-            (),
-            {"batch_size": 3, "crop_shape": (70, 80), **region, "seed": 2},
-            oracle=False,
-        ),
-        Case(
-            "all of it",
-            (),
-            {"batch_size": 2, "crop_shape": (9, 9), **region, "in_shape": (9, 9)},
-            [np.array([0, 0])] * 2,
-            oracle=False,
-        ),
-        Case("empty", (samples(),), {"crop_shape": (2, 2), **region}, []),
-        Case(
-            "too large",
-            (images,),
-            {"crop_shape": (10, 9), **region},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "outside",
-            (images,),
-            {"crop_shape": (2, 2), "roi_start": (0, 0), "roi_end": (10, 4)},
-            raises=OperatorValueError,
-            match="not inside",
-        ),
-        Case(
-            "no region",
-            (images,),
-            {"crop_shape": (2, 2), "roi_start": (0, 0)},
-            raises=OperatorValueError,
-            match="`roi_end`",
-        ),
-        Case(
-            "backwards",
-            (images,),
-            {"crop_shape": (2, 2), "roi_start": (5, 5), "roi_end": (4, 7)},
-            raises=OperatorValueError,
-            match="`roi_end`",
-        ),
-        Case(
-            "axes",
-            (images,),
-            {"crop_shape": (2, 2, 2), **region},
-            raises=OperatorValueError,
-            match="`roi_start`",
-        ),
-        Case("no window", (images,), region, raises=OperatorTypeError, match="`crop_shape`"),
+        case("axes", images, crop_shape=(2, 2, 2), **region).value_error("`roi_start`"),
+        case("no window", images, **region).type_error("`crop_shape`"),
     ]

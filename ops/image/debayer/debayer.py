@@ -11,10 +11,10 @@ import numpy as np
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float32, uint8, uint16
@@ -183,57 +183,25 @@ def _cases() -> list[Case]:
     deep = samples((8, 10, 1), dtype=uint16)
     corner = {"blue_position": [0, 0]}
     return [
-        Case("one colour", (flat,), corner, [np.full((4, 6, 3), 90, np.uint8)]),
-        Case("red first", (mosaics,), {"blue_position": [1, 1]}),
-        Case("edges", (mosaics,), {"blue_position": [0, 1], "algorithm": "edgeaware_ocv"}),
-        Case("gradients", (mosaics,), {"blue_position": [1, 0], "algorithm": "vng_ocv"}),
-        Case(
-            "gray", (flat,), {**corner, "algorithm": "gray_ocv"}, [np.full((4, 6, 1), 90, np.uint8)]
+        case("one colour", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
+        case("red first", mosaics, blue_position=[1, 1]),
+        case("edges", mosaics, blue_position=[0, 1], algorithm="edgeaware_ocv"),
+        case("gradients", mosaics, blue_position=[1, 0], algorithm="vng_ocv"),
+        case("gray", flat, **corner, algorithm="gray_ocv").equals(
+            [np.full((4, 6, 1), 90, np.uint8)]
         ),
-        Case("sequence", (frames,), corner),
-        Case("uint16", (deep,), corner),
-        Case("per sample", (mosaics,), {"blue_position": [[0, 0], [0, 1], [1, 1]]}),
-        Case("empty", (samples(layout="HW"),), corner, []),
-        Case(
-            "odd size",
-            (samples((5, 4), layout="HW"),),
-            corner,
-            raises=OperatorValueError,
-            match="odd",
+        case("sequence", frames, **corner),
+        case("uint16", deep, **corner),
+        case("per sample", mosaics, blue_position=[[0, 0], [0, 1], [1, 1]]),
+        case("empty", samples(layout="HW"), **corner).equals([]),
+        case("odd size", samples((5, 4), layout="HW"), **corner).value_error("odd"),
+        case("three channels", samples((4, 4, 3)), **corner).value_error("channels"),
+        case("wrong dtype", samples((4, 4), dtype=float32, layout="HW"), **corner).type_error(
+            "float32"
         ),
-        Case(
-            "three channels",
-            (samples((4, 4, 3)),),
-            corner,
-            raises=OperatorValueError,
-            match="channels",
-        ),
-        Case(
-            "wrong dtype",
-            (samples((4, 4), dtype=float32, layout="HW"),),
-            corner,
-            raises=OperatorTypeError,
-            match="float32",
-        ),
-        Case(
-            "no such place",
-            (mosaics,),
-            {"blue_position": [2, 0]},
-            raises=OperatorValueError,
-            match="`blue_position`",
-        ),
-        Case(
-            "no such place in a sample",
-            (mosaics,),
-            {"blue_position": [[0, 0], [0, 2], [1, 1]]},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "no such algorithm",
-            (mosaics,),
-            {**corner, "algorithm": "best"},
-            raises=OperatorValueError,
-            match="`algorithm`",
-        ),
+        case("no such place", mosaics, blue_position=[2, 0]).value_error("`blue_position`"),
+        case(
+            "no such place in a sample", mosaics, blue_position=[[0, 0], [0, 2], [1, 1]]
+        ).value_error("sample 1"),
+        case("no such algorithm", mosaics, **corner, algorithm="best").value_error("`algorithm`"),
     ]

@@ -9,9 +9,8 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int32, uint16
 from gradiva.eager.types.sample_type import SampleType
@@ -96,78 +95,31 @@ def _cases() -> list[Case]:
         _expected(planes.at(i).transpose(1, 2, 0), 2, 4, 1, 2).transpose(2, 0, 1) for i in (0, 1)
     ]
     return [
-        Case("default", (images,), expect=expected(3, 3, 1, 1), oracle=False),
-        Case(
-            "wide",
-            (images,),
-            {"mask_size": [5, 2], "anchor": [0, 1]},
-            expected(5, 2, 0, 1),
-            oracle=False,
-        ),
-        Case("planes", (planes,), {"mask_size": [2, 4]}, upright, oracle=False),
-        Case(
-            "twice",
-            (images,),
-            {"iterations": 2, "border_mode": "replicate"},
-            expected(5, 5, 2, 2),
-            oracle=False,
-        ),
-        Case(
-            "not at all",
-            (images,),
-            {"iterations": 0},
-            [images.at(i) for i in range(3)],
-            oracle=False,
-        ),
-        Case(
+        case("default", images).equals(expected(3, 3, 1, 1)).no_oracle(),
+        case("wide", images, mask_size=[5, 2], anchor=[0, 1])
+        .equals(expected(5, 2, 0, 1))
+        .no_oracle(),
+        case("planes", planes, mask_size=[2, 4]).equals(upright).no_oracle(),
+        case("twice", images, iterations=2, border_mode="replicate")
+        .equals(expected(5, 5, 2, 2))
+        .no_oracle(),
+        case("not at all", images, iterations=0)
+        .equals([images.at(i) for i in range(3)])
+        .no_oracle(),
+        case(
             "per sample",
-            (images,),
-            {
-                "mask_size": np.array([[1, 1], [3, 1], [4, 7]]),
-                "anchor": np.array([[0, 0], [-1, 0], [3, -1]]),
-            },
-            oracle=False,
-        ),
-        Case(
-            "wrap",
-            (samples((5, 6), layout="HW", dtype=float32),),
-            {"border_mode": "wrap"},
-            oracle=False,
-        ),
-        Case(
-            "frames",
-            (samples((2, 5, 6, 1), layout="FHWC"),),
-            {"border_mode": "reflect_101"},
-            oracle=False,
-        ),
-        Case("empty", (samples(),), expect=[], oracle=False),
-        Case(
-            "no mask",
-            (images,),
-            {"mask_size": [3, 0]},
-            raises=OperatorValueError,
-            match="`mask_size`",
-        ),
-        Case("outside", (images,), {"anchor": 3}, raises=OperatorValueError, match="`anchor`"),
-        Case(
-            "three",
-            (images,),
-            {"mask_size": [3, 3, 3]},
-            raises=OperatorValueError,
-            match="`mask_size`",
-        ),
-        Case(
-            "border",
-            (images,),
-            {"border_mode": "mirror"},
-            raises=OperatorValueError,
-            match="`border_mode`",
-        ),
-        Case(
-            "never", (images,), {"iterations": -1}, raises=OperatorValueError, match="`iterations`"
-        ),
-        Case("dtype", (samples((4, 4, 3), dtype=int32),), raises=OperatorTypeError, match="int32"),
-        Case(
-            "layout", (samples((4, 4, 3), layout="WHC"),), raises=OperatorTypeError, match="layout"
-        ),
+            images,
+            mask_size=np.array([[1, 1], [3, 1], [4, 7]]),
+            anchor=np.array([[0, 0], [-1, 0], [3, -1]]),
+        ).no_oracle(),
+        case("wrap", samples((5, 6), layout="HW", dtype=float32), border_mode="wrap").no_oracle(),
+        case("frames", samples((2, 5, 6, 1), layout="FHWC"), border_mode="reflect_101").no_oracle(),
+        case("empty", samples()).equals([]).no_oracle(),
+        case("no mask", images, mask_size=[3, 0]).value_error("`mask_size`"),
+        case("outside", images, anchor=3).value_error("`anchor`"),
+        case("three", images, mask_size=[3, 3, 3]).value_error("`mask_size`"),
+        case("border", images, border_mode="mirror").value_error("`border_mode`"),
+        case("never", images, iterations=-1).value_error("`iterations`"),
+        case("dtype", samples((4, 4, 3), dtype=int32)).type_error("int32"),
+        case("layout", samples((4, 4, 3), layout="WHC")).type_error("layout"),
     ]

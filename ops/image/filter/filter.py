@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import DTypeLike, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import (
     own_or_float32,
@@ -19,7 +19,7 @@ from gradiva.eager.operators.type_rules import (
     require_layout,
     require_ndim,
 )
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
 from gradiva.eager.types.sample_type import SampleType
@@ -231,69 +231,33 @@ def _cases() -> list[Case]:
     deep = np.arange(12).reshape(2, 3, 2) - 5
     floats = samples((7, 7), layout="HW", dtype=float32)
     return [
-        Case(
-            "per sample",
-            (images, three),
-            expect=[_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))],
+        case("per sample", images, three).equals(
+            [_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))]
         ),
-        Case(
-            "clamp",
-            (planes, two),
-            {"border": "clamp"},
+        case("clamp", planes, two, border="clamp").equals(
             [
                 _expected(planes.at(i).transpose(1, 2, 0), w, "edge").transpose(2, 0, 1)
                 for i, w in enumerate((edges, wide))
-            ],
+            ]
         ),
-        Case(
-            "volume",
-            (volumes, _filters(deep)),
-            {"border": "wrap"},
-            [_expected(volumes.at(0), deep, "wrap")],
-            oracle=False,
+        case("volume", volumes, _filters(deep), border="wrap")
+        .equals([_expected(volumes.at(0), deep, "wrap")])
+        .no_oracle(),
+        case("valid", images, three, mode="valid"),
+        case("anchor", images, three, anchor=0, border="reflect_1001"),
+        case("fill", floats, _filters(edges), batch([np.float32(3)]), border="constant"),
+        case("to float", images, three, dtype=float32),
+        case("int8", samples((6, 7), dtype=int8, layout="HW"), _filters(edges)).no_oracle(),
+        case("half", samples((6, 7), dtype=float16, layout="HW"), _filters(edges)).no_oracle(),
+        case("frames", samples((2, 6, 7, 3), layout="FHWC"), _filters(wide)),
+        case("no layout", samples((6, 7), layout=""), _filters(wide)),
+        case("empty", samples(), batch(np.empty((0, 3, 3), np.float32))).equals([]),
+        case("outside", images, three, anchor=3).value_error("`anchor`"),
+        case("rank", images, _filters(deep, deep, deep)).type_error("the filter"),
+        case("integers", images, batch([np.ones((3, 3), np.int32)] * 3)).type_error("float32"),
+        case("too large", images, _filters(*[np.ones((6, 6))] * 3), mode="valid").value_error(
+            "larger"
         ),
-        Case("valid", (images, three), {"mode": "valid"}),
-        Case("anchor", (images, three), {"anchor": 0, "border": "reflect_1001"}),
-        Case("fill", (floats, _filters(edges), batch([np.float32(3)])), {"border": "constant"}),
-        Case("to float", (images, three), {"dtype": float32}),
-        Case("int8", (samples((6, 7), dtype=int8, layout="HW"), _filters(edges)), oracle=False),
-        Case("half", (samples((6, 7), dtype=float16, layout="HW"), _filters(edges)), oracle=False),
-        Case("frames", (samples((2, 6, 7, 3), layout="FHWC"), _filters(wide))),
-        Case("no layout", (samples((6, 7), layout=""), _filters(wide))),
-        Case("empty", (samples(), batch(np.empty((0, 3, 3), np.float32))), expect=[]),
-        Case(
-            "outside", (images, three), {"anchor": 3}, raises=OperatorValueError, match="`anchor`"
-        ),
-        Case(
-            "rank",
-            (images, _filters(deep, deep, deep)),
-            raises=OperatorTypeError,
-            match="the filter",
-        ),
-        Case(
-            "integers",
-            (images, batch([np.ones((3, 3), np.int32)] * 3)),
-            raises=OperatorTypeError,
-            match="float32",
-        ),
-        Case(
-            "too large",
-            (images, _filters(*[np.ones((6, 6))] * 3)),
-            {"mode": "valid"},
-            raises=OperatorValueError,
-            match="larger",
-        ),
-        Case(
-            "border",
-            (images, three),
-            {"border": "mirror"},
-            raises=OperatorValueError,
-            match="`border`",
-        ),
-        Case(
-            "dtype",
-            (samples((4, 4, 3), dtype=int32), _filters(edges)),
-            raises=OperatorTypeError,
-            match="int32",
-        ),
+        case("border", images, three, border="mirror").value_error("`border`"),
+        case("dtype", samples((4, 4, 3), dtype=int32), _filters(edges)).type_error("int32"),
     ]

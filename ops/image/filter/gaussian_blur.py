@@ -11,9 +11,9 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -254,50 +254,30 @@ def _cases() -> list[Case]:
     sigma_1 = np.array([0.05448868, 0.24420135, 0.40261996, 0.24420135, 0.05448868])
     five = {"sigma": 1.0, "window_size": 5}
     return [
-        Case("one pixel", (images,), {"window_size": 1}, [images.at(i) for i in range(3)]),
-        Case("five", (images,), five, [_expected(images.at(i), sigma_1, (0, 1)) for i in range(3)]),
-        Case("planes", (planes,), five, [_expected(planes.at(i), sigma_1, (1, 2)) for i in (0, 1)]),
-        Case("volume", (volumes,), {"sigma": [0.5, 1.0, 0.7]}),
-        Case("floats", (floats,), {"window_size": [3, 7]}),
-        Case("to float", (images,), {"sigma": 0.8, "dtype": float32}),
-        Case("half", (samples((5, 6), layout="HW", dtype=float16),), {"sigma": 0.8}, oracle=False),
-        Case("sequence", (samples((2, 5, 6, 3), layout="FHWC"),), {"sigma": [2.0, 0.5]}),
-        Case("per sample", (images,), {"sigma": np.array([[0.5], [1.0], [3.0]], np.float32)}),
-        Case("no layout", (samples((4, 5, 3), layout=""),), {"sigma": 0.9}),
-        Case("empty", (samples(),), five, []),
-        Case("neither", (images,), raises=OperatorValueError, match="must be given"),
-        Case("both zero", (images,), {"sigma": 0.0}, raises=OperatorValueError, match="`sigma`"),
-        Case("negative", (images,), {"sigma": -1.0}, raises=OperatorValueError, match="`sigma`"),
-        Case(
-            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
+        case("one pixel", images, window_size=1).equals([images.at(i) for i in range(3)]),
+        case("five", images, **five).equals(
+            [_expected(images.at(i), sigma_1, (0, 1)) for i in range(3)]
         ),
-        Case("huge", (images,), {"sigma": 1e9}, raises=OperatorValueError, match="65535"),
-        Case(
-            "axes",
-            (images,),
-            {"sigma": [1.0, 2.0, 3.0]},
-            raises=OperatorValueError,
-            match="`sigma`",
+        case("planes", planes, **five).equals(
+            [_expected(planes.at(i), sigma_1, (1, 2)) for i in (0, 1)]
         ),
-        Case(
-            "dtype",
-            (images,),
-            {"sigma": 1.0, "dtype": int16},
-            raises=OperatorTypeError,
-            match="`dtype`",
-        ),
-        Case(
-            "bool",
-            (samples((2, 2), layout="HW", dtype=bool_),),
-            {"sigma": 1.0},
-            raises=OperatorTypeError,
-            match="bool",
-        ),
-        Case(
-            "layout",
-            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
-            {"sigma": 1.0},
-            raises=OperatorTypeError,
-            match="layout",
+        case("volume", volumes, sigma=[0.5, 1.0, 0.7]),
+        case("floats", floats, window_size=[3, 7]),
+        case("to float", images, sigma=0.8, dtype=float32),
+        case("half", samples((5, 6), layout="HW", dtype=float16), sigma=0.8).no_oracle(),
+        case("sequence", samples((2, 5, 6, 3), layout="FHWC"), sigma=[2.0, 0.5]),
+        case("per sample", images, sigma=np.array([[0.5], [1.0], [3.0]], np.float32)),
+        case("no layout", samples((4, 5, 3), layout=""), sigma=0.9),
+        case("empty", samples(), **five).equals([]),
+        case("neither", images).value_error("must be given"),
+        case("both zero", images, sigma=0.0).value_error("`sigma`"),
+        case("negative", images, sigma=-1.0).value_error("`sigma`"),
+        case("even", images, window_size=4).value_error("`window_size`"),
+        case("huge", images, sigma=1e9).value_error("65535"),
+        case("axes", images, sigma=[1.0, 2.0, 3.0]).value_error("`sigma`"),
+        case("dtype", images, sigma=1.0, dtype=int16).type_error("`dtype`"),
+        case("bool", samples((2, 2), layout="HW", dtype=bool_), sigma=1.0).type_error("bool"),
+        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8), sigma=1.0).type_error(
+            "layout"
         ),
     ]

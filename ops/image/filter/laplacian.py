@@ -11,9 +11,8 @@ from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import bool_, float16, float32, int16, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -252,68 +251,30 @@ def _cases() -> list[Case]:
     floats = samples((7, 7), (3, 5), layout="HW", dtype=float32)
     plain = {"smoothing_size": 1}
     return [
-        Case("default", (images,)),
-        Case("plain", (images,), plain, [_expected(images.at(i), (0, 1)) for i in range(3)]),
-        Case("planes", (planes,), plain, [_expected(planes.at(i), (1, 2)) for i in range(2)]),
-        Case("volume", (volumes,), plain, [_expected(volumes.at(0), (0, 1, 2))]),
-        Case("deep", (volumes,), {"window_size": [3, 5, 7]}),
-        Case("floats", (floats,), {"window_size": [3, 7], "normalized_kernel": True}),
-        Case("to float", (images,), {"scale": 0.3, "dtype": float32}),
-        Case("half", (samples((5, 6), layout="HW", dtype=float16),), oracle=False),
-        Case("sequence", (samples((2, 5, 6, 3), layout="FHWC"),), {"scale": [2.0, 0.5]}),
-        Case("line", (samples((9,), layout="W", dtype=int16, low=-99, high=99),)),
-        Case(
+        case("default", images),
+        case("plain", images, **plain).equals([_expected(images.at(i), (0, 1)) for i in range(3)]),
+        case("planes", planes, **plain).equals([_expected(planes.at(i), (1, 2)) for i in range(2)]),
+        case("volume", volumes, **plain).equals([_expected(volumes.at(0), (0, 1, 2))]),
+        case("deep", volumes, window_size=[3, 5, 7]),
+        case("floats", floats, window_size=[3, 7], normalized_kernel=True),
+        case("to float", images, scale=0.3, dtype=float32),
+        case("half", samples((5, 6), layout="HW", dtype=float16)).no_oracle(),
+        case("sequence", samples((2, 5, 6, 3), layout="FHWC"), scale=[2.0, 0.5]),
+        case("line", samples((9,), layout="W", dtype=int16, low=-99, high=99)),
+        case(
             "per sample",
-            (images,),
-            {
-                "window_size": np.array([[3], [5], [7]]),
-                "scale": np.array([[1], [0.5], [0.01]], np.float32),
-            },
+            images,
+            window_size=np.array([[3], [5], [7]]),
+            scale=np.array([[1], [0.5], [0.01]], np.float32),
         ),
-        Case("no layout", (samples((4, 5, 3), layout=""),), {"smoothing_size": 3}),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
-        ),
-        Case(
-            "no window",
-            (images,),
-            {"window_size": 1},
-            raises=OperatorValueError,
-            match="`window_size`",
-        ),
-        Case(
-            "smoothing",
-            (images,),
-            {"smoothing_size": 0},
-            raises=OperatorValueError,
-            match="`smoothing_size`",
-        ),
-        Case(
-            "both",
-            (images,),
-            {"scale": 1.0, "normalized_kernel": True},
-            raises=OperatorValueError,
-            match="`scale`",
-        ),
-        Case(
-            "axes",
-            (images,),
-            {"scale": [1.0, 2.0, 3.0]},
-            raises=OperatorValueError,
-            match="`scale`",
-        ),
-        Case("dtype", (images,), {"dtype": int16}, raises=OperatorTypeError, match="`dtype`"),
-        Case(
-            "bool",
-            (samples((2, 2), layout="HW", dtype=bool_),),
-            raises=OperatorTypeError,
-            match="bool",
-        ),
-        Case(
-            "layout",
-            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
-            raises=OperatorTypeError,
-            match="layout",
-        ),
+        case("no layout", samples((4, 5, 3), layout=""), smoothing_size=3),
+        case("empty", samples()).equals([]),
+        case("even", images, window_size=4).value_error("`window_size`"),
+        case("no window", images, window_size=1).value_error("`window_size`"),
+        case("smoothing", images, smoothing_size=0).value_error("`smoothing_size`"),
+        case("both", images, scale=1.0, normalized_kernel=True).value_error("`scale`"),
+        case("axes", images, scale=[1.0, 2.0, 3.0]).value_error("`scale`"),
+        case("dtype", images, dtype=int16).type_error("`dtype`"),
+        case("bool", samples((2, 2), layout="HW", dtype=bool_)).type_error("bool"),
+        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8)).type_error("layout"),
     ]

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
 from gradiva.eager.operators.arguments import IntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, int16, int32, uint8, uint16
@@ -171,45 +171,20 @@ def _cases() -> list[Case]:
 
     across = [_expected(planes.at(i).transpose(1, 2, 0), 5, 5).transpose(2, 0, 1) for i in range(2)]
     return [
-        Case("default", (images,), expect=expected(3, 3), oracle=False),
-        Case("large", (images,), {"window_size": 11}, expected(11, 11), oracle=False),
-        Case("wide", (images,), {"window_size": [5, 1]}, expected(5, 1), oracle=False),
-        Case("planes", (planes,), {"window_size": [5, 5]}, across, oracle=False),
-        Case(
-            "one pixel",
-            (images,),
-            {"window_size": 1},
-            [images.at(i) for i in range(3)],
-            oracle=False,
-        ),
-        Case("per sample", (images,), {"window_size": np.array([[1], [3], [7]])}, oracle=False),
-        Case(
-            "floats",
-            (samples((7, 8), layout="HW", dtype=float32),),
-            {"window_size": [7, 7]},
-            oracle=False,
-        ),
-        Case("frames", (samples((2, 5, 6, 2), layout="FHWC"),), oracle=False),
-        Case("empty", (samples(),), expect=[], oracle=False),
-        Case(
-            "even", (images,), {"window_size": 4}, raises=OperatorValueError, match="`window_size`"
-        ),
-        Case(
-            "three",
-            (images,),
-            {"window_size": [3, 3, 3]},
-            raises=OperatorValueError,
-            match="`window_size`",
-        ),
-        Case("dtype", (samples((4, 4, 3), dtype=int32),), raises=OperatorTypeError, match="int32"),
-        Case(
-            "layout", (samples((4, 4, 3), layout="WHC"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case(
-            "wrong length",
-            (images,),
-            {"window_size": np.array([[3], [3]])},
-            raises=OperatorValueError,
-            match="`window_size`",
-        ),
+        case("default", images).equals(expected(3, 3)).no_oracle(),
+        case("large", images, window_size=11).equals(expected(11, 11)).no_oracle(),
+        case("wide", images, window_size=[5, 1]).equals(expected(5, 1)).no_oracle(),
+        case("planes", planes, window_size=[5, 5]).equals(across).no_oracle(),
+        case("one pixel", images, window_size=1)
+        .equals([images.at(i) for i in range(3)])
+        .no_oracle(),
+        case("per sample", images, window_size=np.array([[1], [3], [7]])).no_oracle(),
+        case("floats", samples((7, 8), layout="HW", dtype=float32), window_size=[7, 7]).no_oracle(),
+        case("frames", samples((2, 5, 6, 2), layout="FHWC")).no_oracle(),
+        case("empty", samples()).equals([]).no_oracle(),
+        case("even", images, window_size=4).value_error("`window_size`"),
+        case("three", images, window_size=[3, 3, 3]).value_error("`window_size`"),
+        case("dtype", samples((4, 4, 3), dtype=int32)).type_error("int32"),
+        case("layout", samples((4, 4, 3), layout="WHC")).type_error("layout"),
+        case("wrong length", images, window_size=np.array([[3], [3]])).value_error("`window_size`"),
     ]

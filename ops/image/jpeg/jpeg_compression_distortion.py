@@ -10,10 +10,10 @@ import numpy as np
 from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
 from gradiva.eager.operators.arguments import IntArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, uint8
@@ -157,28 +157,18 @@ def _cases() -> list[Case]:
     gray = np.full((16, 24, 3), 77, np.uint8)
     flat = samples((16, 24, 3), low=77, high=77)
     return [
-        Case("default", (images,)),
-        Case("flat", (flat,), {"quality": 100}, [gray]),
-        Case("lowest", (images,), {"quality": 1}),
-        Case("clamped", (images,), {"quality": -7}),
-        Case("per sample", (images,), {"quality": [5, 200, 80]}),
-        Case("frames", (samples((3, 19, 18, 3), layout="FHWC"),), {"quality": 30}),
-        Case("no layout", (samples((19, 18, 3), layout=""),), {"quality": 30}),
-        Case("no pixels", (samples((0, 18, 3), (2, 2, 3)),), oracle=False),
-        Case("empty", (samples(),), expect=[]),
-        Case("channels", (samples((4, 4, 1)),), raises=OperatorValueError, match="3 channels"),
-        Case(
-            "dtype", (samples((4, 4, 3), dtype=float32),), raises=OperatorTypeError, match="float32"
-        ),
-        Case(
-            "layout", (samples((3, 4, 4), layout="CHW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case("wide", (samples((1, 65501, 3)),), raises=OperatorValueError, match="65500"),
-        Case(
-            "wrong length",
-            (images,),
-            {"quality": [5]},
-            raises=OperatorValueError,
-            match="`quality`",
-        ),
+        case("default", images),
+        case("flat", flat, quality=100).equals([gray]),
+        case("lowest", images, quality=1),
+        case("clamped", images, quality=-7),
+        case("per sample", images, quality=[5, 200, 80]),
+        case("frames", samples((3, 19, 18, 3), layout="FHWC"), quality=30),
+        case("no layout", samples((19, 18, 3), layout=""), quality=30),
+        case("no pixels", samples((0, 18, 3), (2, 2, 3))).no_oracle(),
+        case("empty", samples()).equals([]),
+        case("channels", samples((4, 4, 1))).value_error("3 channels"),
+        case("dtype", samples((4, 4, 3), dtype=float32)).type_error("float32"),
+        case("layout", samples((3, 4, 4), layout="CHW")).type_error("layout"),
+        case("wide", samples((1, 65501, 3))).value_error("65500"),
+        case("wrong length", images, quality=[5]).value_error("`quality`"),
     ]

@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_n
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatsArg, Ints, RaggedFloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
@@ -278,92 +278,47 @@ def _cases() -> list[Case]:
     lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
     numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
-        Case(
-            "one region",
-            (images,),
-            {"anchor": (1, 2), "shape": (2, 2)},
-            erased(images, *[[one]] * 3),
+        case("one region", images, anchor=(1, 2), shape=(2, 2)).equals(
+            erased(images, *[[one]] * 3)
         ),
-        Case(
+        case(
             "two regions, colour",
-            (images,),
-            {"anchor": (1, 2, 0, 0), "shape": (2, 2, 1, 1), "fill_value": (9, 8.7, 7)},
-            erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7)),
+            images,
+            anchor=(1, 2, 0, 0),
+            shape=(2, 2, 1, 1),
+            fill_value=(9, 8.7, 7),
+        ).equals(erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
+        case("fractions", images, anchor=(0.5, 0.5), shape=(0.5, 0.25), normalized=True).equals(
+            erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])
         ),
-        Case(
-            "fractions",
-            (images,),
-            {"anchor": (0.5, 0.5), "shape": (0.5, 0.25), "normalized": True},
-            erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]]),
-        ),
-        Case(
+        case(
             "middle",
-            (planes,),
-            {
-                "anchor": (2, 3),
-                "shape": (2, 2),
-                "centered_anchor": True,
-                "axis_names": "HW",
-                "fill_value": -1.5,
-            },
-            erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5),
+            planes,
+            anchor=(2, 3),
+            shape=(2, 2),
+            centered_anchor=True,
+            axis_names="HW",
+            fill_value=-1.5,
+        ).equals(erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)),
+        case("channel", planes, anchor=1, shape=1, axes=0).equals(
+            erased(planes, *[[np.s_[1]]] * 2)
         ),
-        Case(
-            "channel",
-            (planes,),
-            {"anchor": 1, "shape": 1, "axes": 0},
-            erased(planes, *[[np.s_[1]]] * 2),
+        case("no layout", sounds, anchor=1, shape=[[2], [5]], axes=-1)
+        .equals(erased(sounds, [np.s_[1:3]], [np.s_[1:]]))
+        .no_oracle(),
+        case("other numbers of regions", images, anchor=numbers[0], shape=numbers[1])
+        .equals(erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []))
+        .no_oracle(),
+        case("nothing", images).equals(erased(images, [], [], [])),
+        case("empty", samples(), anchor=(1, 2), shape=(2, 2)).equals([]),
+        case("no shape", images, anchor=(1, 2)).value_error("`shape`"),
+        case("three numbers", images, anchor=(1, 2, 3), shape=(1, 2, 3)).value_error(
+            "multiple of 2"
         ),
-        Case(
-            "no layout",
-            (sounds,),
-            {"anchor": 1, "shape": [[2], [5]], "axes": -1},
-            erased(sounds, [np.s_[1:3]], [np.s_[1:]]),
-            oracle=False,
-        ),
-        Case(
-            "other numbers of regions",
-            (images,),
-            {"anchor": numbers[0], "shape": numbers[1]},
-            erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []),
-            oracle=False,
-        ),
-        Case("nothing", (images,), expect=erased(images, [], [], [])),
-        Case("empty", (samples(),), {"anchor": (1, 2), "shape": (2, 2)}, []),
-        Case("no shape", (images,), {"anchor": (1, 2)}, raises=OperatorValueError, match="`shape`"),
-        Case(
-            "three numbers",
-            (images,),
-            {"anchor": (1, 2, 3), "shape": (1, 2, 3)},
-            raises=OperatorValueError,
-            match="multiple of 2",
-        ),
-        Case(
-            "no such axis",
-            (images,),
-            {"shape": (1, 2), "axis_names": "DH"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case(
-            "axis twice",
-            (images,),
-            {"shape": (1, 2), "axes": (0, -3)},
-            raises=OperatorValueError,
-            match="`axes`",
-        ),
-        Case(
-            "two colours",
-            (images,),
-            {"shape": (1, 2), "fill_value": (1, 2)},
-            raises=OperatorValueError,
-            match="`fill_value`",
-        ),
-        Case(
-            "both",
-            (images,),
-            {"shape": (1, 2), "normalized": True, "normalized_shape": True},
-            raises=OperatorValueError,
-            match="alone",
+        case("no such axis", images, shape=(1, 2), axis_names="DH").value_error("`axis_names`"),
+        case("axis twice", images, shape=(1, 2), axes=(0, -3)).value_error("`axes`"),
+        case("two colours", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
+        case("both", images, shape=(1, 2), normalized=True, normalized_shape=True).value_error(
+            "alone"
         ),
     ]

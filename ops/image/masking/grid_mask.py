@@ -11,10 +11,9 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_n
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import FloatArg, IntArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import refuse_samples, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import float16, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -186,51 +185,35 @@ def _cases() -> list[Case]:
     black = [np.zeros_like(images.at(i)) for i in range(3)]
     back = [np.roll(moved[0].transpose(2, 0, 1), (-1, -2), (1, 2))]
     return [
-        Case("default", (images,)),
-        Case("small tiles", (images,), four, upright),
-        Case(
-            "ratio",
-            (images,),
-            {"tile": 8, "ratio": 0.25},
-            [_expected(images.at(i), 8, 2) for i in range(3)],
+        case("default", images),
+        case("small tiles", images, **four).equals(upright),
+        case("ratio", images, tile=8, ratio=0.25).equals(
+            [_expected(images.at(i), 8, 2) for i in range(3)]
         ),
-        Case("everything", (images,), {"ratio": 1.0}, black),
-        Case("nothing", (images,), {"ratio": 0.0}, [images.at(i) for i in range(3)]),
-        Case(
+        case("everything", images, ratio=1.0).equals(black),
+        case("nothing", images, ratio=0.0).equals([images.at(i) for i in range(3)]),
+        case(
             "turned",
-            (samples((33, 35, 3), dtype=float32),),
-            {"tile": 7, "angle": 0.5, "ratio": 0.6, "shift_x": 1.5, "shift_y": -2},
+            samples((33, 35, 3), dtype=float32),
+            tile=7,
+            angle=0.5,
+            ratio=0.6,
+            shift_x=1.5,
+            shift_y=-2,
         ),
-        Case(
+        case(
             "per sample",
-            (images,),
-            {
-                "tile": [3, 4, 5],
-                "ratio": [0.3, 0.5, 0.7],
-                "angle": [0.0, 1.0, -4.0],
-                "shift_x": [1, 2, 3],
-            },
+            images,
+            tile=[3, 4, 5],
+            ratio=[0.3, 0.5, 0.7],
+            angle=[0.0, 1.0, -4.0],
+            shift_x=[1, 2, 3],
         ),
-        Case(
-            "planes", (planes,), {"tile": 8, "shift_x": -2.0, "shift_y": -1.0}, back, oracle=False
-        ),
-        Case("frames", (samples((2, 9, 8, 3), layout="FHWC"),), four, oracle=False),
-        Case("empty", (samples(),), four, []),
-        Case("no tile", (images,), {"tile": 0}, raises=OperatorValueError, match="`tile`"),
-        Case(
-            "not a number",
-            (images,),
-            {"angle": float("nan")},
-            raises=OperatorValueError,
-            match="`angle`",
-        ),
-        Case(
-            "wrong length", (images,), {"ratio": [0.5]}, raises=OperatorValueError, match="`ratio`"
-        ),
-        Case(
-            "layout",
-            (samples((2, 2, 2), layout="HCW", dtype=uint8),),
-            raises=OperatorTypeError,
-            match="layout",
-        ),
+        case("planes", planes, tile=8, shift_x=-2.0, shift_y=-1.0).equals(back).no_oracle(),
+        case("frames", samples((2, 9, 8, 3), layout="FHWC"), **four).no_oracle(),
+        case("empty", samples(), **four).equals([]),
+        case("no tile", images, tile=0).value_error("`tile`"),
+        case("not a number", images, angle=float("nan")).value_error("`angle`"),
+        case("wrong length", images, ratio=[0.5]).value_error("`ratio`"),
+        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8)).type_error("layout"),
     ]

@@ -12,7 +12,7 @@ from gradiva.eager.gpu.gather import gather_table
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -220,42 +220,35 @@ def _cases() -> list[Case]:
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
     given = {"crop": (4, 4), "mean": mean, "std": std}
     return [
-        Case("default", (images,), expect=plain),
-        Case(
-            "normalise, mirror some",
-            (images,),
-            {**given, "mirror": [0, 1, 0]},
-            [normal(centre[0]), normal(centre[1], True), normal(centre[2])],
+        case("default", images).equals(plain),
+        case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
+            [normal(centre[0]), normal(centre[1], True), normal(centre[2])]
         ),
-        Case(
+        case(
             "HWC to uint8",
-            (images,),
-            {**given, "output_layout": "HWC", "dtype": uint8, "scale": 50.0, "shift": 128.0},
+            images,
+            **given,
+            output_layout="HWC",
+            dtype=uint8,
+            scale=50.0,
+            shift=128.0,
         ),
-        Case("pad channels", (images,), {**given, "pad_output": True, "mirror": 1}),
-        Case("float16", (images,), {**given, "dtype": float16}),
-        Case("gray int16 to int8", (gray,), {"mean": 100, "std": 250.0, "dtype": int8}),
-        Case("planes", (planes,), {"crop": (3, 3), "mirror": 1, "mean": [0.1, 0.2, 0.3]}),
-        Case(
+        case("pad channels", images, **given, pad_output=True, mirror=1),
+        case("float16", images, **given, dtype=float16),
+        case("gray int16 to int8", gray, mean=100, std=250.0, dtype=int8),
+        case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
+        case(
             "pad window",
-            (images,),
-            {**given, "crop": (10, 10), "out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]},
+            images,
+            crop=(10, 10),
+            mean=mean,
+            std=std,
+            out_of_bounds_policy="pad",
+            fill_values=[1, 2, 3],
         ),
-        Case("per sample mean", (images,), {"mean": np.array([mean, std, mean]), "std": [50.0]}),
-        Case("empty", (samples(),), given, []),
-        Case(
-            "too many means",
-            (images,),
-            {"mean": [1.0, 2.0]},
-            raises=OperatorValueError,
-            match="`mean`",
-        ),
-        Case(
-            "bad layout",
-            (images,),
-            {"output_layout": "FHW"},
-            raises=OperatorValueError,
-            match="`output_layout`",
-        ),
-        Case("bad dtype", (images,), {"dtype": int32}, raises=OperatorTypeError, match="`dtype`"),
+        case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
+        case("empty", samples(), **given).equals([]),
+        case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),
+        case("bad layout", images, output_layout="FHW").value_error("`output_layout`"),
+        case("bad dtype", images, dtype=int32).type_error("`dtype`"),
     ]

@@ -10,9 +10,9 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import DTypeLike, FloatArrayArg, Ints, Layout
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float16, float32, uint8
 from gradiva.eager.types.sample_type import SampleType
@@ -149,45 +149,21 @@ def _cases() -> list[Case]:
     powers = [(np.asarray(one, np.float32) - 128) / 64 for one in images]
     rows = [np.asarray(one, np.float32) - np.array([1, 2, 3], np.float32) for one in images]
     return [
-        Case("default", (images,)),
-        Case("per channel", (images,), {"axes": [0, 1], "ddof": 0}),
-        Case("per row", (planes,), {"axis_names": "CW", "epsilon": 0.5}),
-        Case("numbers", (images,), {"mean": 128.0, "stddev": 64.0}, powers),
-        Case("arrays", (images,), {"mean": table(1, 2, 3), "stddev": 1.0}, rows, oracle=False),
-        Case("mean as arrays", (images,), {"mean": table(1, 2, 3)}, oracle=False),
-        Case("batch", (same,), {"batch": True, "axes": [0, 1], "ddof": 1}),
-        Case("to uint8", (images,), {"shift": 128.0, "scale": 40.0, "dtype": uint8}),
-        Case("no variance", (flat,), {"shift": 5.0}, [np.full((3, 4, 3), 5, np.float32)]),
-        Case("empty", (samples(),), {"axes": [0]}, []),
-        Case("no axes", (images,), {"axes": []}, raises=OperatorValueError, match="at least one"),
-        Case("no such axis", (images,), {"axes": [3]}, raises=OperatorValueError, match="`axes`"),
-        Case(
-            "axes and names",
-            (images,),
-            {"axes": 0, "axis_names": "H"},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case(
-            "wrong shape",
-            (images,),
-            {"mean": table(1, 2, 3), "axes": 0},
-            raises=OperatorValueError,
-            match="`mean`",
-        ),
-        Case(
-            "batch and arrays",
-            (images,),
-            {"mean": table(1, 2, 3), "batch": True},
-            raises=OperatorValueError,
-            match="`batch`",
-        ),
-        Case(
-            "batch of other widths",
-            (images,),
-            {"batch": True, "axes": 0},
-            raises=OperatorValueError,
-            match="`batch`",
-        ),
-        Case("text", (images,), {"mean": "128"}, raises=OperatorTypeError, match="`mean`"),
+        case("default", images),
+        case("per channel", images, axes=[0, 1], ddof=0),
+        case("per row", planes, axis_names="CW", epsilon=0.5),
+        case("numbers", images, mean=128.0, stddev=64.0).equals(powers),
+        case("arrays", images, mean=table(1, 2, 3), stddev=1.0).equals(rows).no_oracle(),
+        case("mean as arrays", images, mean=table(1, 2, 3)).no_oracle(),
+        case("batch", same, batch=True, axes=[0, 1], ddof=1),
+        case("to uint8", images, shift=128.0, scale=40.0, dtype=uint8),
+        case("no variance", flat, shift=5.0).equals([np.full((3, 4, 3), 5, np.float32)]),
+        case("empty", samples(), axes=[0]).equals([]),
+        case("no axes", images, axes=[]).value_error("at least one"),
+        case("no such axis", images, axes=[3]).value_error("`axes`"),
+        case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
+        case("wrong shape", images, mean=table(1, 2, 3), axes=0).value_error("`mean`"),
+        case("batch and arrays", images, mean=table(1, 2, 3), batch=True).value_error("`batch`"),
+        case("batch of other widths", images, batch=True, axes=0).value_error("`batch`"),
+        case("text", images, mean="128").type_error("`mean`"),
     ]

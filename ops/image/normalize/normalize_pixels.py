@@ -10,11 +10,11 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.row_kernel import row_kernel
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.pixelwise import axes_of, pixelwise
 from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float16, float32, float64, int8, int16, int32, uint8, uint16
 from gradiva.eager.types.sample_type import SampleType
@@ -79,16 +79,11 @@ def _cases() -> list[Case]:
         (images.at(i).astype(np.float32) - np.array(mean, np.float32)) * factor for i in range(2)
     ]
     return [
-        Case("channels", (images,), {"mean": mean, "std": std}, expected, oracle=False),
-        Case("one", (images,), {"mean": 3.0, "std": 2.0, "dtype": int8}, oracle=False),
-        Case("shift", (images,), {"scale": 2.0, "shift": 9.0, "dtype": uint8}, oracle=False),
-        Case("half", (images,), {"mean": mean, "dtype": float16}, oracle=False),
-        Case("empty", (samples(),), {}, [], oracle=False),
-        Case(
-            "bad dtype",
-            (samples((2, 2, 3), dtype=float64),),
-            raises=OperatorTypeError,
-            match="float64",
-        ),
-        Case("means", (images,), {"mean": [1.0, 2.0]}, raises=OperatorValueError, match="`mean`"),
+        case("channels", images, mean=mean, std=std).equals(expected).no_oracle(),
+        case("one", images, mean=3.0, std=2.0, dtype=int8).no_oracle(),
+        case("shift", images, scale=2.0, shift=9.0, dtype=uint8).no_oracle(),
+        case("half", images, mean=mean, dtype=float16).no_oracle(),
+        case("empty", samples()).equals([]).no_oracle(),
+        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
+        case("means", images, mean=[1.0, 2.0]).value_error("`mean`"),
     ]

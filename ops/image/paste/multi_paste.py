@@ -14,7 +14,7 @@ from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -279,113 +279,76 @@ def _cases() -> list[Case]:
     ids = batch([np.array(row, np.int32) for row in ([0, 2], [1], [])])
     anchors = batch([np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])])
     return [
-        Case(
-            "two inputs",
-            (equal, others),
-            {"output_size": (5, 6), "out_anchors": (0, 0, 1, 2)},
-            [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)],
-            oracle=False,
-        ),
-        Case(
-            "other numbers of regions",
-            (images,),
-            {"in_ids": ids, "output_size": (6, 8), "out_anchors": anchors},
+        case("two inputs", equal, others, output_size=(5, 6), out_anchors=(0, 0, 1, 2))
+        .equals(
+            [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)]
+        )
+        .no_oracle(),
+        case(
+            "other numbers of regions", images, in_ids=ids, output_size=(6, 8), out_anchors=anchors
+        ).equals(
             [
                 pasted((6, 8, 3), (a, (0, 0)), (c, (3, 3))),
                 pasted((6, 8, 3), (b, (1, 2))),
                 pasted((6, 8, 3)),
-            ],
+            ]
         ),
-        Case(
+        case(
             "parts",
-            (images,),
-            {
-                "in_ids": [[1], [0], [0]],
-                "output_size": [[2, 2], [5, 5], [3, 4]],
-                "in_anchors": [[1, 1]] * 3,
-                "shapes": [[2, 2]] * 3,
-            },
+            images,
+            in_ids=[[1], [0], [0]],
+            output_size=[[2, 2], [5, 5], [3, 4]],
+            in_anchors=[[1, 1]] * 3,
+            shapes=[[2, 2]] * 3,
+        )
+        .equals(
             [
                 b[1:3, 1:3],
                 pasted((5, 5, 3), (a[1:3, 1:3], (0, 0))),
                 pasted((3, 4, 3), (a[1:3, 1:3], (0, 0))),
-            ],
-            oracle=False,
-        ),
-        Case(
+            ]
+        )
+        .no_oracle(),
+        case(
             "fractions",
-            (images,),
-            {
-                "output_size": (5, 7),
-                "in_anchors_rel": (0.5, 0.3),
-                "shapes_rel": (0.5, 0.4),
-                "out_anchors_rel": (0.25, 0.5),
-            },
+            images,
+            output_size=(5, 7),
+            in_anchors_rel=(0.5, 0.3),
+            shapes_rel=(0.5, 0.4),
+            out_anchors_rel=(0.25, 0.5),
+        )
+        .equals(
             [
                 pasted((5, 7, 3), (a[2:4, 1:4], (1, 3))),
                 pasted((5, 7, 3), (b[1:3, 1:3], (1, 3))),
                 pasted((5, 7, 3), (c[1:2, 0:2], (1, 3))),
-            ],
-            oracle=False,
+            ]
+        )
+        .no_oracle(),
+        case("no size", equal, others).equals([others.at(i) for i in range(2)]),
+        case("to float", equal, dtype=float32, output_size=(2, 4)).equals(
+            [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)]
         ),
-        Case("no size", (equal, others), expect=[others.at(i) for i in range(2)]),
-        Case(
-            "to float",
-            (equal,),
-            {"dtype": float32, "output_size": (2, 4)},
-            [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)],
-        ),
-        Case(
-            "planes",
-            (planes,),
-            {"output_size": (3, 5)},
+        case("planes", planes, output_size=(3, 5))
+        .equals(
             [
                 np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
                 np.pad(planes.at(1), ((0, 0), (0, 1), (0, 0))),
-            ],
-            oracle=False,
+            ]
+        )
+        .no_oracle(),
+        case("empty", samples(), output_size=(2, 4)).equals([]),
+        case("outside", images, output_size=(4, 6), out_anchors=(0, 1)).value_error(
+            "leaves the output"
         ),
-        Case("empty", (samples(),), {"output_size": (2, 4)}, []),
-        Case(
-            "outside",
-            (images,),
-            {"output_size": (4, 6), "out_anchors": (0, 1)},
-            raises=OperatorValueError,
-            match="leaves the output",
+        case(
+            "outside its sample", images, output_size=(9, 9), in_anchors=(1, 1), shapes=(2, 2)
+        ).value_error("sample 2"),
+        case("bad id", images, output_size=(9, 9), in_ids=[[0], [1], [3]]).value_error("`in_ids`"),
+        case("no common size", images).value_error("`output_size`"),
+        case("both", images, output_size=(9, 9), shapes=(1, 1), shapes_rel=(1, 1)).value_error(
+            "exclude"
         ),
-        Case(
-            "outside its sample",
-            (images,),
-            {"output_size": (9, 9), "in_anchors": (1, 1), "shapes": (2, 2)},
-            raises=OperatorValueError,
-            match="sample 2",
-        ),
-        Case(
-            "bad id",
-            (images,),
-            {"output_size": (9, 9), "in_ids": [[0], [1], [3]]},
-            raises=OperatorValueError,
-            match="`in_ids`",
-        ),
-        Case("no common size", (images,), raises=OperatorValueError, match="`output_size`"),
-        Case(
-            "both",
-            (images,),
-            {"output_size": (9, 9), "shapes": (1, 1), "shapes_rel": (1, 1)},
-            raises=OperatorValueError,
-            match="exclude",
-        ),
-        Case(
-            "three numbers",
-            (images,),
-            {"output_size": (9, 9), "shapes": (1, 1, 1)},
-            raises=OperatorValueError,
-            match="`shapes`",
-        ),
-        Case(
-            "dtypes",
-            (equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)),
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("three numbers", images, output_size=(9, 9), shapes=(1, 1, 1)).value_error("`shapes`"),
+        case("dtypes", equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)).type_error("dtype"),
     ]

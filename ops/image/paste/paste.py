@@ -9,10 +9,10 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import FloatArg, Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import float16, float32
 from gradiva.eager.types.sample_type import SampleType
@@ -139,78 +139,46 @@ def _cases() -> list[Case]:
 
     colour = {"fill_value": (9, 8, 7)}
     return [
-        Case(
-            "twice",
-            (images,),
-            {"ratio": 2.0, **colour},
+        case("twice", images, ratio=2.0, **colour).equals(
             [
                 pasted(images.at(0), (8, 12, 3), (2, 3, 0), (9, 8, 7)),
                 pasted(images.at(1), (10, 10, 3), (2, 2, 0), (9, 8, 7)),
                 pasted(images.at(2), (2, 6, 3), (0, 1, 0), (9, 8, 7)),
-            ],
+            ]
         ),
-        Case(
+        case(
             "per sample",
-            (images,),
-            {"ratio": [1, 1.5, 3], "paste_x": [0, 0, 1], "paste_y": [1, 1, 0], "fill_value": 5},
+            images,
+            ratio=[1, 1.5, 3],
+            paste_x=[0, 0, 1],
+            paste_y=[1, 1, 0],
+            fill_value=5,
+        ).equals(
             [
                 images.at(0),
                 pasted(images.at(1), (7, 7, 3), (2, 0, 0), 5),
                 pasted(images.at(2), (3, 9, 3), (0, 6, 0), 5),
-            ],
+            ]
         ),
-        Case(
-            "least size",
-            (images,),
-            {"ratio": 1, "min_canvas_size": 5, "paste_x": 0, "paste_y": 0, **colour},
+        case(
+            "least size", images, ratio=1, min_canvas_size=5, paste_x=0, paste_y=0, **colour
+        ).equals(
             [
                 pasted(images.at(0), (5, 6, 3), (0, 0, 0), (9, 8, 7)),
                 images.at(1),
                 pasted(images.at(2), (5, 5, 3), (0, 0, 0), (9, 8, 7)),
-            ],
+            ]
         ),
-        Case(
-            "gray",
-            (samples((2, 2, 1)),),
-            {"ratio": 2, **colour},
-            [pasted(samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)],
-            oracle=False,
-        ),
-        Case(
-            "planes",
-            (planes,),
-            {"ratio": 1.5, "fill_value": (-1, 2), "n_channels": 2},
-            [pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))],
-            oracle=False,
-        ),
-        Case("empty", (samples(),), {"ratio": 2, **colour}, []),
-        Case(
-            "small ratio",
-            (images,),
-            {"ratio": [1, 2, 0.5], **colour},
-            raises=OperatorValueError,
-            match="sample 2",
-        ),
-        Case(
-            "position",
-            (images,),
-            {"ratio": 2, "paste_x": 1.5, **colour},
-            raises=OperatorValueError,
-            match="`paste_x`",
-        ),
-        Case(
-            "two values",
-            (images,),
-            {"ratio": 2, "fill_value": (1, 2)},
-            raises=OperatorValueError,
-            match="`fill_value`",
-        ),
-        Case("no ratio", (images,), colour, raises=OperatorTypeError, match="`ratio`"),
-        Case(
-            "layout",
-            (samples((4, 4), layout="HW"),),
-            {"ratio": 2, "fill_value": 1},
-            raises=OperatorTypeError,
-            match="layout",
-        ),
+        case("gray", samples((2, 2, 1)), ratio=2, **colour)
+        .equals([pasted(samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)])
+        .no_oracle(),
+        case("planes", planes, ratio=1.5, fill_value=(-1, 2), n_channels=2)
+        .equals([pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))])
+        .no_oracle(),
+        case("empty", samples(), ratio=2, **colour).equals([]),
+        case("small ratio", images, ratio=[1, 2, 0.5], **colour).value_error("sample 2"),
+        case("position", images, ratio=2, paste_x=1.5, **colour).value_error("`paste_x`"),
+        case("two values", images, ratio=2, fill_value=(1, 2)).value_error("`fill_value`"),
+        case("no ratio", images, **colour).type_error("`ratio`"),
+        case("layout", samples((4, 4), layout="HW"), ratio=2, fill_value=1).type_error("layout"),
     ]

@@ -8,10 +8,10 @@ import numpy as np
 
 from gradiva.eager.operators.arguments import DTypeLike, Floats, InterpArg, Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import InterpType, float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
@@ -129,63 +129,31 @@ def _cases() -> list[Case]:
     nearest = {"interp_type": InterpType.INTERP_NN}
     twice = [samples((8, 6, 3)).at(0)]
     return [
-        Case("default", (images,), {"size": (5, 6), "seed": 1}, oracle=False),
-        Case(
-            "whole image, nearest",
-            (samples((8, 6, 3)),),
-            {"size": (16, 12), **whole, **nearest},
-            [image.repeat(2, 0).repeat(2, 1) for image in twice],
+        case("default", images, size=(5, 6), seed=1).no_oracle(),
+        case("whole image, nearest", samples((8, 6, 3)), size=(16, 12), **whole, **nearest).equals(
+            [image.repeat(2, 0).repeat(2, 1) for image in twice]
         ),
-        Case("planes", (planes,), {"size": 4, "seed": 2, "antialias": False}, oracle=False),
-        Case(
-            "float",
-            (images,),
-            {"size": (7, 9), "seed": 3, "dtype": float32, "interp_type": [1, 2, 3]},
-            oracle=False,
-        ),
-        Case("sequence", (frames,), {"size": (3, 4), "seed": 4}, oracle=False),
-        Case(
-            "of torchvision",
-            (images,),
-            {"size": (5, 6), "seed": 1, "compat": "torchvision"},
-            oracle=False,
-        ),
-        Case(
+        case("planes", planes, size=4, seed=2, antialias=False).no_oracle(),
+        case(
+            "float", images, size=(7, 9), seed=3, dtype=float32, interp_type=[1, 2, 3]
+        ).no_oracle(),
+        case("sequence", frames, size=(3, 4), seed=4).no_oracle(),
+        case("of torchvision", images, size=(5, 6), seed=1, compat="torchvision").no_oracle(),
+        case(
             "window of all, of Pillow",
-            (samples((8, 6, 3)),),
-            {"size": (16, 12), **whole, **nearest, "compat": "pil"},
-            [image.repeat(2, 0).repeat(2, 1) for image in twice],
-            oracle=False,
-        ),
-        Case(
-            "unknown library",
-            (images,),
-            {"size": 4, "compat": "zork"},
-            raises=OperatorValueError,
-            match="torchvision",
-        ),
-        Case("empty", (samples(),), {"size": (4, 4)}, []),
-        Case("no size", (images,), raises=OperatorTypeError, match="`size`"),
-        Case("bad size", (images,), {"size": (4, 0)}, raises=OperatorValueError, match="`size`"),
-        Case(
-            "bad area",
-            (images,),
-            {"size": 4, "random_area": (0.5, 0.1)},
-            raises=OperatorValueError,
-            match="`random_area`",
-        ),
-        Case(
-            "no pixels",
-            (samples((0, 4, 3)),),
-            {"size": 4},
-            raises=OperatorValueError,
-            match="sample 0",
-        ),
-        Case(
-            "bad dtype",
-            (samples((4, 4, 3), dtype=float64),),
-            {"size": 4},
-            raises=OperatorTypeError,
-            match="float64",
-        ),
+            samples((8, 6, 3)),
+            size=(16, 12),
+            **whole,
+            **nearest,
+            compat="pil",
+        )
+        .equals([image.repeat(2, 0).repeat(2, 1) for image in twice])
+        .no_oracle(),
+        case("unknown library", images, size=4, compat="zork").value_error("torchvision"),
+        case("empty", samples(), size=(4, 4)).equals([]),
+        case("no size", images).type_error("`size`"),
+        case("bad size", images, size=(4, 0)).value_error("`size`"),
+        case("bad area", images, size=4, random_area=(0.5, 0.1)).value_error("`random_area`"),
+        case("no pixels", samples((0, 4, 3)), size=4).value_error("sample 0"),
+        case("bad dtype", samples((4, 4, 3), dtype=float64), size=4).type_error("float64"),
     ]

@@ -10,11 +10,11 @@ from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
 from gradiva.eager.gpu.gather import table_launch
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Rows
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorTypeError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import (
     InterpType,
@@ -246,64 +246,37 @@ def _cases() -> list[Case]:
     volume = samples((5, 6, 7, 2), layout="DHWC", dtype=uint16)
     nearest = {"interp_type": InterpType.INTERP_NN}
     return [
-        Case("same size", (images,), {"size": 0, **nearest}, [images.at(i) for i in range(3)]),
-        Case(
-            "twice, nearest",
-            (planes,),
-            {"resize_shorter": [12, 10], **nearest},
-            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)],
+        case("same size", images, size=0, **nearest).equals([images.at(i) for i in range(3)]),
+        case("twice, nearest", planes, resize_shorter=[12, 10], **nearest).equals(
+            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]
         ),
-        Case("down", (images,), {"size": (5, 6)}),
-        Case("shorter side", (images,), {"resize_shorter": 20, "max_size": 64}),
-        Case("longer side", (images,), {"resize_longer": [10, 11, 12], "mag_filter": 2}),
-        Case("width", (images,), {"resize_x": 10, "interp_type": InterpType.INTERP_CUBIC}),
-        Case("lanczos, float", (images,), {"size": (7, 9), "interp_type": 3, "dtype": float32}),
-        Case("no antialiasing", (images,), {"size": (5, 5), "antialias": False}),
-        Case(
+        case("down", images, size=(5, 6)),
+        case("shorter side", images, resize_shorter=20, max_size=64),
+        case("longer side", images, resize_longer=[10, 11, 12], mag_filter=2),
+        case("width", images, resize_x=10, interp_type=InterpType.INTERP_CUBIC),
+        case("lanczos, float", images, size=(7, 9), interp_type=3, dtype=float32),
+        case("no antialiasing", images, size=(5, 5), antialias=False),
+        case(
             "region, mirrored",
-            (planes,),
-            {"size": (6, 6), "roi_start": (0.9, 0.1), "roi_end": (0.2, 0.8), "roi_relative": True},
+            planes,
+            size=(6, 6),
+            roi_start=(0.9, 0.1),
+            roi_end=(0.2, 0.8),
+            roi_relative=True,
         ),
-        Case("filter per sample", (images,), {"size": (8, 8), "interp_type": [0, 1, 5]}),
-        Case("sequence, attributes", (frames,), {"size": (3, 4), "save_attrs": True}),
-        Case("volume", (volume,), {"size": (3, 4, 5), "interp_type": InterpType.INTERP_TRIANGULAR}),
-        Case("of Pillow", (images,), {"resize_shorter": 6, "compat": "pil"}, oracle=False),
-        Case("of OpenCV", (frames,), {"size": (9, 5), "compat": "opencv"}, oracle=False),
-        Case(
-            "of torchvision",
-            (planes,),
-            {"size": (3, 9), "compat": "torchvision", "interp_type": [2, 1]},
-            oracle=False,
-        ),
-        Case("of Pillow, empty", (samples(),), {"size": (4, 4), "compat": "pil"}, [], oracle=False),
-        Case(
-            "unknown library",
-            (images,),
-            {"size": 4, "compat": "zork"},
-            raises=OperatorValueError,
-            match="`compat`",
-        ),
-        Case("empty", (samples(),), {"size": (4, 4)}, []),
-        Case("no size", (images,), raises=OperatorValueError, match="resize_shorter"),
-        Case(
-            "two sizes",
-            (images,),
-            {"size": (4, 4), "resize_x": 4},
-            raises=OperatorValueError,
-            match="exactly one",
-        ),
-        Case(
-            "bad mode",
-            (images,),
-            {"size": 4, "mode": "fit"},
-            raises=OperatorValueError,
-            match="mode",
-        ),
-        Case(
-            "bad dtype",
-            (samples((4, 4, 3), dtype=float64),),
-            {"size": 4},
-            raises=OperatorTypeError,
-            match="float64",
-        ),
+        case("filter per sample", images, size=(8, 8), interp_type=[0, 1, 5]),
+        case("sequence, attributes", frames, size=(3, 4), save_attrs=True),
+        case("volume", volume, size=(3, 4, 5), interp_type=InterpType.INTERP_TRIANGULAR),
+        case("of Pillow", images, resize_shorter=6, compat="pil").no_oracle(),
+        case("of OpenCV", frames, size=(9, 5), compat="opencv").no_oracle(),
+        case(
+            "of torchvision", planes, size=(3, 9), compat="torchvision", interp_type=[2, 1]
+        ).no_oracle(),
+        case("of Pillow, empty", samples(), size=(4, 4), compat="pil").equals([]).no_oracle(),
+        case("unknown library", images, size=4, compat="zork").value_error("`compat`"),
+        case("empty", samples(), size=(4, 4)).equals([]),
+        case("no size", images).value_error("resize_shorter"),
+        case("two sizes", images, size=(4, 4), resize_x=4).value_error("exactly one"),
+        case("bad mode", images, size=4, mode="fit").value_error("mode"),
+        case("bad dtype", samples((4, 4, 3), dtype=float64), size=4).type_error("float64"),
     ]

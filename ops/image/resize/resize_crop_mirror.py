@@ -16,10 +16,10 @@ from gradiva.eager.operators.arguments import (
     InterpArg,
 )
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.types.dtypes import InterpType, float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -181,54 +181,25 @@ def _cases() -> list[Case]:
         return part[:: -1 if mirror & 2 else 1, :: -1 if mirror & 1 else 1]
 
     return [
-        Case(
-            "nearest, mirrored",
-            (images,),
-            {"size": 0, "crop": (4, 4), "mirror": [0, 1, 3], **nearest},
-            [window(images.at(i), 4, m) for i, m in enumerate((0, 1, 3))],
+        case("nearest, mirrored", images, size=0, crop=(4, 4), mirror=[0, 1, 3], **nearest).equals(
+            [window(images.at(i), 4, m) for i, m in enumerate((0, 1, 3))]
         ),
-        Case("shorter side", (images,), {"resize_shorter": 10, "crop": (8, 8), "mirror": 1}),
-        Case("planes", (planes,), {"size": (6, 6), "crop_h": 4, "crop_w": [3, 5]}),
-        Case(
-            "planes, mirrored",
-            (planes,),
-            {"size": (0, 0), "mirror": 1, **nearest},
-            [planes.at(i)[:, :, ::-1] for i in range(2)],
-            oracle=False,
+        case("shorter side", images, resize_shorter=10, crop=(8, 8), mirror=1),
+        case("planes", planes, size=(6, 6), crop_h=4, crop_w=[3, 5]),
+        case("planes, mirrored", planes, size=(0, 0), mirror=1, **nearest)
+        .equals([planes.at(i)[:, :, ::-1] for i in range(2)])
+        .no_oracle(),
+        case("volume", volume, size=(4, 4, 5), crop=(3, 2, 2), mirror=5),
+        case("beyond the sample", images, size=(6, 6), crop=(8, 9), dtype=float32),
+        case("no window", images, resize_x=10, resize_y=4, interp_type=2),
+        case("empty", samples(), size=(4, 4), crop=(2, 2)).equals([]),
+        case("no pixels", samples((4, 4, 3), (0, 4, 3)), size=4, crop=(2, 2)).value_error(
+            "sample 1"
         ),
-        Case("volume", (volume,), {"size": (4, 4, 5), "crop": (3, 2, 2), "mirror": 5}),
-        Case("beyond the sample", (images,), {"size": (6, 6), "crop": (8, 9), "dtype": float32}),
-        Case("no window", (images,), {"resize_x": 10, "resize_y": 4, "interp_type": 2}),
-        Case("empty", (samples(),), {"size": (4, 4), "crop": (2, 2)}, []),
-        Case(
-            "no pixels",
-            (samples((4, 4, 3), (0, 4, 3)),),
-            {"size": 4, "crop": (2, 2)},
-            raises=OperatorValueError,
-            match="sample 1",
+        case("no size", images, crop=(2, 2)).value_error("exactly one"),
+        case("one extent", images, size=4, crop_w=2).value_error("crop_h"),
+        case("bad position", images, size=4, crop=(2, 2), crop_pos_x=[0, 2, 0]).value_error(
+            "sample 1"
         ),
-        Case(
-            "no size", (images,), {"crop": (2, 2)}, raises=OperatorValueError, match="exactly one"
-        ),
-        Case(
-            "one extent",
-            (images,),
-            {"size": 4, "crop_w": 2},
-            raises=OperatorValueError,
-            match="crop_h",
-        ),
-        Case(
-            "bad position",
-            (images,),
-            {"size": 4, "crop": (2, 2), "crop_pos_x": [0, 2, 0]},
-            raises=OperatorValueError,
-            match="sample 1",
-        ),
-        Case(
-            "bad dtype",
-            (samples((4, 4, 3), dtype=float64),),
-            {"size": 4},
-            raises=OperatorTypeError,
-            match="float64",
-        ),
+        case("bad dtype", samples((4, 4, 3), dtype=float64), size=4).type_error("float64"),
     ]

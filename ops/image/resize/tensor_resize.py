@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, InterpArg, Ints
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -208,72 +208,31 @@ def _cases() -> list[Case]:
     sounds = samples((9,), (4,), layout="", dtype=float32)
     nearest = {"interp_type": InterpType.INTERP_NN}
     return [
-        Case("nothing changes", (images,), {"scales": 1}, [images.at(i) for i in range(3)]),
-        Case(
-            "twice, nearest",
-            (planes,),
-            {"scales": 2, "axes": (1, 2), **nearest},
-            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)],
+        case("nothing changes", images, scales=1).equals([images.at(i) for i in range(3)]),
+        case("twice, nearest", planes, scales=2, axes=(1, 2), **nearest).equals(
+            [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]
         ),
-        Case("names", (images,), {"sizes": (5, 6), "axis_names": "WH"}),
-        Case("one axis", (sounds,), {"sizes": [[5], [7]]}),
-        Case("alignment", (sounds,), {"scales": 0.3, "alignment": 0.0}),
-        Case(
-            "channels", (volume,), {"sizes": 4, "axes": -1, **nearest}, [volume.at(0).repeat(2, 3)]
-        ),
-        Case("not adjacent", (volume,), {"sizes": (3, 4), "axes": (0, 2), "interp_type": 4}),
-        Case(
+        case("names", images, sizes=(5, 6), axis_names="WH"),
+        case("one axis", sounds, sizes=[[5], [7]]),
+        case("alignment", sounds, scales=0.3, alignment=0.0),
+        case("channels", volume, sizes=4, axes=-1, **nearest).equals([volume.at(0).repeat(2, 3)]),
+        case("not adjacent", volume, sizes=(3, 4), axes=(0, 2), interp_type=4),
+        case(
             "region, mirrored",
-            (images,),
-            {
-                "sizes": (6, 6),
-                "axes": (0, 1),
-                "roi_start": (0.9, 0.1),
-                "roi_end": (0.2, 0.8),
-                "roi_relative": True,
-            },
+            images,
+            sizes=(6, 6),
+            axes=(0, 1),
+            roi_start=(0.9, 0.1),
+            roi_end=(0.2, 0.8),
+            roi_relative=True,
         ),
-        Case(
-            "rounded up",
-            (images,),
-            {"scales": 0.3, "axes": (0, 1), "size_rounding": "ceil", "dtype": float32},
-        ),
-        Case("empty", (samples(),), {"sizes": (4, 4, 3)}, []),
-        Case("no size", (images,), raises=OperatorValueError, match="exactly one"),
-        Case(
-            "no such axis",
-            (images,),
-            {"sizes": 4, "axes": (0, 3)},
-            raises=OperatorValueError,
-            match="`axes`",
-        ),
-        Case(
-            "no such name",
-            (images,),
-            {"sizes": 4, "axis_names": "D"},
-            raises=OperatorValueError,
-            match="`axis_names`",
-        ),
-        Case(
-            "two sizes",
-            (images,),
-            {"sizes": (4, 4), "axes": (0, 1, 2)},
-            raises=OperatorValueError,
-            match="`sizes`",
-        ),
-        Case("four axes", (volume,), {"sizes": 4}, raises=OperatorValueError, match="at most 3"),
-        Case(
-            "rounding",
-            (images,),
-            {"sizes": 4, "size_rounding": "floor"},
-            raises=OperatorValueError,
-            match="`size_rounding`",
-        ),
-        Case(
-            "bad dtype",
-            (samples((4, 4, 3), dtype=float64),),
-            {"sizes": 4},
-            raises=OperatorTypeError,
-            match="float64",
-        ),
+        case("rounded up", images, scales=0.3, axes=(0, 1), size_rounding="ceil", dtype=float32),
+        case("empty", samples(), sizes=(4, 4, 3)).equals([]),
+        case("no size", images).value_error("exactly one"),
+        case("no such axis", images, sizes=4, axes=(0, 3)).value_error("`axes`"),
+        case("no such name", images, sizes=4, axis_names="D").value_error("`axis_names`"),
+        case("two sizes", images, sizes=(4, 4), axes=(0, 1, 2)).value_error("`sizes`"),
+        case("four axes", volume, sizes=4).value_error("at most 3"),
+        case("rounding", images, sizes=4, size_rounding="floor").value_error("`size_rounding`"),
+        case("bad dtype", samples((4, 4, 3), dtype=float64), sizes=4).type_error("float64"),
     ]

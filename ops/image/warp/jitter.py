@@ -10,10 +10,10 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg, InterpType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -163,35 +163,18 @@ def _cases() -> list[Case]:
     arrays = [images.at(i) for i in range(3)]
     flat = samples((5, 6, 1), low=9, high=9)
     return [
-        Case("default", (images,), oracle=False),
-        Case("still", (images,), {"nDegree": 0}, arrays, oracle=False),
-        Case("inside one pixel", (images,), {"nDegree": 1}, arrays, oracle=False),
-        Case("flat", (flat,), {"nDegree": 5, "fill_value": 9}, [flat.at(0)], oracle=False),
-        Case(
-            "linear",
-            (images,),
-            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-            oracle=False,
-        ),
-        Case("masked", (images,), {"mask": [0, 1, 0]}, oracle=False),
-        Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
-        Case("floats", (samples((5, 6, 2), dtype=float32),), {"fill_value": 2}, oracle=False),
-        Case("empty", (samples(),), expect=[], oracle=False),
-        Case("degree", (images,), {"nDegree": -1}, raises=OperatorValueError, match="`nDegree`"),
-        Case(
-            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
-        ),
-        Case(
-            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case(
-            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
-        ),
-        Case(
-            "mask of another length",
-            (images,),
-            {"mask": [0]},
-            raises=OperatorValueError,
-            match="`mask`",
-        ),
+        case("default", images).no_oracle(),
+        case("still", images, nDegree=0).equals(arrays).no_oracle(),
+        case("inside one pixel", images, nDegree=1).equals(arrays).no_oracle(),
+        case("flat", flat, nDegree=5, fill_value=9).equals([flat.at(0)]).no_oracle(),
+        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
+        case("masked", images, mask=[0, 1, 0]).no_oracle(),
+        case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        case("floats", samples((5, 6, 2), dtype=float32), fill_value=2).no_oracle(),
+        case("empty", samples()).equals([]).no_oracle(),
+        case("degree", images, nDegree=-1).value_error("`nDegree`"),
+        case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
+        case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]

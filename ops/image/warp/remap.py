@@ -11,7 +11,7 @@ from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import InterpType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
@@ -244,34 +244,23 @@ def _cases() -> list[Case]:
     center = {"pixel_origin": "center"}
     nothing = samples(layout="FA", dtype=float32)
     return [
-        Case("identity", (images, across, down), center, same, oracle=False),
-        Case("nearest", (images, across, down), {"interp": 0}, same, oracle=False),
-        Case("mirror", (images, mirrored, down), center, [a[:, ::-1] for a in same], oracle=False),
-        Case("corner", (images, across, down), oracle=False),
-        Case("noise", (floats, noise, noise), center, oracle=False),
-        Case("sequence", (frames, *small), center, [frames.at(i) for i in (0, 1)], oracle=False),
-        Case("empty", (samples(), nothing, nothing), expect=[], oracle=False),
-        Case("sizes", (images, across, noise), raises=OperatorValueError, match="sample 0"),
-        Case("frames", (images, frames, down), raises=OperatorTypeError, match="dtype"),
-        Case("two channels", (images, floats, down), raises=OperatorValueError, match="input 1"),
-        Case(
-            "cubic",
-            (images, across, down),
-            {"interp": 2},
-            raises=OperatorValueError,
-            match="`interp`",
-        ),
-        Case(
-            "origin",
-            (images, across, down),
-            {"pixel_origin": "top"},
-            raises=OperatorValueError,
-            match="`pixel_origin`",
-        ),
-        Case(
-            "wide",
-            (samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down),
-            raises=OperatorTypeError,
-            match="dtype",
+        case("identity", images, across, down, **center).equals(same).no_oracle(),
+        case("nearest", images, across, down, interp=0).equals(same).no_oracle(),
+        case("mirror", images, mirrored, down, **center)
+        .equals([a[:, ::-1] for a in same])
+        .no_oracle(),
+        case("corner", images, across, down).no_oracle(),
+        case("noise", floats, noise, noise, **center).no_oracle(),
+        case("sequence", frames, *small, **center)
+        .equals([frames.at(i) for i in (0, 1)])
+        .no_oracle(),
+        case("empty", samples(), nothing, nothing).equals([]).no_oracle(),
+        case("sizes", images, across, noise).value_error("sample 0"),
+        case("frames", images, frames, down).type_error("dtype"),
+        case("two channels", images, floats, down).value_error("input 1"),
+        case("cubic", images, across, down, interp=2).value_error("`interp`"),
+        case("origin", images, across, down, pixel_origin="top").value_error("`pixel_origin`"),
+        case("wide", samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down).type_error(
+            "dtype"
         ),
     ]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import refuse_samples
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.transforms.affine import turned
@@ -150,61 +150,25 @@ def _cases() -> list[Case]:
     nearest = {"interp_type": InterpType.INTERP_NN}
     around = {"axis": (0, 0, 1)}
     return [
-        Case("nothing", (images,), {"angle": 0}, arrays),
-        Case("right angle", (images,), {"angle": 90, **nearest}, [np.rot90(a) for a in arrays]),
-        Case("half", (images,), {"angle": 180, **nearest}, [a[::-1, ::-1] for a in arrays]),
-        Case(
-            "per sample",
-            (images,),
-            {"angle": [0, -90, 180], **nearest},
-            [arrays[0], np.rot90(arrays[1], -1), arrays[2][::-1, ::-1]],
+        case("nothing", images, angle=0).equals(arrays),
+        case("right angle", images, angle=90, **nearest).equals([np.rot90(a) for a in arrays]),
+        case("half", images, angle=180, **nearest).equals([a[::-1, ::-1] for a in arrays]),
+        case("per sample", images, angle=[0, -90, 180], **nearest).equals(
+            [arrays[0], np.rot90(arrays[1], -1), arrays[2][::-1, ::-1]]
         ),
-        Case("some", (images,), {"angle": 30, "fill_value": 7}),
-        Case("kept", (images,), {"angle": -400, "keep_size": True}),
-        Case("size", (images,), {"angle": 20, "size": (4, 9), "dtype": float32}),
-        Case(
-            "volumes",
-            (volumes,),
-            {"angle": 180, **around, **nearest},
-            [volumes.at(i)[:, ::-1, ::-1] for i in (0, 1)],
+        case("some", images, angle=30, fill_value=7),
+        case("kept", images, angle=-400, keep_size=True),
+        case("size", images, angle=20, size=(4, 9), dtype=float32),
+        case("volumes", volumes, angle=180, **around, **nearest).equals(
+            [volumes.at(i)[:, ::-1, ::-1] for i in (0, 1)]
         ),
-        Case("sequence", (frames,), {"angle": [30, 60], "fill_value": 0}),
-        Case("empty", (samples(),), {"angle": 5}, []),
-        Case("no axis", (volumes,), {"angle": 5}, raises=OperatorValueError, match="`axis`"),
-        Case(
-            "axis of no length",
-            (volumes,),
-            {"angle": 5, "axis": (0, 0, 0)},
-            raises=OperatorValueError,
-            match="`axis`",
-        ),
-        Case(
-            "no number",
-            (images,),
-            {"angle": [0, np.nan, 1]},
-            raises=OperatorValueError,
-            match="`angle`",
-        ),
-        Case("no angle", (images,), raises=OperatorTypeError, match="`angle`"),
-        Case(
-            "size 0",
-            (images,),
-            {"angle": 1, "size": (0, 3)},
-            raises=OperatorValueError,
-            match="`size`",
-        ),
-        Case(
-            "layout",
-            (samples((3, 4, 5), layout="CHW"),),
-            {"angle": 1},
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case(
-            "dtype",
-            (samples((3, 4, 1), dtype=float64),),
-            {"angle": 1},
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case("sequence", frames, angle=[30, 60], fill_value=0),
+        case("empty", samples(), angle=5).equals([]),
+        case("no axis", volumes, angle=5).value_error("`axis`"),
+        case("axis of no length", volumes, angle=5, axis=(0, 0, 0)).value_error("`axis`"),
+        case("no number", images, angle=[0, np.nan, 1]).value_error("`angle`"),
+        case("no angle", images).type_error("`angle`"),
+        case("size 0", images, angle=1, size=(0, 3)).value_error("`size`"),
+        case("layout", samples((3, 4, 5), layout="CHW"), angle=1).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64), angle=1).type_error("dtype"),
     ]

@@ -10,9 +10,8 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg, InterpType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -125,33 +124,16 @@ def _cases() -> list[Case]:
     pixel = samples((1, 1, 3))
     square = samples((3, 3, 1))
     return [
-        Case("default", (images,)),
-        Case("one pixel", (pixel,), expect=[pixel.at(0)], oracle=False),
-        Case("square", (square,), {"fill_value": 7}, [square.at(0)]),
-        Case(
-            "linear",
-            (images,),
-            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-            oracle=False,
-        ),
-        Case("masked", (images,), {"mask": [0, 1, 0]}),
-        Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
-        Case("floats", (samples((5, 6, 2), dtype=float32),), {"fill_value": 2}),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
-        ),
-        Case(
-            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case(
-            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
-        ),
-        Case(
-            "mask of another length",
-            (images,),
-            {"mask": [0]},
-            raises=OperatorValueError,
-            match="`mask`",
-        ),
+        case("default", images),
+        case("one pixel", pixel).equals([pixel.at(0)]).no_oracle(),
+        case("square", square, fill_value=7).equals([square.at(0)]),
+        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
+        case("masked", images, mask=[0, 1, 0]),
+        case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        case("floats", samples((5, 6, 2), dtype=float32), fill_value=2),
+        case("empty", samples()).equals([]),
+        case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
+        case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]

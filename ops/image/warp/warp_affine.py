@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.types.dtypes import float32, float64, int16
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.value import Value
@@ -129,72 +129,30 @@ def _cases() -> list[Case]:
     each = np.tile(identity, (3, 1, 1))
     wrong = samples((3, 3), (3, 3), (3, 3), layout="", dtype=float32)
     return [
-        Case("identity", (images,), {"matrix": (1, 0, 0, 0, 1, 0)}, same),
-        Case("shift", (images,), shift, moved),
-        Case("fill", (images,), {**shift, "fill_value": 7}, filled),
-        Case("back", (images,), {"matrix": (1, 0, -1, 0, 1, 0), "inverse_map": False}, moved),
-        Case("per sample", (images,), {"matrix": each, "interp_type": 0}, same),
-        Case("input", (images, maps), {"size": (5, 7), "fill_value": 3}),
-        Case("nearest", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "interp_type": 0}),
-        Case("to float", (images,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2), "dtype": float32}),
-        Case("sizes", (images,), {**shift, "size": [[2.9, 3], [4, 1.5], [9, 9]]}),
-        Case("volumes", (volumes,), {"matrix": turns, "interp_type": 0}, turned),
-        Case("linear volumes", (volumes,), {"matrix": turns}, turned),
-        Case("sequence", (frames,), {"matrix": (0.7, 0.2, 1, -0.3, 0.8, 2)}),
-        Case("empty", (samples(),), shift, []),
-        Case("no matrix", (images,), raises=OperatorValueError, match="one matrix"),
-        Case("both", (images, maps), shift, raises=OperatorValueError, match="exclude"),
-        Case(
-            "five",
-            (images,),
-            {"matrix": (1, 0, 0, 0, 1)},
-            raises=OperatorValueError,
-            match="`matrix`",
+        case("identity", images, matrix=(1, 0, 0, 0, 1, 0)).equals(same),
+        case("shift", images, **shift).equals(moved),
+        case("fill", images, **shift, fill_value=7).equals(filled),
+        case("back", images, matrix=(1, 0, -1, 0, 1, 0), inverse_map=False).equals(moved),
+        case("per sample", images, matrix=each, interp_type=0).equals(same),
+        case("input", images, maps, size=(5, 7), fill_value=3),
+        case("nearest", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), interp_type=0),
+        case("to float", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), dtype=float32),
+        case("sizes", images, **shift, size=[[2.9, 3], [4, 1.5], [9, 9]]),
+        case("volumes", volumes, matrix=turns, interp_type=0).equals(turned),
+        case("linear volumes", volumes, matrix=turns).equals(turned),
+        case("sequence", frames, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2)),
+        case("empty", samples(), **shift).equals([]),
+        case("no matrix", images).value_error("one matrix"),
+        case("both", images, maps, **shift).value_error("exclude"),
+        case("five", images, matrix=(1, 0, 0, 0, 1)).value_error("`matrix`"),
+        case("wrong input", images, wrong).value_error("sample 0"),
+        case("singular", images, matrix=(1, 1, 0, 1, 1, 0), inverse_map=False).value_error(
+            "inverse"
         ),
-        Case("wrong input", (images, wrong), raises=OperatorValueError, match="sample 0"),
-        Case(
-            "singular",
-            (images,),
-            {"matrix": (1, 1, 0, 1, 1, 0), "inverse_map": False},
-            raises=OperatorValueError,
-            match="inverse",
-        ),
-        Case(
-            "size", (images,), {**shift, "size": (0, 3)}, raises=OperatorValueError, match="`size`"
-        ),
-        Case(
-            "cubic",
-            (images,),
-            {**shift, "interp_type": 2},
-            raises=OperatorValueError,
-            match="`interp_type`",
-        ),
-        Case(
-            "no pixels",
-            (samples((0, 4, 1)),),
-            {**shift, "size": (2, 2)},
-            raises=OperatorValueError,
-            match="fill_value",
-        ),
-        Case(
-            "layout",
-            (samples((3, 4, 5), layout="CHW"),),
-            shift,
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case(
-            "dtype",
-            (samples((3, 4, 1), dtype=float64),),
-            shift,
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
-        Case(
-            "to uint64",
-            (images,),
-            {**shift, "dtype": "uint64"},
-            raises=OperatorTypeError,
-            match="`dtype`",
-        ),
+        case("size", images, **shift, size=(0, 3)).value_error("`size`"),
+        case("cubic", images, **shift, interp_type=2).value_error("`interp_type`"),
+        case("no pixels", samples((0, 4, 1)), **shift, size=(2, 2)).value_error("fill_value"),
+        case("layout", samples((3, 4, 5), layout="CHW"), **shift).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64), **shift).type_error("dtype"),
+        case("to uint64", images, **shift, dtype="uint64").type_error("`dtype`"),
     ]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.operators.arguments import Floats, FloatsArg, InterpType, MatrixArg
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
 from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import float32, float64, int16, uint8, uint16
 from gradiva.eager.types.sample_type import SampleType
@@ -242,90 +242,32 @@ def _cases() -> list[Case]:
     each = np.tile(np.eye(3, dtype=np.float32), (3, 1, 1))
     wide = samples((4, 4, 6), dtype=int16)
     return [
-        Case("identity", (images,), {"matrix": identity}, same),
-        Case("fill", (images,), {"matrix": shift, "fill_value": (7, 8, 9)}, filled),
-        Case("some", (images,), {"matrix": some, "size": (7, 4)}),
-        Case("per sample", (images,), {"matrix": each, "size": 2}),
-        Case("planes", (planes,), {"matrix": some, "border_mode": "reflect"}),
-        Case(
-            "centre",
-            (images,),
-            {"matrix": some, "pixel_origin": "center", "interp_type": 2, "border_mode": "wrap"},
+        case("identity", images, matrix=identity).equals(same),
+        case("fill", images, matrix=shift, fill_value=(7, 8, 9)).equals(filled),
+        case("some", images, matrix=some, size=(7, 4)),
+        case("per sample", images, matrix=each, size=2),
+        case("planes", planes, matrix=some, border_mode="reflect"),
+        case(
+            "centre", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
         ),
-        Case("back", (images,), {"matrix": some, "inverse_map": False, "fill_value": 9}),
-        Case("gray", (samples((5, 6), layout="HW"),), {"matrix": some, "fill_value": 3}),
-        Case("sequence", (samples((2, 5, 6, 1), layout="FHWC"),), {"matrix": some}),
-        Case("six channels", (wide,), {"matrix": identity}, [wide.at(0)], oracle=False),
-        Case("empty", (samples(),), {"matrix": identity}, []),
-        Case("no matrix", (images,), raises=OperatorValueError, match="one matrix"),
-        Case(
-            "affine",
-            (images,),
-            {"matrix": identity[:6]},
-            raises=OperatorValueError,
-            match="`matrix`",
+        case("back", images, matrix=some, inverse_map=False, fill_value=9),
+        case("gray", samples((5, 6), layout="HW"), matrix=some, fill_value=3),
+        case("sequence", samples((2, 5, 6, 1), layout="FHWC"), matrix=some),
+        case("six channels", wide, matrix=identity).equals([wide.at(0)]).no_oracle(),
+        case("empty", samples(), matrix=identity).equals([]),
+        case("no matrix", images).value_error("one matrix"),
+        case("affine", images, matrix=identity[:6]).value_error("`matrix`"),
+        case("border", images, matrix=some, border_mode="none").value_error("`border_mode`"),
+        case("origin", images, matrix=some, pixel_origin="top").value_error("`pixel_origin`"),
+        case("fill of another length", images, matrix=some, fill_value=(1, 2)).value_error(
+            "`fill_value`"
         ),
-        Case(
-            "border",
-            (images,),
-            {"matrix": some, "border_mode": "none"},
-            raises=OperatorValueError,
-            match="`border_mode`",
-        ),
-        Case(
-            "origin",
-            (images,),
-            {"matrix": some, "pixel_origin": "top"},
-            raises=OperatorValueError,
-            match="`pixel_origin`",
-        ),
-        Case(
-            "fill of another length",
-            (images,),
-            {"matrix": some, "fill_value": (1, 2)},
-            raises=OperatorValueError,
-            match="`fill_value`",
-        ),
-        Case(
-            "far",
-            (images,),
-            {"matrix": (1e6, 0, 0, 0, 1e9, 0, 0, 0, 1), "border_mode": "reflect"},
-            raises=OperatorValueError,
-            match="`matrix`",
-        ),
-        Case(
-            "singular",
-            (images,),
-            {"matrix": [1] * 9, "inverse_map": False},
-            raises=OperatorValueError,
-            match="inverse",
-        ),
-        Case(
-            "no number",
-            (images,),
-            {"matrix": [np.nan] * 9},
-            raises=OperatorValueError,
-            match="finite",
-        ),
-        Case(
-            "lanczos",
-            (images,),
-            {"matrix": some, "interp_type": 3},
-            raises=OperatorValueError,
-            match="`interp_type`",
-        ),
-        Case(
-            "layout",
-            (samples((3, 4, 5), layout="WHC"),),
-            {"matrix": some},
-            raises=OperatorTypeError,
-            match="layout",
-        ),
-        Case(
-            "dtype",
-            (samples((3, 4, 1), dtype=float64),),
-            {"matrix": some},
-            raises=OperatorTypeError,
-            match="dtype",
-        ),
+        case(
+            "far", images, matrix=(1e6, 0, 0, 0, 1e9, 0, 0, 0, 1), border_mode="reflect"
+        ).value_error("`matrix`"),
+        case("singular", images, matrix=[1] * 9, inverse_map=False).value_error("inverse"),
+        case("no number", images, matrix=[np.nan] * 9).value_error("finite"),
+        case("lanczos", images, matrix=some, interp_type=3).value_error("`interp_type`"),
+        case("layout", samples((3, 4, 5), layout="WHC"), matrix=some).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64), matrix=some).type_error("dtype"),
     ]

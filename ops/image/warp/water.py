@@ -11,9 +11,8 @@ from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.jit.jit import jit
 from gradiva.eager.operators.arguments import IntArg, InterpType
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, samples
+from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.dtypes import float32, float64
 from gradiva.eager.types.sample_type import SampleType
@@ -162,38 +161,18 @@ def _cases() -> list[Case]:
     quarter = np.pi / 2
     right = [np.concatenate([a[:, 1:], np.full_like(a[:, :1], 7)], axis=1) for a in arrays]
     return [
-        Case("default", (images,)),
-        Case("still", (images,), still, arrays),
-        Case(
-            "shift",
-            (images,),
-            {"ampl_x": 1, "ampl_y": 0, "freq_x": 0, "phase_x": quarter, "fill_value": 7},
-            right,
+        case("default", images),
+        case("still", images, **still).equals(arrays),
+        case("shift", images, ampl_x=1, ampl_y=0, freq_x=0, phase_x=quarter, fill_value=7).equals(
+            right
         ),
-        Case(
-            "linear",
-            (images,),
-            {"interp_type": InterpType.INTERP_LINEAR, "fill_value": 90},
-            oracle=False,
-        ),
-        Case("masked", (images,), {"mask": [0, 1, 0]}),
-        Case("not applied", (images,), {"mask": 0}, arrays, oracle=False),
-        Case("floats", (samples((5, 6, 2), dtype=float32),), {"ampl_x": 2}),
-        Case("empty", (samples(),), expect=[]),
-        Case(
-            "cubic", (images,), {"interp_type": 2}, raises=OperatorValueError, match="`interp_type`"
-        ),
-        Case(
-            "layout", (samples((3, 4, 5), layout="CHW"),), raises=OperatorTypeError, match="layout"
-        ),
-        Case(
-            "dtype", (samples((3, 4, 1), dtype=float64),), raises=OperatorTypeError, match="dtype"
-        ),
-        Case(
-            "mask of another length",
-            (images,),
-            {"mask": [0]},
-            raises=OperatorValueError,
-            match="`mask`",
-        ),
+        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
+        case("masked", images, mask=[0, 1, 0]),
+        case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        case("floats", samples((5, 6, 2), dtype=float32), ampl_x=2),
+        case("empty", samples()).equals([]),
+        case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
+        case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]
