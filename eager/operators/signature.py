@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -107,5 +108,6 @@ class Signatures:
 def _value(annotation: Any) -> Any:
     if not isinstance(annotation, str):
         return annotation
-    plain = annotation.replace("SampleType | Value", "Batch").replace("SampleType", "Batch")
+    plain = re.sub(r"\b[a-z_]\w*\.(?=[A-Z])", "", annotation)  # `op.IntArg`: the name of the kind
+    plain = plain.replace("SampleType | Value", "Batch").replace("SampleType", "Batch")
     return _Written(plain)

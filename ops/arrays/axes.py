@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 __all__ = ["alike", "named_axis", "resolve_axis", "with_axis"]
 
@@ -14,7 +13,7 @@ def resolve_axis(axis: int, ndim: int, argument: str = "axis") -> int:
     """An axis from 0 to ndim - 1; negative ones count from the end. Raises OperatorValueError."""
     if not -ndim <= axis < ndim:
         expected = f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis, of scalars"
-        raise OperatorValueError(argument=argument, expected=expected, got=str(axis))
+        raise op.OperatorValueError(argument=argument, expected=expected, got=str(axis))
     return axis % ndim
 
 
@@ -22,33 +21,33 @@ def named_axis(layout: str, name: str, argument: str) -> int:
     """The axis that a letter of the layout names. Raises OperatorValueError."""
     if len(name) != 1 or name not in layout:
         expected = f"a letter of the layout {layout!r}" if layout else "an input with a layout"
-        raise OperatorValueError(argument=argument, expected=expected, got=repr(name))
+        raise op.OperatorValueError(argument=argument, expected=expected, got=repr(name))
     return layout.index(name)
 
 
-def with_axis(input: SampleType, axis: int, name: str | None) -> str | None:
+def with_axis(input: op.SampleType, axis: int, name: str | None) -> str | None:
     """The layout with a new axis: none, if the axis has no name. Raises OperatorValueError."""
     if name is None:
         return ""
     if len(name) != 1:
-        raise OperatorValueError(argument="axis_name", expected="one letter", got=repr(name))
+        raise op.OperatorValueError(argument="axis_name", expected="one letter", got=repr(name))
     if input.layout is None:
         return None
     if input.ndim and not input.layout:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "a new axis has a name only among named axes",
             argument="axis_name",
             expected="an input with a layout",
             got="one without",
         )
     if name in input.layout:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axis_name", expected=f"a letter that {input.layout!r} lacks", got=repr(name)
         )
     return input.layout[:axis] + name + input.layout[axis:]
 
 
-def alike(inputs: Sequence[SampleType]) -> SampleType:
+def alike(inputs: Sequence[op.SampleType]) -> op.SampleType:
     """The one type of all inputs, with the layout of the first. Raises OperatorTypeError."""
     known = inputs[0]
     for number, input in enumerate(inputs[1:], 1):
@@ -58,13 +57,13 @@ def alike(inputs: Sequence[SampleType]) -> SampleType:
                 ndim=input.ndim if known.ndim is None else known.ndim,
             )
         if input.dtype not in (None, known.dtype):
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 f"input {number} has another dtype than those before",
                 expected=str(known.dtype),
                 got=str(input.dtype),
             )
         if input.ndim not in (None, known.ndim):
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 f"input {number} has another number of axes than those before",
                 expected=f"{known.ndim}-D samples",
                 got=f"{input.ndim}-D samples",

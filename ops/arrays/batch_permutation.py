@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import int32
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["batch_permutation"]
 
 
-@maker("batch_permutation", random=True)
+@op.maker("batch_permutation", random=True)
 def batch_permutation(
-    *, allow_repetitions: bool = False, no_fixed_points: bool = False, **common: Unpack[Sampled]
-) -> SampleType:
+    *,
+    allow_repetitions: bool = False,
+    no_fixed_points: bool = False,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """The numbers of the samples of a batch, 0 to N - 1, in random order.
 
     allow_repetitions: draw each number for itself; some then come several times, others not at all.
@@ -40,15 +32,15 @@ def batch_permutation(
     fixed. The result is about the whole batch: it depends on the position of the batch's first
     sample, and on the batch size.
     """
-    return SampleType(int32, 0, "")
+    return op.SampleType(op.int32, 0, "")
 
 
 @batch_permutation.shapes
-def _shapes(call: Call) -> Geometry:
-    return Geometry.equal(call.size, ())
+def _shapes(call: op.Call) -> op.Geometry:
+    return op.Geometry.equal(call.size, ())
 
 
-@jit
+@op.jit
 def below(number: int, block: int, call: Any, position: Any, seed: Any) -> int:
     """A random integer from 0 to number - 1: the high half of number times a random word."""
     words = philox(np.uint32(block // 4), call, position, seed)
@@ -59,7 +51,7 @@ def below(number: int, block: int, call: Any, position: Any, seed: Any) -> int:
     return int((np.uint64(word) * np.uint64(number)) >> np.uint64(32))
 
 
-@jit
+@op.jit
 def permute(
     out: NDArray[np.int32], repeat: bool, move: bool, call: Any, position: Any, seed: Any
 ) -> None:
@@ -92,7 +84,7 @@ def permute(
 
 
 @batch_permutation.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     assert call.key is not None
     assert call.positions is not None
     permute(
@@ -106,13 +98,15 @@ def _cpu(call: Call) -> None:
 
 
 @batch_permutation.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     swapped = [np.array(1, np.int32), np.array(0, np.int32)]
     return [
-        case("some", batch_size=9, seed=1).no_oracle(),
-        case("one", batch_size=1, seed=1).equals([np.array(0, np.int32)]).no_oracle(),
-        case("two, moved", batch_size=2, no_fixed_points=True, seed=1).equals(swapped).no_oracle(),
-        case(
+        op.case("some", batch_size=9, seed=1).no_oracle(),
+        op.case("one", batch_size=1, seed=1).equals([np.array(0, np.int32)]).no_oracle(),
+        op.case("two, moved", batch_size=2, no_fixed_points=True, seed=1)
+        .equals(swapped)
+        .no_oracle(),
+        op.case(
             "two, drawn elsewhere",
             batch_size=2,
             no_fixed_points=True,
@@ -121,7 +115,7 @@ def _cases() -> list[Case]:
         )
         .equals(swapped)
         .no_oracle(),
-        case("repetitions", batch_size=5, allow_repetitions=True, seed=1).no_oracle(),
-        case("empty", batch_size=0).equals([]).no_oracle(),
-        case("not a flag", batch_size=2, no_fixed_points=3).type_error("`no_fixed_points`"),
+        op.case("repetitions", batch_size=5, allow_repetitions=True, seed=1).no_oracle(),
+        op.case("empty", batch_size=0).equals([]).no_oracle(),
+        op.case("not a flag", batch_size=2, no_fixed_points=3).type_error("`no_fixed_points`"),
     ]

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .axes import alike, named_axis, resolve_axis
 from .join import join, join_launches, same_shapes
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["cat"]
 
 
-@operator("cat", inputs=(1, 999), bfloat16=True)
+@op.operator("cat", inputs=(1, 999), bfloat16=True)
 def cat(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *more: Any,
     axis: int | None = None,
     axis_name: str | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Join the samples of several batches, number by number, along an axis that they have.
 
     inputs: 1 to 999 of one dtype and rank, at least 1-D, any layout; the extents of a sample agree
@@ -47,27 +35,29 @@ def cat(
     """
     type = alike((input, *more))
     if type.ndim == 0:
-        raise OperatorTypeError("scalars have no axis to be joined along; `stack` gives them one")
+        raise op.OperatorTypeError(
+            "scalars have no axis to be joined along; `stack` gives them one"
+        )
     if axis is not None and axis_name is not None:
-        raise OperatorValueError("give `axis` or `axis_name`, not both", argument="axis_name")
+        raise op.OperatorValueError("give `axis` or `axis_name`, not both", argument="axis_name")
     if type.ndim is not None and (axis_name is None or type.layout is not None):
         joined_axis(type, axis, axis_name)
     return type
 
 
-def joined_axis(type: SampleType, axis: int | None, axis_name: str | None) -> int:
+def joined_axis(type: op.SampleType, axis: int | None, axis_name: str | None) -> int:
     """The axis from 0 on. Raises OperatorValueError."""
     if axis_name is not None:
         return named_axis(type.layout or "", axis_name, "axis_name")
     return resolve_axis(axis or 0, type.ndim or 0)
 
 
-def _axis(call: Call) -> int:
+def _axis(call: op.Call) -> int:
     return joined_axis(call.inputs[0].type, call["axis"], call["axis_name"])
 
 
 @cat.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     axis = _axis(call)
     same_shapes(call, axis)
     shapes = call.inputs[0].geometry.shapes.copy()
@@ -77,21 +67,21 @@ def _shapes(call: Call) -> Int64Array:
 
 
 @cat.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     join(call, _axis(call))
 
 
 @cat.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return join_launches(call, _axis(call))
 
 
 @cat.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
-    masks = samples((4, 5, 1), (1, 7, 1), (6, 2, 1), seed=1)
-    lower = samples((2, 5, 3), (0, 7, 3), (1, 2, 3), seed=2)
-    vectors = samples((3,), (2,), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    masks = op.samples((4, 5, 1), (1, 7, 1), (6, 2, 1), seed=1)
+    lower = op.samples((2, 5, 3), (0, 7, 3), (1, 2, 3), seed=2)
+    vectors = op.samples((3,), (2,), dtype=op.float32, layout="")
 
     def joined(*batches: Any, axis: int = 0) -> list[np.ndarray[Any, Any]]:
         return [
@@ -99,19 +89,19 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        case("rows", images, lower).equals(joined(images, lower)),
-        case("channels", images, masks, images, axis=-1).equals(
+        op.case("rows", images, lower).equals(joined(images, lower)),
+        op.case("channels", images, masks, images, axis=-1).equals(
             joined(images, masks, images, axis=2)
         ),
-        case("by name", images, masks, axis_name="C").equals(joined(images, masks, axis=2)),
-        case("one", images, axis=1).equals(joined(images)),
-        case("vectors", vectors, vectors).equals(joined(vectors, vectors)),
-        case("empty", samples(), samples()).equals([]),
-        case("shapes", images, lower, axis=1).value_error("sample 0"),
-        case("no such axis", images, axis=3).value_error("`axis`"),
-        case("no such name", images, axis_name="D").value_error("`axis_name`"),
-        case("dtypes", images, samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=int32)).type_error(
-            "dtype"
-        ),
-        case("scalars", samples((), layout="")).type_error("scalars"),
+        op.case("by name", images, masks, axis_name="C").equals(joined(images, masks, axis=2)),
+        op.case("one", images, axis=1).equals(joined(images)),
+        op.case("vectors", vectors, vectors).equals(joined(vectors, vectors)),
+        op.case("empty", op.samples(), op.samples()).equals([]),
+        op.case("shapes", images, lower, axis=1).value_error("sample 0"),
+        op.case("no such axis", images, axis=3).value_error("`axis`"),
+        op.case("no such name", images, axis_name="D").value_error("`axis_name`"),
+        op.case(
+            "dtypes", images, op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3), dtype=op.int32)
+        ).type_error("dtype"),
+        op.case("scalars", op.samples((), layout="")).type_error("scalars"),
     ]

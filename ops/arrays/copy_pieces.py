@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 
 __all__ = ["copy_pieces"]
 
 
-@jit
+@op.jit
 def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: int) -> None:
     for piece in range(firsts[begin], firsts[end]):
         here, there, size = pieces[piece]
@@ -25,11 +23,11 @@ def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: i
 
 
 def copy_pieces(
-    call: Call,
+    call: op.Call,
     source: NDArray[Any],
-    starts: Int64Array,
+    starts: op.Int64Array,
     number: int = 0,
-    counts: Int64Array | None = None,
+    counts: op.Int64Array | None = None,
 ) -> None:
     """Fill output `number` with pieces of `source`, in C order, from the bytes `starts` on.
 

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import sample_launches
-from gradiva.eager.operators.arguments import Ints
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int16
-from gradiva.eager.types.sample_type import SampleType
 
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["element_extract"]
 
 
-@operator("element_extract", bfloat16=True)
+@op.operator("element_extract", bfloat16=True)
 def element_extract(
-    input: SampleType, /, *, element_map: Ints, **common: Unpack[Common]
-) -> SampleType | tuple[SampleType, ...]:
+    input: op.SampleType, /, *, element_map: op.Ints, **common: op.Unpack[op.Common]
+) -> op.SampleType | tuple[op.SampleType, ...]:
     """Single frames of each sequence.
 
     input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
@@ -44,7 +29,7 @@ def element_extract(
     chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
     require_frames(input)
     if not chosen or min(chosen) < 0:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="element_map", expected="numbers from 0 on", got=str(chosen)
         )
     frame = input.with_(
@@ -56,7 +41,7 @@ def element_extract(
 
 
 @element_extract.shapes
-def _shapes(call: Call) -> tuple[Int64Array, ...]:
+def _shapes(call: op.Call) -> tuple[op.Int64Array, ...]:
     source, chosen = call.inputs[0], call["element_map"]
     numbers = np.tile(np.array(chosen, np.int64), (call.size, 1))
     require_in_range(numbers, True, source, "element_map")
@@ -66,7 +51,7 @@ def _shapes(call: Call) -> tuple[Int64Array, ...]:
 
 
 @element_extract.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     for output, frame in enumerate(call["element_map"]):
         begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
@@ -74,7 +59,7 @@ def _cpu(call: Call) -> None:
 
 
 @element_extract.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     source, launches = call.inputs[0], []
     for output, frame in enumerate(call["element_map"]):
         begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
@@ -83,20 +68,22 @@ def _gpu(call: Call) -> list[Launch]:
 
 
 @element_extract.cases
-def _cases() -> list[Case]:
-    videos = samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
-    plain = samples((3, 4), (2, 4), dtype=float32, layout="")
-    numbers = samples((3,), (2,), dtype=int16, layout="F")
+def _cases() -> list[op.Case]:
+    videos = op.samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
+    numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
     return [
-        case("one", videos, element_map=1).equals([videos.at(i)[1] for i in range(2)]),
-        case("several", videos, element_map=[1, 0, 1]).equals([videos.at(i)[1] for i in range(2)]),
-        case("no layout", plain, element_map=[0]).equals([plain.at(i)[0] for i in range(2)]),
-        case("to scalars", numbers, element_map=[1])
+        op.case("one", videos, element_map=1).equals([videos.at(i)[1] for i in range(2)]),
+        op.case("several", videos, element_map=[1, 0, 1]).equals(
+            [videos.at(i)[1] for i in range(2)]
+        ),
+        op.case("no layout", plain, element_map=[0]).equals([plain.at(i)[0] for i in range(2)]),
+        op.case("to scalars", numbers, element_map=[1])
         .equals([numbers.at(i)[1] for i in range(2)])
         .no_oracle(),
-        case("empty", samples(layout="FHWC"), element_map=[0]).equals([]),
-        case("too few frames", videos, element_map=[2]).value_error("sample 1"),
-        case("negative", videos, element_map=[-1]).value_error("`element_map`"),
-        case("nothing", videos, element_map=[]).value_error("`element_map`"),
-        case("images", samples((2, 2, 3)), element_map=[0]).type_error("frames"),
+        op.case("empty", op.samples(layout="FHWC"), element_map=[0]).equals([]),
+        op.case("too few frames", videos, element_map=[2]).value_error("sample 1"),
+        op.case("negative", videos, element_map=[-1]).value_error("`element_map`"),
+        op.case("nothing", videos, element_map=[]).value_error("`element_map`"),
+        op.case("images", op.samples((2, 2, 3)), element_map=[0]).type_error("frames"),
     ]

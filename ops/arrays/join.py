@@ -8,19 +8,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["join", "join_launches", "same_shapes"]
 
-_KERNEL: Final = CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
+_KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 
 
-def same_shapes(call: Call, but: int | None = None) -> None:
+def same_shapes(call: op.Call, but: int | None = None) -> None:
     """Refuse inputs whose shapes differ in an axis other than `but`. Raises OperatorValueError."""
     first = call.inputs[0].geometry
     for number, batch in enumerate(call.inputs[1:], 1):
@@ -32,7 +28,7 @@ def same_shapes(call: Call, but: int | None = None) -> None:
         if differs.any():
             sample = int(np.flatnonzero(differs.any(axis=1))[0])
             beside = "" if but is None else f", except for axis {but}"
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 f"input {number} has another shape than input 0",
                 expected=f"{first.shape(sample)}{beside}",
                 got=str(batch.geometry.shape(sample)),
@@ -40,16 +36,16 @@ def same_shapes(call: Call, but: int | None = None) -> None:
             )
 
 
-@jit
+@op.jit
 def join_kernel(
     source: NDArray[Any],
-    source_offsets: Int64Array,
+    source_offsets: op.Int64Array,
     target: NDArray[Any],
-    target_offsets: Int64Array,
-    outer: Int64Array,
-    runs: Int64Array,
-    pitches: Int64Array,
-    starts: Int64Array,
+    target_offsets: op.Int64Array,
+    outer: op.Int64Array,
+    runs: op.Int64Array,
+    pitches: op.Int64Array,
+    starts: op.Int64Array,
     begin: int,
     end: int,
 ) -> None:
@@ -75,7 +71,7 @@ def join_kernel(
             there += pitches[i]
 
 
-def join(call: Call, axis: int) -> None:
+def join(call: op.Call, axis: int) -> None:
     """Fill the output with the inputs, one after the other along `axis` (of the inputs)."""
     target = call.outputs[0]
     # Bytes move whatever they mean: one compiled kernel per element size.
@@ -107,7 +103,7 @@ def join(call: Call, axis: int) -> None:
     call.for_samples(work)
 
 
-def join_launches(call: Call, axis: int) -> list[Launch]:
+def join_launches(call: op.Call, axis: int) -> list[op.Launch]:
     """The launches that do what `join` does, one for each eight inputs."""
     target = call.outputs[0]
     size = target.dtype.itemsize
@@ -135,8 +131,8 @@ def join_launches(call: Call, axis: int) -> list[Launch]:
         counts = np.stack([ends[-1], volumes], axis=1).astype(np.int32).view(np.int64)
         short = np.ascontiguousarray(ends.T).astype(np.int32).view(np.int64)
         table = np.concatenate([long, counts, begins.T, short], axis=1)
-        blocks = blocks_of(volumes)
-        kinds = {"Source": type_name(result.dtype)}
-        arguments = (*group, Out(result), table, blocks)
-        launches.append(Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+        blocks = op.blocks_of(volumes)
+        kinds = {"Source": op.type_name(result.dtype)}
+        arguments = (*group, op.Out(result), table, blocks)
+        launches.append(op.Launch(_KERNEL.unit(kinds), len(blocks), arguments))
     return launches

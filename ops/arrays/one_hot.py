@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import DType, bool_, float32, int32, int64, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .axes import resolve_axis, with_axis
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["one_hot"]
 
-_KERNEL: Final = CudaKernel("one_hot", (Path(__file__).with_name("one_hot.cuh"),))
+_KERNEL: Final = op.CudaKernel("one_hot", (Path(__file__).with_name("one_hot.cuh"),))
 
 
-@operator("one_hot")
+@op.operator("one_hot")
 def one_hot(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     axis: int | None = None,
     axis_name: str | None = None,
-    dtype: DTypeLike = float32,
+    dtype: op.DTypeLike = op.float32,
     num_classes: int = 0,
     on_value: float = 1.0,
     off_value: float = 0.0,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Class numbers as vectors: along a new axis, `on_value` at the class and else `off_value`.
 
     input: any dtype, rank and layout; fractions are dropped. A number that is no class, such as
@@ -61,22 +47,22 @@ def one_hot(
     Raises OperatorValueError for a negative number of classes, an axis out of range and a letter
     that does not fit.
     """
-    chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
+    chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     if num_classes < 0:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="num_classes", expected="a number from 0 on", got=str(num_classes)
         )
     type = input.with_(dtype=chosen)
     if input.ndim is None or (axis is None and input.ndim):
         if axis_name is not None and len(axis_name) != 1:
-            raise OperatorValueError(argument="axis_name", expected="one letter", got=axis_name)
+            raise op.OperatorValueError(argument="axis_name", expected="one letter", got=axis_name)
         return type.with_(ndim=None, layout=None)
     place = resolve_axis(-1 if axis is None else axis, input.ndim + 1)
     return type.with_(ndim=input.ndim + 1, layout=with_axis(input, place, axis_name))
 
 
 @one_hot.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     """The shapes; the axis becomes a note, and the layout known."""
     geometry, type = call.inputs[0].geometry, call.inputs[0].type
     shapes, axis, name = geometry.shapes, call["axis"], call["axis_name"]
@@ -89,7 +75,7 @@ def _shapes(call: Call) -> Int64Array:
     return np.insert(shapes, place, call["num_classes"], axis=1)
 
 
-@jit
+@op.jit
 def mark_kernel(
     numbers: NDArray[np.int32], target: NDArray[Any], count: int, inner: int, on: Any, off: Any
 ) -> None:
@@ -104,7 +90,7 @@ def mark_kernel(
 
 
 @one_hot.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     count, place = call["num_classes"], call.notes["place"]
     # Bits move whatever they mean: one compiled kernel per element size.
@@ -142,7 +128,7 @@ def _classes(values: NDArray[Any]) -> NDArray[np.int32]:
     return np.where((values >= 0) & (values < 2**31), values, -1).astype(np.int32)
 
 
-def _bits(value: float, dtype: DType) -> NDArray[Any]:
+def _bits(value: float, dtype: op.DType) -> NDArray[Any]:
     """A float32 number in `dtype`, fractions dropped for integers, as unsigned bits."""
     with np.errstate(over="ignore"):
         single = np.array([value], np.float64).astype(np.float32)
@@ -152,26 +138,26 @@ def _bits(value: float, dtype: DType) -> NDArray[Any]:
 
 
 @one_hot.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     place, volumes = call.notes["place"], target.geometry.volumes
     on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
     inner = target.geometry.shapes[:, place + 1 :].prod(axis=1)
     offsets = source.geometry.offsets, target.geometry.offsets
     table = np.stack([*offsets, volumes, inner], axis=1)
-    blocks, slab = blocks_of(volumes), target.data.view(on.dtype)
-    types = {"Source": type_name(source.data.dtype), "Target": type_name(on.dtype)}
+    blocks, slab = op.blocks_of(volumes), target.data.view(on.dtype)
+    types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(on.dtype)}
     numbers = np.int64(call["num_classes"]), on, off
-    arguments = source.data, Out(slab), table, blocks, *numbers
-    return Launch(_KERNEL.unit(types), len(blocks), arguments)
+    arguments = source.data, op.Out(slab), table, blocks, *numbers
+    return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
 @one_hot.cases
-def _cases() -> list[Case]:
-    labels = samples((), (), (), dtype=int32, layout="", low=-1, high=4)
-    boxed = samples((1,), (1,), dtype=int64, layout="", low=0, high=3)
-    masks = samples((2, 3), (4, 1), layout="HW", low=0, high=3)
-    values = samples((4,), (4,), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    labels = op.samples((), (), (), dtype=op.int32, layout="", low=-1, high=4)
+    boxed = op.samples((1,), (1,), dtype=op.int64, layout="", low=0, high=3)
+    masks = op.samples((2, 3), (4, 1), layout="HW", low=0, high=3)
+    values = op.samples((4,), (4,), dtype=op.float32, layout="")
     for i in range(2):
         values.at(i)[:] = [0.9, 1.0, -0.5, np.nan]
 
@@ -182,28 +168,28 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        case("labels", labels, num_classes=4).equals(marked(labels, 4)),
-        case("labels of one element", boxed, num_classes=4).equals(
+        op.case("labels", labels, num_classes=4).equals(marked(labels, 4)),
+        op.case("labels of one element", boxed, num_classes=4).equals(
             [row[0] for row in marked(boxed, 4)]
         ),
-        case("axis given", boxed, num_classes=4, axis=-1).equals(marked(boxed, 4)),
-        case("masks", masks, num_classes=3).equals(marked(masks, 3)),
-        case("first, named", masks, num_classes=3, axis=0, axis_name="C").equals(
+        op.case("axis given", boxed, num_classes=4, axis=-1).equals(marked(boxed, 4)),
+        op.case("masks", masks, num_classes=3).equals(marked(masks, 3)),
+        op.case("first, named", masks, num_classes=3, axis=0, axis_name="C").equals(
             [one.transpose(2, 0, 1) for one in marked(masks, 3)]
         ),
-        case("values", labels, num_classes=3, dtype=uint8, on_value=2.7, off_value=9).equals(
+        op.case("values", labels, num_classes=3, dtype=op.uint8, on_value=2.7, off_value=9).equals(
             [np.where(one > 0, 2, 9).astype(np.uint8) for one in marked(labels, 3)]
         ),
-        case("bool", masks, num_classes=2, dtype=bool_)
+        op.case("bool", masks, num_classes=2, dtype=op.bool_)
         .equals([one > 0 for one in marked(masks, 2)])
         .no_oracle(),
-        case("fractions", values, num_classes=2).equals(
+        op.case("fractions", values, num_classes=2).equals(
             [np.array([[1, 0], [0, 1], [1, 0], [0, 0]], np.float32)] * 2
         ),
-        case("no classes", labels).equals([np.empty(0, np.float32)] * 3),
-        case("empty", samples(), num_classes=3).equals([]),
-        case("negative", labels, num_classes=-2).value_error("`num_classes`"),
-        case("no such axis", masks, num_classes=2, axis=3).value_error("`axis`"),
-        case("letters", masks, num_classes=2, axis_name="CD").value_error("`axis_name`"),
-        case("dtype", labels, dtype=complex).type_error("`dtype`"),
+        op.case("no classes", labels).equals([np.empty(0, np.float32)] * 3),
+        op.case("empty", op.samples(), num_classes=3).equals([]),
+        op.case("negative", labels, num_classes=-2).value_error("`num_classes`"),
+        op.case("no such axis", masks, num_classes=2, axis=3).value_error("`axis`"),
+        op.case("letters", masks, num_classes=2, axis_name="CD").value_error("`axis_name`"),
+        op.case("dtype", labels, dtype=complex).type_error("`dtype`"),
     ]

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.operators.arguments import IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
+from gradiva.eager import extension as op
 
 __all__ = ["permute_batch"]
 
 
-@operator("permute_batch", bfloat16=True)
+@op.operator("permute_batch", bfloat16=True)
 def permute_batch(
-    input: SampleType, /, *, indices: IntsArg, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *, indices: op.IntsArg, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """The samples of a batch in another order; samples may come several times, or not at all.
     Nothing is copied: the result lies in the memory of the input.
 
@@ -44,13 +28,13 @@ def permute_batch(
 
 
 @permute_batch.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     """The shapes; `order` becomes a note."""
     rows = call["indices"]
     if call.size and rows.shape[1] == 1:
         order = rows[:, 0]
     elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="indices",
             expected=f"one index per sample, {call.size} in all",
             got=f"{rows.shape[1]}",
@@ -60,7 +44,7 @@ def _shapes(call: Call) -> Geometry:
     bad = (order < 0) | (order >= call.size)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="indices",
             expected=f"numbers from 0 to {call.size - 1}",
             got=str(int(order[sample])),
@@ -71,30 +55,30 @@ def _shapes(call: Call) -> Geometry:
 
 
 @permute_batch.view
-def _view(call: Call) -> Batch:
+def _view(call: op.Call) -> op.Batch:
     source, order = call.inputs[0], call.notes["order"]
     where = source.provenance
     if where is not None:
-        where = Provenance(where.positions, where.select(order).names)
-    return Batch(source.data, source.geometry.select(order), call.types[0], where)
+        where = op.Provenance(where.positions, where.select(order).names)
+    return op.Batch(source.data, source.geometry.select(order), call.types[0], where)
 
 
 @permute_batch.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
-    numbers = samples((), (), (), dtype=int32, layout="")
-    rows = samples((3,), (3,), (3,), dtype=float32, layout="W")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    numbers = op.samples((), (), (), dtype=op.int32, layout="")
+    rows = op.samples((3,), (3,), (3,), dtype=op.float32, layout="W")
     return [
-        case("turn", images, indices=[1, 2, 0]).equals([images.at(i) for i in (1, 2, 0)]),
-        case("again and again", rows, indices=[1, 1, 0]).equals([rows.at(i) for i in (1, 1, 0)]),
-        case("as data", images, indices=np.array([[2], [0], [1]], np.int32))
+        op.case("turn", images, indices=[1, 2, 0]).equals([images.at(i) for i in (1, 2, 0)]),
+        op.case("again and again", rows, indices=[1, 1, 0]).equals([rows.at(i) for i in (1, 1, 0)]),
+        op.case("as data", images, indices=np.array([[2], [0], [1]], np.int32))
         .equals([images.at(i) for i in (2, 0, 1)])
         .no_oracle(),
-        case("scalars", numbers, indices=[2, 1, 0]).equals([numbers.at(i) for i in (2, 1, 0)]),
-        case("the same", images, indices=[0, 1, 2]).equals([images.at(i) for i in range(3)]),
-        case("empty", samples(), indices=[]).equals([]),
-        case("out of range", images, indices=[0, 3, 1]).value_error("sample 1"),
-        case("negative", images, indices=[0, -1, 1]).value_error("`indices`"),
-        case("too few", images, indices=[0, 1]).value_error("3 in all"),
-        case("none", images).type_error("`indices`"),
+        op.case("scalars", numbers, indices=[2, 1, 0]).equals([numbers.at(i) for i in (2, 1, 0)]),
+        op.case("the same", images, indices=[0, 1, 2]).equals([images.at(i) for i in range(3)]),
+        op.case("empty", op.samples(), indices=[]).equals([]),
+        op.case("out of range", images, indices=[0, 3, 1]).value_error("sample 1"),
+        op.case("negative", images, indices=[0, -1, 1]).value_error("`indices`"),
+        op.case("too few", images, indices=[0, 1]).value_error("3 in all"),
+        op.case("none", images).type_error("`indices`"),
     ]

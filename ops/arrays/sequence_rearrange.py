@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch, numbered
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operators.arguments import RaggedIntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int16
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["sequence_rearrange"]
 
 
-@operator("sequence_rearrange", bfloat16=True)
+@op.operator("sequence_rearrange", bfloat16=True)
 def sequence_rearrange(
-    input: SampleType, /, *, new_order: RaggedIntsArg, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *, new_order: RaggedIntsArg, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """The frames of each sequence in another order; frames may come several times, or not at all.
 
     input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
@@ -43,22 +28,22 @@ def sequence_rearrange(
     an empty order and for frames that are not there.
     """
     require_frames(input)
-    if not isinstance(new_order, SampleType | Value):
+    if not isinstance(new_order, op.SampleType | op.Value):
         numbers: tuple[int, ...] = new_order  # type: ignore[assignment]  # converted by the engine
         if not numbers or min(numbers) < 0:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="new_order", expected="numbers from 0 on", got=str(numbers)
             )
     return input
 
 
 @sequence_rearrange.shapes
-def _shapes(call: Call) -> Int64Array:
-    orders: list[Int64Array] = call["new_order"]
+def _shapes(call: op.Call) -> op.Int64Array:
+    orders: list[op.Int64Array] = call["new_order"]
     source = call.inputs[0]
     counts = np.array([order.size for order in orders], np.int64)
     if call.size and not counts.all():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="new_order",
             expected="at least one frame",
             got="none",
@@ -73,7 +58,7 @@ def _shapes(call: Call) -> Int64Array:
     return shapes
 
 
-def _taken(call: Call) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _taken(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array]:
     """Elements of a frame of each sample, frames of each result, first elements of the frames."""
     geometry, orders = call.inputs[0].geometry, call["new_order"]
     counts = np.array([order.size for order in orders], np.int64)
@@ -83,17 +68,17 @@ def _taken(call: Call) -> tuple[Int64Array, Int64Array, Int64Array]:
 
 
 @sequence_rearrange.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     _, counts, starts = _taken(call)
     copy_pieces(call, source.data, starts * source.dtype.itemsize, counts=counts)
 
 
 @sequence_rearrange.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     frames, counts, starts = _taken(call)
-    owners, numbers = numbered(counts)
+    owners, numbers = op.numbered(counts)
     places = target.geometry.offsets[owners] + numbers * frames[owners]
     size = source.dtype.itemsize
     pieces = 0, starts * size, places * size, frames[owners] * size
@@ -101,25 +86,25 @@ def _gpu(call: Call) -> list[Launch]:
 
 
 @sequence_rearrange.cases
-def _cases() -> list[Case]:
-    videos = samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
-    plain = samples((3, 4), (2, 4), dtype=float32, layout="")
-    numbers = samples((3,), (2,), dtype=int16, layout="F")
+def _cases() -> list[op.Case]:
+    videos = op.samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
+    numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
     orders = np.array([[2, 3], [1, 0]], np.int32)
     return [
-        case("swap", videos, new_order=[1, 0, 1]).equals(
+        op.case("swap", videos, new_order=[1, 0, 1]).equals(
             [videos.at(i)[[1, 0, 1]] for i in range(2)]
         ),
-        case("one", plain, new_order=1).equals([plain.at(i)[[1]] for i in range(2)]),
-        case("per sample", videos, new_order=orders).equals(
+        op.case("one", plain, new_order=1).equals([plain.at(i)[[1]] for i in range(2)]),
+        op.case("per sample", videos, new_order=orders).equals(
             [videos.at(i)[orders[i]] for i in range(2)]
         ),
-        case("numbers", numbers, new_order=[1, 0])
+        op.case("numbers", numbers, new_order=[1, 0])
         .equals([numbers.at(i)[[1, 0]] for i in range(2)])
         .no_oracle(),
-        case("empty", samples(layout="FHWC"), new_order=[0]).equals([]),
-        case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
-        case("negative", videos, new_order=[-1]).value_error("`new_order`"),
-        case("nothing", videos, new_order=[]).value_error("`new_order`"),
-        case("images", samples((2, 2, 3)), new_order=[0]).type_error("frames"),
+        op.case("empty", op.samples(layout="FHWC"), new_order=[0]).equals([]),
+        op.case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
+        op.case("negative", videos, new_order=[-1]).value_error("`new_order`"),
+        op.case("nothing", videos, new_order=[]).value_error("`new_order`"),
+        op.case("images", op.samples((2, 2, 3)), new_order=[0]).type_error("frames"),
     ]

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .axes import alike, resolve_axis, with_axis
 from .join import join, join_launches, same_shapes
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["stack"]
 
 
-@operator("stack", inputs=(1, 999), bfloat16=True)
+@op.operator("stack", inputs=(1, 999), bfloat16=True)
 def stack(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *more: Any,
     axis: int = 0,
     axis_name: str | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Join the samples of several batches, number by number, along a new axis.
 
     inputs: 1 to 999 of one dtype, rank and shape per sample, any layout. axis: where the new axis
@@ -51,47 +40,51 @@ def stack(
     return type.with_(ndim=type.ndim + 1, layout=with_axis(type, place, axis_name))
 
 
-def _axis(call: Call) -> int:
+def _axis(call: op.Call) -> int:
     return resolve_axis(call["axis"], call.inputs[0].ndim + 1)
 
 
 @stack.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     same_shapes(call)
     return np.insert(call.inputs[0].geometry.shapes, _axis(call), len(call.inputs), axis=1)
 
 
 @stack.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     join(call, _axis(call))
 
 
 @stack.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return join_launches(call, _axis(call))
 
 
 @stack.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
-    other = samples((4, 5, 3), (1, 7, 3), (6, 2, 3), seed=1)
-    scalars = samples((), (), dtype=int32, layout="")
-    plain = samples((2, 3), (0, 3), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    other = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3), seed=1)
+    scalars = op.samples((), (), dtype=op.int32, layout="")
+    plain = op.samples((2, 3), (0, 3), dtype=op.float32, layout="")
 
     def stacked(*batches: Any, axis: int = 0) -> list[np.ndarray[Any, Any]]:
         return [np.stack([batch.at(i) for batch in batches], axis) for i in range(len(batches[0]))]
 
     return [
-        case("first", images, other).equals(stacked(images, other)),
-        case("last", images, other, images, axis=-1).equals(stacked(images, other, images, axis=3)),
-        case("with a name", images, other, axis=1, axis_name="N").equals(
+        op.case("first", images, other).equals(stacked(images, other)),
+        op.case("last", images, other, images, axis=-1).equals(
+            stacked(images, other, images, axis=3)
+        ),
+        op.case("with a name", images, other, axis=1, axis_name="N").equals(
             stacked(images, other, axis=1)
         ),
-        case("one", plain, axis=2).equals(stacked(plain, axis=2)),
-        case("scalars", scalars, scalars, axis_name="N").equals(stacked(scalars, scalars)),
-        case("empty", samples(), samples()).equals([]),
-        case("shapes", images, samples((4, 5, 3), (2, 7, 3), (6, 2, 3))).value_error("sample 1"),
-        case("no such axis", images, axis=4).value_error("`axis`"),
-        case("taken name", images, axis_name="H").value_error("`axis_name`"),
-        case("ranks", images, samples((4,), (1,), (6,), layout="")).type_error("axes"),
+        op.case("one", plain, axis=2).equals(stacked(plain, axis=2)),
+        op.case("scalars", scalars, scalars, axis_name="N").equals(stacked(scalars, scalars)),
+        op.case("empty", op.samples(), op.samples()).equals([]),
+        op.case("shapes", images, op.samples((4, 5, 3), (2, 7, 3), (6, 2, 3))).value_error(
+            "sample 1"
+        ),
+        op.case("no such axis", images, axis=4).value_error("`axis`"),
+        op.case("taken name", images, axis_name="H").value_error("`axis_name`"),
+        op.case("ranks", images, op.samples((4,), (1,), (6,), layout="")).type_error("axes"),
     ]

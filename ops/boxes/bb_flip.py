@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 
 from .checks import require_flat_boxes, require_fours
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["bb_flip"]
 
 
-@operator("bb_flip")
+@op.operator("bb_flip")
 def bb_flip(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    horizontal: IntArg = 1,
-    vertical: IntArg = 0,
+    horizontal: op.IntArg = 1,
+    vertical: op.IntArg = 0,
     ltrb: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Mirror boxes in the unit square.
 
     input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
@@ -53,12 +39,12 @@ def bb_flip(
 
 
 @bb_flip.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     require_fours(call.inputs[0])
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _flip_boxes(
     source: Any,
     source_offsets: Any,
@@ -86,12 +72,12 @@ def _flip_boxes(
                 target[t + 2] = second
 
 
-def _flips(call: Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _flips(call: op.Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return np.stack([call["horizontal"] != 0, call["vertical"] != 0], axis=1)
 
 
 @bb_flip.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         _flip_boxes,
@@ -105,24 +91,26 @@ def _cpu(call: Call) -> None:
     )
 
 
-_KERNEL: Final = CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh"),))
+_KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh"),))
 
 
 @bb_flip.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     volumes = target.geometry.volumes
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
     corners = np.full((call.size, 1), call["ltrb"])
     short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
     table = np.concatenate([places, short.view(np.int64)], axis=1)
-    return Launch(_KERNEL.unit({}), len(blocks), (source.data, Out(target.data), table, blocks))
+    return op.Launch(
+        _KERNEL.unit({}), len(blocks), (source.data, op.Out(target.data), table, blocks)
+    )
 
 
 @bb_flip.cases
-def _cases() -> list[Case]:
-    boxes = batch(
+def _cases() -> list[op.Case]:
+    boxes = op.batch(
         [
             np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
             np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
@@ -132,20 +120,22 @@ def _cases() -> list[Case]:
               np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
     corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
                np.array([[0.5, 0.5, 0.75, 0.75], [0, 0, 1, 1]], np.float32)]  # fmt: skip
-    none = batch([np.zeros((0, 4), np.float32), np.ones((1, 4), np.float32)])
+    none = op.batch([np.zeros((0, 4), np.float32), np.ones((1, 4), np.float32)])
     return [
-        case("default", boxes).equals(across),
-        case("per sample", boxes, horizontal=[1, 0]).equals([across[0], boxes.at(1)]),
-        case("corners, vertical", boxes, ltrb=True, horizontal=0, vertical=1).equals(corners),
-        case("flat", batch([box.ravel() for box in map(np.asarray, boxes)])).equals(
+        op.case("default", boxes).equals(across),
+        op.case("per sample", boxes, horizontal=[1, 0]).equals([across[0], boxes.at(1)]),
+        op.case("corners, vertical", boxes, ltrb=True, horizontal=0, vertical=1).equals(corners),
+        op.case("flat", op.batch([box.ravel() for box in map(np.asarray, boxes)])).equals(
             [box.ravel() for box in across]
         ),
-        case("without boxes", none, vertical=1).equals(
+        op.case("without boxes", none, vertical=1).equals(
             [none.at(0), np.array([[-1, -1, 1, 1]], np.float32)]
         ),
-        case("empty", samples(dtype=float32, layout="")).equals([]),
-        case("wrong dtype", samples((2, 4), dtype=float64, layout="")).type_error("dtype"),
-        case("scalars", samples((), dtype=float32, layout="")).type_error("four numbers"),
-        case("six numbers", samples((2, 6), dtype=float32, layout="")).value_error("sample 0"),
-        case("wrong length", boxes, vertical=[1, 0, 1]).value_error("`vertical`"),
+        op.case("empty", op.samples(dtype=op.float32, layout="")).equals([]),
+        op.case("wrong dtype", op.samples((2, 4), dtype=op.float64, layout="")).type_error("dtype"),
+        op.case("scalars", op.samples((), dtype=op.float32, layout="")).type_error("four numbers"),
+        op.case("six numbers", op.samples((2, 6), dtype=op.float32, layout="")).value_error(
+            "sample 0"
+        ),
+        op.case("wrong length", boxes, vertical=[1, 0, 1]).value_error("`vertical`"),
     ]

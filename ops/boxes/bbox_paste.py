@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 
 from .checks import refuse, require_flat_boxes, require_fours
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["bbox_paste"]
 
 
-@operator("bbox_paste")
+@op.operator("bbox_paste")
 def bbox_paste(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    ratio: FloatArg,
-    paste_x: FloatArg = 0.5,
-    paste_y: FloatArg = 0.5,
+    ratio: op.FloatArg,
+    paste_x: op.FloatArg = 0.5,
+    paste_y: op.FloatArg = 0.5,
     ltrb: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Keep boxes in place when their image is pasted on a canvas `ratio` times its size (`paste`).
 
     input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
@@ -54,12 +41,12 @@ def bbox_paste(
 
 
 @bbox_paste.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     require_fours(call.inputs[0])
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _paste_boxes(
     source: Any,
     source_offsets: Any,
@@ -82,7 +69,7 @@ def _paste_boxes(
 
 
 @bbox_paste.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     ratio = call["ratio"]
     places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
@@ -104,8 +91,8 @@ def _cpu(call: Call) -> None:
 
 
 @bbox_paste.cases
-def _cases() -> list[Case]:
-    boxes = batch(
+def _cases() -> list[op.Case]:
+    boxes = op.batch(
         [
             np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
             np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
@@ -118,20 +105,22 @@ def _cases() -> list[Case]:
                np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
                         np.float32)]  # fmt: skip
     return [
-        case("centred", boxes, ratio=2).equals(centred),
-        case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
-        case(
+        op.case("centred", boxes, ratio=2).equals(centred),
+        op.case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
+        op.case(
             "corners, per sample", boxes, ratio=4, paste_x=[0.0, 0.0], paste_y=[1.0, 1.0], ltrb=True
         ).equals(corners),
-        case("flat", batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
+        op.case("flat", op.batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
             [box.ravel() for box in centred]
         ),
-        case("empty", samples(dtype=float32, layout=""), ratio=2).equals([]),
-        case("wrong dtype", samples((2, 4), dtype=float64, layout=""), ratio=2).type_error("dtype"),
-        case("smaller", boxes, ratio=[1.0, 0.5]).value_error("`ratio`"),
-        case("no place", boxes, ratio=2, paste_y=float("nan")).value_error("`paste_y`"),
-        case("no ratio", boxes).type_error("`ratio`"),
-        case("six numbers", samples((6,), dtype=float32, layout=""), ratio=2).value_error(
+        op.case("empty", op.samples(dtype=op.float32, layout=""), ratio=2).equals([]),
+        op.case("wrong dtype", op.samples((2, 4), dtype=op.float64, layout=""), ratio=2).type_error(
+            "dtype"
+        ),
+        op.case("smaller", boxes, ratio=[1.0, 0.5]).value_error("`ratio`"),
+        op.case("no place", boxes, ratio=2, paste_y=float("nan")).value_error("`paste_y`"),
+        op.case("no ratio", boxes).type_error("`ratio`"),
+        op.case("six numbers", op.samples((6,), dtype=op.float32, layout=""), ratio=2).value_error(
             "sample 0"
         ),
     ]

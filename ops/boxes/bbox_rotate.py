@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import float32, float64, int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 
 from .box_rows import box_rows, keep_rows
 from .checks import refuse, require_boxes, require_fours, require_labels
 from .rotate_boxes import rotate_boxes
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["bbox_rotate"]
 
@@ -33,23 +21,23 @@ _LEAST = 0.01
 """What an extent may be above a whole number without another row of pixels, as in `rotate`."""
 
 
-@operator("bbox_rotate", inputs=(1, 2))
+@op.operator("bbox_rotate", inputs=(1, 2))
 def bbox_rotate(
-    boxes: SampleType,
+    boxes: op.SampleType,
     labels: Any = None,
     /,
     *,
-    angle: FloatArg,
-    input_shape: IntsArg,
+    angle: op.FloatArg,
+    input_shape: op.IntsArg,
     bbox_layout: str = "xyXY",
     bbox_normalized: bool = True,
     keep_size: bool = False,
     mode: str = "expand",
     remove_threshold: float = 0.1,
     shape_layout: str = "HW",
-    size: FloatsArg | None = None,
-    **common: Unpack[Common],
-) -> SampleType | tuple[SampleType, SampleType]:
+    size: op.FloatsArg | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
     """Keep boxes in place when their image is rotated about its centre (`rotate`).
 
     boxes: float32, (n, 4); bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; as
@@ -70,27 +58,27 @@ def bbox_rotate(
     """
     require_boxes(boxes, labels)
     if bbox_layout not in _LAYOUTS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="bbox_layout", expected="'xyXY' or 'xyWH'", got=repr(bbox_layout)
         )
     if mode not in _MODES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="mode", expected="'expand', 'halfway' or 'fixed'", got=repr(mode)
         )
     if not 0 <= remove_threshold <= 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="remove_threshold", expected="a number from 0 to 1", got=str(remove_threshold)
         )
     if "H" not in shape_layout or "W" not in shape_layout:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="shape_layout", expected="a layout with H and W", got=repr(shape_layout)
         )
     if keep_size and size is not None:
-        raise OperatorValueError("`keep_size` and `size` exclude each other")
-    made = SampleType(float32, 2, "", boxes.device)
+        raise op.OperatorValueError("`keep_size` and `size` exclude each other")
+    made = op.SampleType(op.float32, 2, "", boxes.device)
     if labels is None:
         return made
-    return made, SampleType(int32, labels.ndim, "", labels.device)
+    return made, op.SampleType(op.int32, labels.ndim, "", labels.device)
 
 
 def _turn(degrees: float) -> tuple[float, float]:
@@ -114,11 +102,11 @@ def _canvases(images: Any, turns: Any) -> Any:
     return np.stack([tall, wide], axis=1)
 
 
-def _sizes(call: Call, turns: Any) -> Any:
+def _sizes(call: op.Call, turns: Any) -> Any:
     """(N, 4): height and width of the image and of the result. Raises OperatorValueError."""
     layout, shapes, given = call["shape_layout"], call["input_shape"], call["size"]
     if shapes.shape[1] < len(layout):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="input_shape",
             expected=f"{len(layout)} numbers, as `shape_layout` has",
             got=str(shapes.shape[1]),
@@ -128,7 +116,7 @@ def _sizes(call: Call, turns: Any) -> Any:
     refuse(bad, "", "sizes from 1 on", shapes, argument="input_shape")
     if given is not None and given.shape[1]:
         if given.shape[1] != 2:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="size", expected="(height, width)", got=f"{given.shape[1]} numbers"
             )
         bad = ~((given >= 1) & (given <= 1 << 30)).all(axis=1)
@@ -142,7 +130,7 @@ def _sizes(call: Call, turns: Any) -> Any:
 
 
 @bbox_rotate.shapes
-def _shapes(call: Call) -> Any:
+def _shapes(call: op.Call) -> Any:
     require_fours(call.inputs[0])
     if len(call.inputs) > 1:
         require_labels(call)
@@ -181,7 +169,7 @@ def _shapes(call: Call) -> Any:
 
 
 @bbox_rotate.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     rows, rotated, kept = call.notes["found"]
     keep_rows(call, 0, rotated.reshape(-1), rows.starts * 4, kept, rows)
     if len(call.inputs) > 1:
@@ -190,10 +178,10 @@ def _cpu(call: Call) -> None:
 
 
 @bbox_rotate.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     one = np.array([[0.25, 0.125, 0.5, 0.625], [0.5, 0.5, 1, 0.75]], np.float32)
-    boxes = batch([one, np.zeros((0, 4), np.float32)])
-    labels = batch([np.array([3, 4], np.int32), np.zeros(0, np.int32)])
+    boxes = op.batch([one, np.zeros((0, 4), np.float32)])
+    labels = op.batch([np.array([3, 4], np.int32), np.zeros(0, np.int32)])
     given: dict[str, Any] = {"input_shape": (40, 80)}
     inf = float("inf")
     odd = np.array(
@@ -202,20 +190,20 @@ def _cases() -> list[Case]:
     left = np.array([[0.125, 0.5, 0.625, 0.75], [0.5, 0, 0.75, 0.5]], np.float32)
     pixels = np.array([[5, 40, 25, 60], [20, 0, 30, 40]], np.float32)
     return [
-        case("as it is", boxes, angle=0, **given).equals([one, boxes.at(1)]),
-        case("a quarter", boxes, angle=90, **given).equals([left, boxes.at(1)]),
-        case("labels", boxes, labels, angle=90, **given, keep_size=True),
-        case(
+        op.case("as it is", boxes, angle=0, **given).equals([one, boxes.at(1)]),
+        op.case("a quarter", boxes, angle=90, **given).equals([left, boxes.at(1)]),
+        op.case("labels", boxes, labels, angle=90, **given, keep_size=True),
+        op.case(
             "pixels",
-            batch([one * np.array([80, 40, 80, 40], np.float32)]),
+            op.batch([one * np.array([80, 40, 80, 40], np.float32)]),
             angle=90,
             **given,
             bbox_normalized=False,
         ).equals([pixels]),
-        case(
+        op.case(
             "fixed", boxes, angle=30, mode="fixed", input_shape=(9, 30, 3), shape_layout="HWC"
         ).no_oracle(),
-        case(
+        op.case(
             "halfway, sizes",
             boxes,
             angle=-20,
@@ -225,20 +213,20 @@ def _cases() -> list[Case]:
             size=[(50, 60), (30.5, 70)],
             remove_threshold=0.5,
         ).no_oracle(),
-        case("not finite", batch([odd]), angle=90, **given, remove_threshold=0)
+        op.case("not finite", op.batch([odd]), angle=90, **given, remove_threshold=0)
         .equals([left[:1]])
         .no_oracle(),
-        case("empty", samples(dtype=float32, layout="NC"), angle=3, **given).equals([]),
-        case("dtype", samples((2, 4), dtype=float64, layout=""), angle=3, **given).type_error(
-            "dtype"
-        ),
-        case(
-            "five numbers", samples((2, 5), dtype=float32, layout=""), angle=3, **given
+        op.case("empty", op.samples(dtype=op.float32, layout="NC"), angle=3, **given).equals([]),
+        op.case(
+            "dtype", op.samples((2, 4), dtype=op.float64, layout=""), angle=3, **given
+        ).type_error("dtype"),
+        op.case(
+            "five numbers", op.samples((2, 5), dtype=op.float32, layout=""), angle=3, **given
         ).value_error("sample 0"),
-        case("labels of others", boxes, batch([labels.at(0)] * 2), angle=3, **given).value_error(
-            "sample 1"
-        ),
-        case("mode", boxes, angle=3, **given, mode="grow").value_error("`mode`"),
-        case("no angle", boxes, angle=float("nan"), **given).value_error("`angle`"),
-        case("no shape", boxes, angle=3).type_error("`input_shape`"),
+        op.case(
+            "labels of others", boxes, op.batch([labels.at(0)] * 2), angle=3, **given
+        ).value_error("sample 1"),
+        op.case("mode", boxes, angle=3, **given, mode="grow").value_error("`mode`"),
+        op.case("no angle", boxes, angle=float("nan"), **given).value_error("`angle`"),
+        op.case("no shape", boxes, angle=3).type_error("`input_shape`"),
     ]

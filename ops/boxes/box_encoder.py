@@ -4,48 +4,33 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.translate import translation_of
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import Floats
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
 from gradiva.eager.random.philox import natural_log
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, int32, int64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
 
 from .checks import refuse, require_boxes, require_fours, require_labels
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["box_encoder"]
 
 
-@operator("box_encoder", inputs=2)
+@op.operator("box_encoder", inputs=2)
 def box_encoder(
-    boxes: SampleType,
+    boxes: op.SampleType,
     labels: Any,
     /,
     *,
-    anchors: Floats,
+    anchors: op.Floats,
     criteria: float = 0.5,
     offset: bool = False,
     scale: float = 1.0,
-    means: Floats = (0.0, 0.0, 0.0, 0.0),
-    stds: Floats = (1.0, 1.0, 1.0, 1.0),
-    **common: Unpack[Common],
-) -> tuple[SampleType, SampleType]:
+    means: op.Floats = (0.0, 0.0, 0.0, 0.0),
+    stds: op.Floats = (1.0, 1.0, 1.0, 1.0),
+    **common: op.Unpack[op.Common],
+) -> tuple[op.SampleType, op.SampleType]:
     """Match boxes with anchors (Liu et al.: "SSD: single shot multibox detector", ECCV 2016,
     section 2.2).
 
@@ -68,22 +53,24 @@ def box_encoder(
     numbers = (anchors, means, stds)
     size, *fours = (len(np.atleast_1d(values)) for values in numbers)
     if size == 0 or size % 4:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="anchors", expected="four numbers for each anchor", got=f"{size} numbers"
         )
     for name, length, values in zip(("means", "stds"), fours, numbers[1:], strict=True):
         if length != 4 or (name == "stds" and 0 in np.atleast_1d(values)):
             expected = "four numbers" + (" other than 0" if name == "stds" else "")
-            raise OperatorValueError(argument=name, expected=expected, got=str(values))
+            raise op.OperatorValueError(argument=name, expected=expected, got=str(values))
     if not 0 <= criteria <= 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="criteria", expected="a number from 0 to 1", got=str(criteria)
         )
-    return SampleType(float32, 2, "", boxes.device), SampleType(int32, 1, "", boxes.device)
+    return op.SampleType(op.float32, 2, "", boxes.device), op.SampleType(
+        op.int32, 1, "", boxes.device
+    )
 
 
 @box_encoder.shapes
-def _shapes(call: Call) -> tuple[Geometry, Geometry]:
+def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
     boxes, labels = call.inputs
     require_fours(boxes)
     require_labels(call)
@@ -91,7 +78,7 @@ def _shapes(call: Call) -> tuple[Geometry, Geometry]:
         wide = labels.geometry.shapes[:, 1] != 1
         refuse(wide, "there is a label for each box", "(n,) or (n, 1)", labels.geometry.shapes)
     count = len(call["anchors"]) // 4
-    return Geometry.equal(call.size, (count, 4)), Geometry.equal(call.size, (count,))
+    return op.Geometry.equal(call.size, (count, 4)), op.Geometry.equal(call.size, (count,))
 
 
 @lru_cache(maxsize=8)
@@ -105,7 +92,7 @@ def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
     return corners, np.concatenate([centres, sizes], axis=1)
 
 
-@jit
+@op.jit
 def _log_ratio(top: Any, bottom: Any) -> Any:
     if bottom == np.float32(0.0):
         return np.float32(np.nan)
@@ -115,7 +102,7 @@ def _log_ratio(top: Any, bottom: Any) -> Any:
     return np.float32(natural_log(ratio))
 
 
-@jit
+@op.jit
 def _encode(
     boxes: Any,
     box_offsets: Any,
@@ -190,7 +177,7 @@ def _encode(
 
 
 @box_encoder.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     boxes, labels = call.inputs
     corners, centres = _anchors(call["anchors"])
     call.for_samples(
@@ -214,31 +201,31 @@ def _cpu(call: Call) -> None:
 
 _HERE: Final = Path(__file__).parent
 _OVERLAP: Final = _HERE / "box_overlap.cuh"
-_FORCED: Final = CudaKernel("box_forced", (_OVERLAP, _HERE / "box_forced.cuh"))
-_KERNEL: Final = CudaKernel(
+_FORCED: Final = op.CudaKernel("box_forced", (_OVERLAP, _HERE / "box_forced.cuh"))
+_KERNEL: Final = op.CudaKernel(
     "box_encoder", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_encoder.cuh")
 )
 
 
 @box_encoder.gpu
-def _gpu(call: Call) -> tuple[Launch, Launch]:
+def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     boxes, labels = call.inputs
     corners, centres = _anchors(call["anchors"])
     counts = boxes.geometry.shapes[:, 0]
     places = boxes.geometry.offsets, labels.geometry.offsets, counts, counts.cumsum() - counts
     table = np.stack(places, axis=1)
-    forced = Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
-    each = np.stack(numbered(counts), axis=1)
+    forced = op.Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
+    each = np.stack(op.numbered(counts), axis=1)
     size, pair = len(corners), (boxes.data, labels.data)
-    first = boxes.data, Out(forced), table, each, corners, np.int32(size)
+    first = boxes.data, op.Out(forced), table, each, corners, np.int32(size)
     terms = (call["criteria"], call["scale"], *call["means"], *call["stds"])
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
-    made = tuple(Out(output.data) for output in call.outputs)
-    blocks = blocks_of(np.full(call.size, size, np.int64))
+    made = tuple(op.Out(output.data) for output in call.outputs)
+    blocks = op.blocks_of(np.full(call.size, size, np.int64))
     tables = table, blocks, corners, centres, np.int64(size), words
     return (
-        Launch(_FORCED.unit({}), len(each), first),
-        Launch(
+        op.Launch(_FORCED.unit({}), len(each), first),
+        op.Launch(
             _KERNEL.unit({}, translation_of(natural_log)),
             len(blocks),
             (*pair, *made, forced, *tables),
@@ -247,22 +234,22 @@ def _gpu(call: Call) -> tuple[Launch, Launch]:
 
 
 @box_encoder.cases
-def _cases() -> list[Case]:
-    boxes = batch(
+def _cases() -> list[op.Case]:
+    boxes = op.batch(
         [np.array([[0, 0, 0.5, 0.5], [0.5, 0, 1, 1]], np.float32), np.zeros((0, 4), np.float32)]
     )
-    labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
+    labels = op.batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
     anchors = (0, 0, 0.5, 0.5, 0.5, 0, 1, 0.75, 0, 0, 1, 1, 0.75, 0, 1, 0.5)
     own = np.array([[0.25, 0.25, 0.5, 0.5], [0.75, 0.375, 0.5, 0.75], [0.5, 0.5, 1, 1],
                     [0.875, 0.25, 0.25, 0.5]], np.float32)  # fmt: skip
     matched = own.copy()
     matched[1] = 0.75, 0.5, 0.5, 1
     given: dict[str, Any] = {"anchors": anchors}
-    tall = batch([boxes.at(0), boxes.at(0)])
-    twice = batch([labels.at(0).reshape(2, 1)] * 2)
+    tall = op.batch([boxes.at(0), boxes.at(0)])
+    twice = op.batch([labels.at(0).reshape(2, 1)] * 2)
     return [
-        case("default", boxes, labels, **given).equals([matched, own]),
-        case(
+        op.case("default", boxes, labels, **given).equals([matched, own]),
+        op.case(
             "offsets",
             tall,
             twice,
@@ -272,19 +259,22 @@ def _cases() -> list[Case]:
             means=(0, 0.5, 0, 1),
             scale=300,
         ).no_oracle(),
-        case("strict", boxes, labels, **given, criteria=1).equals([matched, own]),
-        case("one for all", tall, twice, anchors=anchors[4:8], criteria=0.25).equals(
+        op.case("strict", boxes, labels, **given, criteria=1).equals([matched, own]),
+        op.case("one for all", tall, twice, anchors=anchors[4:8], criteria=0.25).equals(
             [matched[1:2]] * 2
         ),
-        case(
-            "empty", samples(dtype=float32, layout="NC"), samples(dtype=int32, layout=""), **given
+        op.case(
+            "empty",
+            op.samples(dtype=op.float32, layout="NC"),
+            op.samples(dtype=op.int32, layout=""),
+            **given,
         ).equals([]),
-        case("anchors", boxes, labels, anchors=anchors[:5]).value_error("`anchors`"),
-        case("no anchors", boxes, labels, anchors=()).value_error("`anchors`"),
-        case("labels", boxes, twice, **given).value_error("sample 1"),
-        case("label dtype", boxes, samples((2,), (0,), dtype=int64, layout=""), **given).type_error(
-            "labels"
-        ),
-        case("criteria", boxes, labels, **given, criteria=2).value_error("`criteria`"),
-        case("stds", boxes, labels, **given, stds=(1, 1, 0, 1)).value_error("`stds`"),
+        op.case("anchors", boxes, labels, anchors=anchors[:5]).value_error("`anchors`"),
+        op.case("no anchors", boxes, labels, anchors=()).value_error("`anchors`"),
+        op.case("labels", boxes, twice, **given).value_error("sample 1"),
+        op.case(
+            "label dtype", boxes, op.samples((2,), (0,), dtype=op.int64, layout=""), **given
+        ).type_error("labels"),
+        op.case("criteria", boxes, labels, **given, criteria=2).value_error("`criteria`"),
+        op.case("stds", boxes, labels, **given, stds=(1, 1, 0, 1)).value_error("`stds`"),
     ]

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 __all__ = ["BoxRows", "box_rows", "keep_rows"]
 
@@ -23,15 +20,15 @@ class BoxRows:
     """values: (total, width); of each sample, `counts` rows from `starts` on."""
 
     values: Array
-    starts: Int64Array
-    counts: Int64Array
+    starts: op.Int64Array
+    counts: op.Int64Array
 
     def sample(self, row: int) -> int:
         """Whose row it is."""
         return int(np.searchsorted(self.starts + self.counts, row, side="right"))
 
 
-def box_rows(boxes: Batch, width: int) -> BoxRows:
+def box_rows(boxes: op.Batch, width: int) -> BoxRows:
     """The boxes of a 2-D batch, (n, width) each, in its dtype; a view where memory allows it."""
     counts = boxes.geometry.shapes[:, 0]
     if boxes.geometry.dense:
@@ -41,16 +38,16 @@ def box_rows(boxes: Batch, width: int) -> BoxRows:
     return BoxRows(values.reshape(-1, width), np.cumsum(counts) - counts, counts)
 
 
-@jit
+@op.jit
 def keep_kernel(
     source: Array,
-    places: Int64Array,
-    widths: Int64Array,
+    places: op.Int64Array,
+    widths: op.Int64Array,
     kept: Array,
-    starts: Int64Array,
-    counts: Int64Array,
+    starts: op.Int64Array,
+    counts: op.Int64Array,
     target: Array,
-    offsets: Int64Array,
+    offsets: op.Int64Array,
     begin: int,
     end: int,
 ) -> None:
@@ -66,7 +63,7 @@ def keep_kernel(
 
 
 def keep_rows(
-    call: Call, number: int, source: Array, places: Int64Array, kept: Array, rows: BoxRows
+    call: op.Call, number: int, source: Array, places: op.Int64Array, kept: Array, rows: BoxRows
 ) -> None:
     """Fill an output with the rows of flat `source` that are marked in `kept`, (total,); those of
     a sample begin at its place."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 from .checks import refuse
 
@@ -47,8 +46,8 @@ class Limits:
     crops: Array
 
 
-def _bad(argument: str, expected: str, got: Any) -> OperatorValueError:
-    return OperatorValueError(argument=argument, expected=expected, got=str(got))
+def _bad(argument: str, expected: str, got: Any) -> op.OperatorValueError:
+    return op.OperatorValueError(argument=argument, expected=expected, got=str(got))
 
 
 def _ranges(argument: str, values: Any, lengths: tuple[int, ...]) -> Array:
@@ -80,7 +79,7 @@ def check_options(given: Mapping[str, Any]) -> None:
     _ranges("scaling", given["scaling"], (2,))
     _ranges("aspect_ratio", given["aspect_ratio"], (2, 6))
     if given["ltrb"] is not None and given["bbox_layout"] is not None:
-        raise OperatorValueError("`ltrb` is the old spelling of `bbox_layout`: give one of them")
+        raise op.OperatorValueError("`ltrb` is the old spelling of `bbox_layout`: give one of them")
     layout = given["bbox_layout"]
     known = [start + end for start, *ends in _AXES.values() for end in ends]
     if layout is not None and sorted(layout) not in map(sorted, known):
@@ -93,12 +92,12 @@ def check_options(given: Mapping[str, Any]) -> None:
             raise _bad("input_shape", "the shape of the input, beside `crop_shape`", "none")
         for name in ("scaling", "aspect_ratio"):
             if given[name] is not None:
-                raise OperatorValueError("`crop_shape` excludes it", argument=name)
+                raise op.OperatorValueError("`crop_shape` excludes it", argument=name)
         if given["allow_no_crop"]:
-            raise OperatorValueError("`crop_shape` excludes it", argument="allow_no_crop")
+            raise op.OperatorValueError("`crop_shape` excludes it", argument="allow_no_crop")
 
 
-def columns_of(call: Call, ndim: int) -> Options:
+def columns_of(call: op.Call, ndim: int) -> Options:
     """The options for boxes of so many axes. Raises OperatorValueError."""
     start, end, size = _AXES[ndim]
     layout = call["bbox_layout"] or start + (size if call["ltrb"] is False else end)
@@ -124,7 +123,7 @@ def columns_of(call: Call, ndim: int) -> Options:
     )
 
 
-def limits_of(call: Call, options: Options) -> Limits:
+def limits_of(call: op.Call, options: Options) -> Limits:
     """The shapes that are given, in the order x, y, z. Raises OperatorValueError."""
     letters = _AXES[options.ndim][2]
     layout = call["shape_layout"] or letters

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import Floats, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64, int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 
 from .box_rows import BoxRows, box_rows, keep_rows
 from .checks import refuse, require_boxes, require_labels
 from .crop_options import Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, search_all
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["random_bbox_crop"]
 
 
-@operator("random_bbox_crop", inputs=(1, 2), random=True)
+@op.operator("random_bbox_crop", inputs=(1, 2), random=True)
 def random_bbox_crop(
-    boxes: SampleType,
+    boxes: op.SampleType,
     labels: Any = None,
     /,
     *,
-    thresholds: Floats = (0.0,),
+    thresholds: op.Floats = (0.0,),
     threshold_type: str = "iou",
     all_boxes_above_threshold: bool = True,
     allow_no_crop: bool | None = None,
-    scaling: Floats | None = None,
-    aspect_ratio: Floats | None = None,
-    crop_shape: IntsArg | None = None,
-    input_shape: IntsArg | None = None,
+    scaling: op.Floats | None = None,
+    aspect_ratio: op.Floats | None = None,
+    crop_shape: op.IntsArg | None = None,
+    input_shape: op.IntsArg | None = None,
     shape_layout: str | None = None,
     bbox_layout: str | None = None,
     ltrb: bool | None = None,
@@ -52,8 +39,8 @@ def random_bbox_crop(
     total_num_attempts: int | None = None,
     output_bbox_indices: bool = False,
     quiet: bool = False,
-    **common: Unpack[Sampled],
-) -> tuple[SampleType, ...]:
+    **common: op.Unpack[op.Sampled],
+) -> tuple[op.SampleType, ...]:
     """Draw a crop window under conditions on boxes, and crop the boxes.
 
     boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input. bbox_layout: what the
@@ -85,12 +72,12 @@ def random_bbox_crop(
     """
     require_boxes(boxes, labels)
     check_options(locals())
-    pair = SampleType(float32, 1, "", boxes.device)
-    made = [pair, pair, SampleType(float32, 2, "", boxes.device)]
+    pair = op.SampleType(op.float32, 1, "", boxes.device)
+    made = [pair, pair, op.SampleType(op.float32, 2, "", boxes.device)]
     if labels is not None:
-        made.append(SampleType(int32, labels.ndim, "", boxes.device))
+        made.append(op.SampleType(op.int32, labels.ndim, "", boxes.device))
     if output_bbox_indices:
-        made.append(SampleType(int32, 1, "", boxes.device))
+        made.append(op.SampleType(op.int32, 1, "", boxes.device))
     return tuple(made)
 
 
@@ -105,7 +92,7 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
     if not good.all() or (ordered[:, ndim:] < ordered[:, :ndim]).any():
         bad = ~good.all(axis=1) | (ordered[:, ndim:] < ordered[:, :ndim]).any(axis=1)
         row = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "a box is not inside the input",
             expected="fractions from 0 to 1, starts before ends",
             got=str(rows.values[row].tolist()),
@@ -115,7 +102,7 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
 
 
 @random_bbox_crop.shapes
-def _shapes(call: Call) -> tuple[Any, ...]:
+def _shapes(call: op.Call) -> tuple[Any, ...]:
     source = call.inputs[0].geometry
     width = source.shapes[:, 1]
     refuse((width != 4) & (width != 6), "boxes have 4 or 6 numbers", "(n, 4)", source.shapes)
@@ -162,7 +149,7 @@ def _shapes(call: Call) -> tuple[Any, ...]:
             [(k, min(k + step, call.size)) for k in range(0, call.size, step)],
         )
     if (states == 2).any():
-        raise OperatorRuntimeError(
+        raise op.OperatorRuntimeError(
             "no window fits the boxes and the arguments"
             + ("" if options.total else f" (of {MOST_ATTEMPTS}; give `total_num_attempts`)"),
             sample=int(np.flatnonzero(states == 2)[0]),
@@ -176,7 +163,7 @@ def _shapes(call: Call) -> tuple[Any, ...]:
     call.notes["found"] = options, limits, rows, boxes, windows, kept
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     counts = (upto[rows.starts + rows.counts] - upto[rows.starts]).reshape(-1, 1)
-    corner = Geometry.equal(call.size, (options.ndim,))
+    corner = op.Geometry.equal(call.size, (options.ndim,))
     made: list[Any] = [corner, corner, np.insert(counts, 1, 2 * options.ndim, axis=1)]
     if len(call.inputs) > 1:
         shapes = call.inputs[1].geometry.shapes.copy()
@@ -188,7 +175,7 @@ def _shapes(call: Call) -> tuple[Any, ...]:
 
 
 @random_bbox_crop.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     options, limits, rows, boxes, windows, kept = call.notes["found"]
     ndim = options.ndim
     starts, sizes = windows[:, :ndim], windows[:, ndim:]
@@ -218,22 +205,22 @@ def _cpu(call: Call) -> None:
 
 
 @random_bbox_crop.cases
-def _cases() -> list[Case]:
-    boxes = batch(
+def _cases() -> list[op.Case]:
+    boxes = op.batch(
         [
             np.array([[0.125, 0.25, 0.5, 0.5], [0.5, 0.5, 0.9375, 0.75]], np.float32),
             np.zeros((0, 4), np.float32),
         ]
     )
-    labels = batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
-    cubes = samples((3, 6), (2, 6), dtype=float32, layout="", high=0.5)
+    labels = op.batch([np.array([5, 6], np.int32), np.zeros(0, np.int32)])
+    cubes = op.samples((3, 6), (2, 6), dtype=op.float32, layout="", high=0.5)
     origin = [np.zeros(2, np.float32)] * 2
     crop = {"allow_no_crop": False, "scaling": (0.3, 0.9), "aspect_ratio": (0.5, 2), "seed": 3}
     return [
-        case("default", boxes).equals(origin),
-        case("all there is", boxes, labels, output_bbox_indices=True).equals(origin),
-        case("crop", boxes, labels, **crop).no_oracle(),
-        case(
+        op.case("default", boxes).equals(origin),
+        op.case("all there is", boxes, labels, output_bbox_indices=True).equals(origin),
+        op.case("crop", boxes, labels, **crop).no_oracle(),
+        op.case(
             "overlap",
             boxes,
             labels,
@@ -245,7 +232,7 @@ def _cases() -> list[Case]:
             bbox_prune_threshold=0.2,
             output_bbox_indices=True,
         ).no_oracle(),
-        case(
+        op.case(
             "pixels",
             boxes,
             labels,
@@ -254,26 +241,26 @@ def _cases() -> list[Case]:
             shape_layout="HW",
             seed=4,
         ).no_oracle(),
-        case(
+        op.case(
             "as large", boxes, crop_shape=[[30, 20], [5, 7]], input_shape=[[30, 20], [5, 7]]
         ).equals(origin),
-        case(
+        op.case(
             "volumes", cubes, bbox_layout="zyxDHW", scaling=(0.5, 1), seed=5, allow_no_crop=False
         ).no_oracle(),
-        case("empty", samples(dtype=float32, layout="NC"), **crop).equals([]).no_oracle(),
-        case("outside", batch([boxes.at(0) * 2])).value_error("sample 0"),
-        case("layout", boxes, bbox_layout="xyzw").value_error("`bbox_layout`"),
-        case("labels", boxes, batch([labels.at(0), labels.at(0)])).value_error("sample 1"),
-        case("dtype", samples((2, 4), dtype=float64, layout="")).type_error("dtype"),
-        case(
+        op.case("empty", op.samples(dtype=op.float32, layout="NC"), **crop).equals([]).no_oracle(),
+        op.case("outside", op.batch([boxes.at(0) * 2])).value_error("sample 0"),
+        op.case("layout", boxes, bbox_layout="xyzw").value_error("`bbox_layout`"),
+        op.case("labels", boxes, op.batch([labels.at(0), labels.at(0)])).value_error("sample 1"),
+        op.case("dtype", op.samples((2, 4), dtype=op.float64, layout="")).type_error("dtype"),
+        op.case(
             "impossible",
             boxes,
             scaling=(0.1, 0.2),
             aspect_ratio=(9, 9),
             allow_no_crop=False,
             total_num_attempts=9,
-        ).raising(OperatorRuntimeError, "no window fits"),
-        case("no input", boxes, crop_shape=(5, 5)).value_error("`input_shape`"),
-        case("threshold", boxes, thresholds=(0.5, 1.5)).value_error("`thresholds`"),
-        case("scaling", boxes, scaling=(0.9, 0.1)).value_error("`scaling`"),
+        ).raising(op.OperatorRuntimeError, "no window fits"),
+        op.case("no input", boxes, crop_shape=(5, 5)).value_error("`input_shape`"),
+        op.case("threshold", boxes, thresholds=(0.5, 1.5)).value_error("`thresholds`"),
+        op.case("scaling", boxes, scaling=(0.9, 0.1)).value_error("`scaling`"),
     ]

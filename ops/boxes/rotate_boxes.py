@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 __all__ = ["rotate_boxes"]
 
 
-@jit
+@op.jit
 def _upright(cosine: float, sine: float) -> bool:
     """Whether the sides of an image stay nearer to what they were than to each other."""
     return abs(sine) < abs(cosine) - 1e-6
 
 
-@jit
+@op.jit
 def _cut(value: Any, limit: Any) -> Any:
     """From 0 to the limit; NaN stays."""
     if value <= 0.0:
@@ -25,7 +25,7 @@ def _cut(value: Any, limit: Any) -> Any:
     return limit if value >= limit else value
 
 
-@jit
+@op.jit
 def rotate_boxes(
     source: Any,
     starts: Any,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
@@ -19,12 +19,12 @@ MOST_ATTEMPTS = 1 << 20
 """After so many attempts without a limit of the user's, there is no window."""
 
 
-@jit
+@op.jit
 def _whole(word: Any, count: Any) -> Any:
     return np.int64(scaled(np.uint64(word) << np.uint64(32), np.uint64(count)))
 
 
-@jit
+@op.jit
 def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) -> bool:
     """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
     number leaves the longer side as it is and fixes the other; ratios else accept or reject."""
@@ -53,7 +53,7 @@ def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) 
     return True
 
 
-@jit
+@op.jit
 def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
     """The least (`every`) or largest overlap of boxes with the window."""
     ndim = window.size // 2
@@ -72,7 +72,7 @@ def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
     return result
 
 
-@jit
+@op.jit
 def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
     """Mark the boxes that stay, and count them: whose centre is in the window, or with `prune`,
     of whose volume so much is."""
@@ -95,7 +95,7 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
     return count
 
 
-@jit
+@op.jit
 def _search(
     boxes: Any,
     position: Any,
@@ -172,7 +172,7 @@ def _search(
     return 2
 
 
-@jit
+@op.jit
 def search_all(
     boxes: Any,
     starts: Any,

@@ -10,15 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
-from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.gpu.pieces import piece_launches
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 
 from .rules import require_scalar
@@ -27,14 +22,14 @@ from .split import Mask
 __all__ = ["merge", "merge_batches", "merge_launches"]
 
 
-def _merge(true: SampleType, false: SampleType, predicate: SampleType, /) -> SampleType:
+def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, /) -> op.SampleType:
     """Put together what `_conditional.split` has parted.
 
     true, false: of one dtype, rank and layout. predicate: says where each sample comes from.
     Returns the samples in their old order. Raises OperatorTypeError where the branches differ.
     """
     require_scalar(predicate, "a condition")
-    return SampleType(
+    return op.SampleType(
         _agree("dtype", true, false),
         _agree("ndim", true, false),
         _agree("layout", true, false),
@@ -47,12 +42,12 @@ merge = OperatorBase(_merge, "_conditional.merge", (3, 3), bfloat16=True)
 _WORDS = {"dtype": "dtypes", "ndim": "ranks", "layout": "layouts"}
 
 
-def _agree(name: str, true: SampleType, false: SampleType) -> Any:
+def _agree(name: str, true: op.SampleType, false: op.SampleType) -> Any:
     one, other = getattr(true, name), getattr(false, name)
     if one is None or other is None:
         return other if one is None else one
     if one != other:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"the branches of a condition have different {_WORDS[name]}",
             expected=f"one type in both branches, such as {true}",
             got=str(false),
@@ -61,12 +56,12 @@ def _agree(name: str, true: SampleType, false: SampleType) -> Any:
 
 
 def merge_batches(
-    true: Batch,
-    false: Batch,
+    true: op.Batch,
+    false: op.Batch,
     mask: Mask,
-    known: SampleType,
-    run: Callable[[Callable[[int], None], Batch], None],
-) -> Batch:
+    known: op.SampleType,
+    run: Callable[[Callable[[int], None], op.Batch], None],
+) -> op.Batch:
     """The samples of both, those of `true` where `mask` is. Raises OperatorTypeError.
 
     known: what is known of the type beforehand; run: calls a function for each sample of the
@@ -74,11 +69,11 @@ def merge_batches(
     """
     for part in (true, false):
         if len(part):
-            known = _merge(known, part.type, SampleType())
+            known = _merge(known, part.type, op.SampleType())
     where = _provenance(true, false, mask)
     for part in (true, false):
         if len(part) == len(mask):
-            return Batch(part.data, part.geometry, part.type, where)
+            return op.Batch(part.data, part.geometry, part.type, where)
     shapes = np.empty((len(mask), true.ndim), np.int64)
     shapes[mask], shapes[~mask] = true.geometry.shapes, false.geometry.shapes
     if true.data is false.data:
@@ -86,9 +81,9 @@ def merge_batches(
         offsets[mask], offsets[~mask] = true.geometry.offsets, false.geometry.offsets
         uniform = bool((shapes == shapes[0]).all())
         size = max(true.geometry.size, false.geometry.size)
-        place = Geometry(shapes, offsets, size, uniform, False, False)
-        return Batch(true.data, place, true.type, where)
-    result = Batch.empty(Geometry.of(shapes), true.type, where, true.device)
+        place = op.Geometry(shapes, offsets, size, uniform, False, False)
+        return op.Batch(true.data, place, true.type, where)
+    result = op.Batch.empty(op.Geometry.of(shapes), true.type, where, true.device)
     if not on_cpu(result.data):
         gpu_of(true.device).run(merge_launches(true, false, mask, result))
         return result
@@ -109,7 +104,9 @@ def merge_batches(
     return result
 
 
-def merge_launches(true: Batch, false: Batch, mask: Mask, result: Batch) -> list[Launch]:
+def merge_launches(
+    true: op.Batch, false: op.Batch, mask: Mask, result: op.Batch
+) -> list[op.Launch]:
     """The launches that copy the samples of both into `result`, where `merge_batches` would. The
     mask is in host memory."""
     starts = np.empty(len(mask), np.int64)
@@ -119,7 +116,7 @@ def merge_launches(true: Batch, false: Batch, mask: Mask, result: Batch) -> list
     return piece_launches([true.data, false.data], result.data, (~mask, starts * size, *places))
 
 
-def _provenance(true: Batch, false: Batch, mask: Mask) -> Provenance | None:
+def _provenance(true: op.Batch, false: op.Batch, mask: Mask) -> op.Provenance | None:
     """Files and positions of the samples, where both branches know those of theirs."""
     parts = [part.provenance for part in (true, false)]
     if any(part is None and len(b) for part, b in zip(parts, (true, false), strict=True)):
@@ -131,4 +128,4 @@ def _provenance(true: Batch, false: Batch, mask: Mask) -> Provenance | None:
             positions[here] = part.positions
             for own, sample in enumerate(np.flatnonzero(here).tolist()):
                 names[sample] = part.name(own) or ""
-    return Provenance(positions, names if any(names) else None)
+    return op.Provenance(positions, names if any(names) else None)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.dtypes import bool_
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 __all__ = ["require_boolean", "require_scalar"]
 
 
-def require_scalar(type: SampleType, what: str) -> None:
+def require_scalar(type: op.SampleType, what: str) -> None:
     """Refuse samples with axes: they are neither true nor false. Raises OperatorTypeError."""
     if type.device != "cpu":
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"{what} is decided on the CPU, and this one is on the GPU: take `.cpu()` of it"
         )
     if type.ndim not in (None, 0):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"{what} is one value per sample; of arrays, make one value (such as a part of them)",
             expected="scalars (0-D samples)",
             got=f"{type.ndim}-D samples",
         )
 
 
-def require_boolean(type: SampleType, what: str) -> None:
+def require_boolean(type: op.SampleType, what: str) -> None:
     """Refuse what is no scalar bool. Raises OperatorTypeError."""
     require_scalar(type, what)
-    if type.dtype not in (None, bool_):
-        raise OperatorTypeError(
+    if type.dtype not in (None, op.bool_):
+        raise op.OperatorTypeError(
             f"{what} is a bool; compare (x != 0), or combine bits with & and |",
             expected="bool",
             got=str(type.dtype),

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 
 from .rules import require_scalar
@@ -24,7 +22,9 @@ _GATHERED = 4096
 """Dense samples of at most this many bytes are copied, so that what is selected is dense too."""
 
 
-def _split(input: SampleType, predicate: SampleType, /) -> tuple[SampleType, SampleType]:
+def _split(
+    input: op.SampleType, predicate: op.SampleType, /
+) -> tuple[op.SampleType, op.SampleType]:
     """Part a batch in two by a scalar per sample.
 
     input: anything. predicate: scalars (0-D) of any dtype; what is not zero is true, NaN as well.
@@ -38,13 +38,13 @@ def _split(input: SampleType, predicate: SampleType, /) -> tuple[SampleType, Sam
 split = OperatorBase(_split, "_conditional.split", (2, 2), bfloat16=True)
 
 
-def truth(predicate: Batch) -> Mask:
+def truth(predicate: op.Batch) -> Mask:
     """Whether the predicate is true, per sample. Raises OperatorTypeError."""
-    require_scalar(SampleType(ndim=predicate.ndim), "a condition")
+    require_scalar(op.SampleType(ndim=predicate.ndim), "a condition")
     return np.asarray(predicate.as_array() != 0)
 
 
-def select(batch: Batch, chosen: Indices) -> Batch:
+def select(batch: op.Batch, chosen: Indices) -> op.Batch:
     """Some of the samples: where they are, or, if they are small, one after the other."""
     geometry, where, drawn = batch.geometry, batch.provenance, batch.drawn_at
     if len(chosen) == len(geometry):
@@ -56,10 +56,10 @@ def select(batch: Batch, chosen: Indices) -> Batch:
         volume = geometry.size // len(geometry)
         if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
             rows = batch.data[: geometry.size].reshape(len(geometry), volume)[chosen]
-            equal = Geometry.equal(len(chosen), shape)
-            return Batch(rows.reshape(-1), equal, batch.type, part, drawn)
+            equal = op.Geometry.equal(len(chosen), shape)
+            return op.Batch(rows.reshape(-1), equal, batch.type, part, drawn)
     if not listed:
         # Nothing is looked at, and nothing kept.
-        place = Geometry.of(geometry.shapes[:0])
-        return Batch(batch.data[:0], place, batch.type, part, drawn)
-    return Batch(batch.data, geometry.select(listed), batch.type, part, drawn)
+        place = op.Geometry.of(geometry.shapes[:0])
+        return op.Batch(batch.data[:0], place, batch.type, part, drawn)
+    return op.Batch(batch.data, geometry.select(listed), batch.type, part, drawn)

@@ -10,27 +10,13 @@ import io
 import math
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.arguments import DTypeLike
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorRuntimeError, SampleDataError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch
 from gradiva.ops.arrays.copy_pieces import copy_pieces
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["numpy"]
 
@@ -38,10 +24,10 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
 
 
-@operator("decoders.numpy")
+@op.operator("decoders.numpy")
 def numpy(
-    input: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """The array in an npy file.
 
     input: the bytes of one file per sample: int8 or uint8, 1-D. Arrays of booleans, integers and
@@ -52,36 +38,36 @@ def numpy(
     Returns the arrays, whose ranks are equal. Raises OperatorRuntimeError, with the sample and its
     file, for what is no such file, is cut or too long, or differs in type or rank.
     """
-    require_dtype(input, (uint8, int8), "encoded data")
-    require_ndim(input, (1,), "encoded data")
+    op.require_dtype(input, (op.uint8, op.int8), "encoded data")
+    op.require_ndim(input, (1,), "encoded data")
     chosen: Any = dtype
-    return SampleType(chosen, None, "", input.device)
+    return op.SampleType(chosen, None, "", input.device)
 
 
 def _header(file: np.ndarray[Any, Any]) -> tuple[np.dtype[Any], bool, tuple[int, ...], int]:
     """Dtype, whether axes are in Fortran's order, shape, and where the values begin."""
     start = file[:12].tobytes()
     if not start.startswith(_MAGIC):
-        raise SampleDataError("this is no npy file", expected="its magic string", got=start[:6])
+        raise op.SampleDataError("this is no npy file", expected="its magic string", got=start[:6])
     version = start[6] if len(start) > 7 else 0
     if version not in (1, 2, 3):
-        raise SampleDataError("the version of the npy file", expected="1 to 3", got=version)
+        raise op.SampleDataError("the version of the npy file", expected="1 to 3", got=version)
     size, form = (2, "<H") if version == 1 else (4, "<I")
     begin = 8 + size
     if len(start) < begin:
-        raise SampleDataError("the npy file ends early, in its header")
+        raise op.SampleDataError("the npy file ends early, in its header")
     end = begin + struct.unpack(form, start[8:begin])[0]
     if file.nbytes < end:
-        raise SampleDataError("the npy file ends early, in its header")
+        raise op.SampleDataError("the npy file ends early, in its header")
     if end - begin > _LONGEST:
-        raise SampleDataError(
+        raise op.SampleDataError(
             "the header of the npy file is too long",
             got=end - begin,
             expected=f"at most {_LONGEST} bytes",
         )
     found, fortran, shape = _fields(file[begin:end].tobytes(), version)
     if end + math.prod(shape) * found.itemsize != file.nbytes:
-        raise SampleDataError(
+        raise op.SampleDataError(
             "the npy file has another length than its header says",
             expected=f"{end + math.prod(shape) * found.itemsize} bytes",
             got=file.nbytes,
@@ -100,50 +86,50 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
             raise ValueError(f"it says {fields}")
         found = np.dtype(text)
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
-        raise SampleDataError(f"the header of the npy file cannot be read: {error}") from None
+        raise op.SampleDataError(f"the header of the npy file cannot be read: {error}") from None
     try:
-        DType.from_numpy(found)
+        op.DType.from_numpy(found)
     except TypeError as error:
-        raise SampleDataError(f"an array of another type: {error}") from None
+        raise op.SampleDataError(f"an array of another type: {error}") from None
     return found, fortran, shape
 
 
 @numpy.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
     headers = []
     for sample, file in enumerate(source.arrays()):
         try:
             headers.append(_header(file))
-        except SampleDataError as error:
+        except op.SampleDataError as error:
             raise error.complete(sample=sample) from None
     call.notes["headers"] = headers
     type = call.types[0]
     alike = all(header[0] is headers[0][0] for header in headers)
-    found = [DType.from_numpy(header[0]) for header in (headers[:1] if alike else headers)]
+    found = [op.DType.from_numpy(header[0]) for header in (headers[:1] if alike else headers)]
     for sample in range(1, call.size):
         if len(headers[sample][2]) != len(headers[0][2]):
-            raise OperatorRuntimeError(
+            raise op.OperatorRuntimeError(
                 "arrays of a batch have one rank",
                 expected=f"{len(headers[0][2])}-D",
                 got=f"{len(headers[sample][2])}-D",
                 sample=sample,
             )
         if type.dtype is None and not alike and found[sample] is not found[0]:
-            raise OperatorRuntimeError(
+            raise op.OperatorRuntimeError(
                 "arrays of a batch have one type, or `dtype` is given",
                 expected=found[0].name,
                 got=found[sample].name,
                 sample=sample,
             )
-    dtype = type.dtype or (found[0] if found else float32)
+    dtype = type.dtype or (found[0] if found else op.float32)
     call.types = (type.with_(dtype=dtype),)
     shapes = [header[2] for header in headers]
     return np.array(shapes, np.int64).reshape(call.size, len(shapes[0]) if shapes else 1)
 
 
 @numpy.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     headers = call.notes["headers"]
 
@@ -164,41 +150,41 @@ def _cpu(call: Call) -> None:
     call.each_sample(decode)
 
 
-def _files(*arrays: np.ndarray[Any, Any], version: tuple[int, int] = (1, 0)) -> Batch:
+def _files(*arrays: np.ndarray[Any, Any], version: tuple[int, int] = (1, 0)) -> op.Batch:
     files = []
     for array in arrays:
         stream = io.BytesIO()
         np.lib.format.write_array(stream, array, version)
         files.append(np.frombuffer(stream.getvalue(), np.uint8))
-    return batch(files)
+    return op.batch(files)
 
 
 @numpy.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     arrays = [np.arange(6, dtype=np.float32).reshape(2, 3) - 2.5, np.ones((4, 1), np.float32)]
     files = _files(*arrays)
     cube = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
     scalar = np.array(7, np.int64)
     return [
-        case("default", files).equals(arrays),
-        case("converted", files, dtype=int16).equals(
+        op.case("default", files).equals(arrays),
+        op.case("converted", files, dtype=op.int16).equals(
             [np.array([[-3, -2, -1], [1, 2, 3]], np.int16), arrays[1].astype(np.int16)]
         ),
-        case("Fortran", _files(np.asfortranarray(cube))).equals([cube]).no_oracle(),
-        case("other byte order", _files(cube.astype(">i2"), version=(2, 0)))
+        op.case("Fortran", _files(np.asfortranarray(cube))).equals([cube]).no_oracle(),
+        op.case("other byte order", _files(cube.astype(">i2"), version=(2, 0)))
         .equals([cube])
         .no_oracle(),
-        case("a scalar", _files(scalar)).equals([scalar]),
-        case("no values", _files(cube[:0], cube)).equals([cube[:0], cube]),
-        case("empty", samples(layout=""), dtype=float32).equals([]).no_oracle(),
-        case("mixed", _files(arrays[0], cube[0])).raising(OperatorRuntimeError, "sample 1"),
-        case("ranks", _files(cube, cube[0])).raising(OperatorRuntimeError, "sample 1"),
-        case("no npy file", batch([np.arange(100, dtype=np.uint8)])).raising(
-            OperatorRuntimeError, "sample 0"
+        op.case("a scalar", _files(scalar)).equals([scalar]),
+        op.case("no values", _files(cube[:0], cube)).equals([cube[:0], cube]),
+        op.case("empty", op.samples(layout=""), dtype=op.float32).equals([]).no_oracle(),
+        op.case("mixed", _files(arrays[0], cube[0])).raising(op.OperatorRuntimeError, "sample 1"),
+        op.case("ranks", _files(cube, cube[0])).raising(op.OperatorRuntimeError, "sample 1"),
+        op.case("no npy file", op.batch([np.arange(100, dtype=np.uint8)])).raising(
+            op.OperatorRuntimeError, "sample 0"
         ),
-        case("cut", batch([files.at(0), files.at(1)[:-1]])).raising(
-            OperatorRuntimeError, "sample 1"
+        op.case("cut", op.batch([files.at(0), files.at(1)[:-1]])).raising(
+            op.OperatorRuntimeError, "sample 1"
         ),
-        case("text", _files(np.array(["a"]))).raising(OperatorRuntimeError, "type"),
-        case("dtype", samples((5,), dtype=float32, layout="")).type_error("dtype"),
+        op.case("text", _files(np.array(["a"]))).raising(op.OperatorRuntimeError, "type"),
+        op.case("dtype", op.samples((5,), dtype=op.float32, layout="")).type_error("dtype"),
     ]

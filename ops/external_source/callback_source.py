@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe
+from gradiva.eager import extension as op
 from gradiva.ops.python_function.prefetchable import name_of, raised
 
 __all__ = ["BatchInfo", "Feed", "SampleInfo", "check_parallel", "name_of", "parts_of"]
@@ -57,7 +57,7 @@ class Feed:
             pass
         elif callable(source):
             if self.cycle is not None:
-                raise OperatorTypeError(
+                raise op.OperatorTypeError(
                     "a callable cannot be cycled: it decides itself when to raise StopIteration",
                     argument="cycle",
                     expected="None",
@@ -66,8 +66,8 @@ class Feed:
             self._call = source
             self.takes_request = _takes_argument(source)
         elif not isinstance(source, Iterable):
-            raise OperatorTypeError(
-                argument="source", expected="a callable or an iterable", got=describe(source)
+            raise op.OperatorTypeError(
+                argument="source", expected="a callable or an iterable", got=op.describe(source)
             )
 
     @property
@@ -90,7 +90,7 @@ class Feed:
             return item
         except StopIteration:
             raise
-        except GradivaError:
+        except op.GradivaError:
             raise
         except Exception as error:
             raise raised(error, self.source, "source") from error
@@ -143,8 +143,8 @@ class Feed:
             self.start_again()
 
 
-def _not_again() -> OperatorTypeError:
-    return OperatorTypeError(
+def _not_again() -> op.OperatorTypeError:
+    return op.OperatorTypeError(
         "the source is an iterator, which cannot be started again: pass an iterable or a "
         "generator function",
         argument="cycle",
@@ -158,7 +158,7 @@ def _checked_cycle(cycle: Any) -> str | None:
         return "quiet"
     if cycle == "raise":
         return "raise"
-    raise OperatorTypeError(
+    raise op.OperatorTypeError(
         argument="cycle", expected="'no', 'quiet', 'raise', True or False", got=repr(cycle)
     )
 
@@ -176,7 +176,7 @@ def _takes_argument(source: Callable[..., Any]) -> bool:
         and parameter.default is parameter.empty
     ]
     if len(needed) > 1:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="source",
             expected="a callable with at most one argument",
             got=f"{name_of(source)}, which takes {len(needed)}",
@@ -189,10 +189,10 @@ def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
     if count is None:
         return (item,)
     if not isinstance(item, tuple | list) or len(item) != count:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "the source returned the wrong thing",
             expected=f"a tuple of {count} (num_outputs)",
-            got=f"{len(item)} values" if isinstance(item, tuple | list) else describe(item),
+            got=f"{len(item)} values" if isinstance(item, tuple | list) else op.describe(item),
         )
     return tuple(item)
 
@@ -203,7 +203,7 @@ def check_parallel(source: Any, batch: bool) -> None:
         return
     if not _takes_argument(source):
         wanted = "the number of the batch (or a BatchInfo)" if batch else "a SampleInfo"
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "with parallel=True a callable is called in several processes, and is told for what",
             argument="source",
             expected=f"a callable with one argument, {wanted}",

@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch_on
-from gradiva.eager.values.tensor import Tensor
+from gradiva.eager import extension as op
+from gradiva.eager.values.batch import batch_on
 
 __all__ = ["Receiver", "declared_types", "one_size", "restored", "stored"]
 
@@ -27,24 +23,24 @@ class Receiver:
             arguments["dtype"],
             arguments["ndim"],
         )
-        self.fixed: list[SampleType | None] = [None] * len(self._types)
+        self.fixed: list[op.SampleType | None] = [None] * len(self._types)
 
-    def batch(self, item: Any, index: int, layout: str | None = None) -> Batch:
+    def batch(self, item: Any, index: int, layout: str | None = None) -> op.Batch:
         """The item as the batch of output `index`; layout: of a sample, instead of the declared."""
         declared = self._types[index]
-        if isinstance(item, Tensor) or not (
-            isinstance(item, Batch | np.ndarray | list | tuple) or hasattr(item, "__dlpack__")
+        if isinstance(item, op.Tensor) or not (
+            isinstance(item, op.Batch | np.ndarray | list | tuple) or hasattr(item, "__dlpack__")
         ):
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 "the source returned the wrong thing",
                 expected="a batch: an array with a leading axis, or a list of arrays",
-                got=describe(item),
+                got=op.describe(item),
             )
         made = batch_on(item, layout=declared.layout if layout is None else layout)
         if not self._no_copy and not isinstance(item, list | tuple):
             made = made.to_device(made.device, force_copy=True)
         # The batch gets positions of its own: the user's object stays as it is.
-        made = Batch(made.data, made.geometry, made.type, made.provenance)
+        made = op.Batch(made.data, made.geometry, made.type, made.provenance)
         self._check(made, declared, index)
         return made
 
@@ -55,17 +51,17 @@ class Receiver:
             for one in self.fixed
         ]
 
-    def read_state(self, state: Any) -> list[SampleType | None]:
+    def read_state(self, state: Any) -> list[op.SampleType | None]:
         """What `get_state` told, for `fixed`. Raises TypeError, ValueError, IndexError."""
         fixed = [
-            None if one is None else SampleType(DType.of(one[0]), int(one[1]), one[2])
+            None if one is None else op.SampleType(op.DType.of(one[0]), int(one[1]), one[2])
             for one in state
         ]
         if len(fixed) != len(self._types):
             raise ValueError(f"it has {len(fixed)} outputs")
         return fixed
 
-    def _check(self, made: Batch, declared: SampleType, index: int) -> None:
+    def _check(self, made: op.Batch, declared: op.SampleType, index: int) -> None:
         """The dtype and rank are those declared, or those of the first batch."""
         wanted = self.fixed[index] or declared
         for what, expected, got in (
@@ -74,43 +70,43 @@ class Receiver:
         ):
             if expected is not None and got != expected and len(made):
                 since = "as declared" if self.fixed[index] is None else "as in the first batch"
-                raise OperatorTypeError(
+                raise op.OperatorTypeError(
                     f"output {index} of the source has another {what}",
                     expected=f"{expected}, {since}",
                     got=str(got),
                 )
         if len(made):
-            self.fixed[index] = SampleType(made.dtype, made.ndim, made.layout)
+            self.fixed[index] = op.SampleType(made.dtype, made.ndim, made.layout)
 
 
-def stored(batches: tuple[Batch, ...]) -> list[Any]:
+def stored(batches: tuple[op.Batch, ...]) -> list[Any]:
     """Batches as plain data, for a checkpoint."""
     return [
         [[batch.array(index) for index in range(len(batch))], batch.layout] for batch in batches
     ]
 
 
-def restored(data: Any, end: int) -> tuple[Batch, ...]:
+def restored(data: Any, end: int) -> tuple[op.Batch, ...]:
     """What `stored` told; its samples are those before position `end`. Raises TypeError,
     ValueError."""
     batches = tuple(batch_on(arrays, layout=layout) for arrays, layout in data)
     for batch in batches:
-        batch.provenance = Provenance(np.arange(end - len(batch), end, dtype=np.int64))
+        batch.provenance = op.Provenance(np.arange(end - len(batch), end, dtype=np.int64))
     return batches
 
 
-def one_size(batches: tuple[Batch, ...], most: int) -> int:
+def one_size(batches: tuple[op.Batch, ...], most: int) -> int:
     """The number of samples of all batches. Raises OperatorValueError."""
     sizes = {len(batch) for batch in batches}
     if len(sizes) > 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the source returned batches of different sizes",
             expected="one size",
             got=", ".join(str(len(batch)) for batch in batches),
         )
     size = sizes.pop()
     if size > most:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the source returned a batch that is too large",
             expected=f"at most {most} samples",
             got=str(size),
@@ -118,24 +114,24 @@ def one_size(batches: tuple[Batch, ...], most: int) -> int:
     return size
 
 
-def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[SampleType]:
+def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.SampleType]:
     """The declared type of each output; what was not declared is unknown."""
     layouts = _each("layout", layout, count)
     ranks = _each("ndim", ndim, count)
     types = []
     for index, name in enumerate(_each("dtype", dtype, count)):
         try:
-            chosen = None if name is None else DType.of(name)
+            chosen = None if name is None else op.DType.of(name)
         except (TypeError, ValueError) as error:
-            raise OperatorTypeError(str(error), argument="dtype") from None
+            raise op.OperatorTypeError(str(error), argument="dtype") from None
         rank = ranks[index]
         if layouts[index] and rank is None:
             rank = len(layouts[index])
         if layouts[index] and len(layouts[index]) != rank:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="layout", expected=f"{rank} letters", got=repr(layouts[index])
             )
-        types.append(SampleType(chosen, rank, layouts[index] or None))
+        types.append(op.SampleType(chosen, rank, layouts[index] or None))
     return types
 
 
@@ -145,7 +141,7 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
     if len(value) == 1:
         return list(value) * count
     if len(value) != count:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=f"one, or one for each of {count} outputs", got=str(len(value))
         )
     return list(value)

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.operators.arguments import Strings
 from gradiva.eager.readers.source import Source, source_operator
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.values.batch import Batch
 
 from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 from .collate_feed import Receiver, declared_types, one_size, restored, stored
@@ -22,8 +19,6 @@ from .fed_source import Fed
 from .feed_state import feed_state, restore_feed
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from gradiva.eager.types.device import DeviceLike
 
     class _Common(TypedDict, total=False):
@@ -61,7 +56,7 @@ def external_source(
     bytes_per_sample_hint: int | None = None,
     cuda_stream: Any = None,
     use_copy_kernel: bool = False,
-    **common: Unpack[_Common],
+    **common: op.Unpack[_Common],
 ) -> Any:
     """Take batches from a callable or an iterable.
 
@@ -100,7 +95,7 @@ def external_source(
     batch again, up to five times.
     """
     if num_outputs is not None and num_outputs < 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="num_outputs", expected="at least 1", got=str(num_outputs)
         )
     for name, number in (
@@ -108,7 +103,7 @@ def external_source(
         ("bytes_per_sample_hint", bytes_per_sample_hint),
     ):
         if number is not None and number < 1:
-            raise OperatorValueError(argument=name, expected="at least 1", got=str(number))
+            raise op.OperatorValueError(argument=name, expected="at least 1", got=str(number))
     if parallel and source is not None:
         check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))
@@ -140,9 +135,9 @@ class ExternalFeed(Source):
         self._iteration = 0
         self._in_epoch = 0
         self._position = 0
-        self._last: tuple[Batch, ...] | None = None
+        self._last: tuple[op.Batch, ...] | None = None
 
-    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         try:
             items = self._samples(batch_size) if not self._arguments["batch"] else self._whole()
             batches = self._made(items, batch_size)
@@ -150,7 +145,7 @@ class ExternalFeed(Source):
             if self._arguments["repeat_last"] and self._last is not None:
                 return self._last
             raise
-        except GradivaError:
+        except op.GradivaError:
             if not self._arguments["batch"]:
                 # The batch is lost, its samples are not asked for again.
                 self._position += batch_size
@@ -164,17 +159,17 @@ class ExternalFeed(Source):
         self._in_epoch += size
         for batch in batches:
             names = batch.provenance.names if batch.provenance else None
-            batch.provenance = Provenance(positions, names)
+            batch.provenance = op.Provenance(positions, names)
         self._last = batches if self._arguments["repeat_last"] else None
         return batches
 
-    def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[Batch, ...]:
+    def _made(self, items: tuple[Any, ...], batch_size: int) -> tuple[op.Batch, ...]:
         """The batches for what the source returned, of one size that is not too large."""
         batches = tuple(self._batch(item, index) for index, item in enumerate(items))
         one_size(batches, batch_size)
         return batches
 
-    def _batch(self, item: Any, index: int) -> Batch:
+    def _batch(self, item: Any, index: int) -> op.Batch:
         return self._receiver.batch(item, index)
 
     def _next(self, request: Any) -> Any:
@@ -198,14 +193,14 @@ class ExternalFeed(Source):
                 if not rows or self._feed.takes_request:
                     raise
                 break
-            except GradivaError as error:
+            except op.GradivaError as error:
                 raise error.complete(sample=index) from error.__cause__
         return tuple([row[output] for row in rows] for output in range(self._count))
 
     def _outputs(self, item: Any, sample: int | None) -> tuple[Any, ...]:
         try:
             return parts_of(item, self._arguments["num_outputs"])
-        except GradivaError as error:
+        except op.GradivaError as error:
             raise error.complete(sample=sample) from None
 
     def reset(self) -> None:

@@ -7,27 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    blaming,
-    frameless,
-    fresh,
-    without_frames,
-)
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.support.errors import blaming, frameless, fresh
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.device import require_device
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch_on
-from gradiva.eager.values.tensor import Tensor, tensor_on
+from gradiva.eager.values.batch import batch_on
+from gradiva.eager.values.tensor import tensor_on
 
 from .callback_source import Feed
 from .collate_feed import declared_types
@@ -103,7 +93,7 @@ class ExternalSource:
         made: Loop = make_loop.get()(_Ahead(self, batch_size, ctx), external_source, False, strict)
         return made
 
-    def _take(self, copy: bool = False) -> list[Batch | Tensor]:
+    def _take(self, copy: bool = False) -> list[op.Batch | op.Tensor]:
         """The next item, as it is; what was taken ahead comes first. copy: the source may write
         into its memory again before the item is used."""
         if self._waiting:
@@ -126,7 +116,7 @@ class ExternalSource:
         items = (item,) if self._count == 1 else tuple(item)
         with blaming("ExternalSource"):
             if len(items) != self._count:
-                raise OperatorTypeError(
+                raise op.OperatorTypeError(
                     "the source returned the wrong thing",
                     expected=f"a tuple of {self._count} (num_outputs)",
                     got=f"{len(items)} values",
@@ -141,7 +131,7 @@ class ExternalSource:
             mark = self._ahead.place()
             if mark is None:
                 mark = self._mark()
-            if isinstance(mark.feed, GradivaError):
+            if isinstance(mark.feed, op.GradivaError):
                 raise fresh(mark.feed)
             return {"position": mark.position, "ended": mark.ended, "feed": mark.feed}
 
@@ -167,22 +157,22 @@ class ExternalSource:
             return self._waiting[0][1]._replace(position=self._position)
         try:
             feed: Any = feed_state(self._feed)
-        except GradivaError as error:
+        except op.GradivaError as error:
             # It must not stop a loop that nobody wants to continue.
-            feed = without_frames(error)
+            feed = op.without_frames(error)
         return _Mark(self._position, self._ended, feed)
 
     def _values(
-        self, item: list[Batch | Tensor], batch_size: int | None
-    ) -> tuple[list[Batch | Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
+        self, item: list[op.Batch | op.Tensor], batch_size: int | None
+    ) -> tuple[list[op.Batch | op.Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
         """The values of an item and the positions of their samples."""
         with blaming("ExternalSource"):
             values = [_value(part, batch_size).to_device(self._device) for part in item]
-        size = next((len(value) for value in values if isinstance(value, Batch)), 1)
+        size = next((len(value) for value in values if isinstance(value, op.Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)
         self._position += size
         for value in values:
-            value.provenance = Provenance(positions)
+            value.provenance = op.Provenance(positions)
         return values, positions
 
 
@@ -208,7 +198,7 @@ class _Ahead:
         self._taken: deque[tuple[Any, _Mark]] = deque(maxlen=8)
         """What was read last, more than is ever read ahead."""
 
-    def read(self) -> tuple[Batch, ...]:
+    def read(self) -> tuple[op.Batch, ...]:
         mark = self._source._mark()
         try:
             item = self._source._take(copy=True)
@@ -218,7 +208,7 @@ class _Ahead:
             raise
         self._taken.append((item, mark))
         values, _ = self._source._values(item, self._batch_size)
-        return tuple(value for value in values if isinstance(value, Batch))
+        return tuple(value for value in values if isinstance(value, op.Batch))
 
     def mark(self) -> _Mark:
         return self._source._mark()
@@ -233,25 +223,25 @@ class _Ahead:
         pass
 
 
-def _part(item: Any, type: SampleType, copy: bool) -> Batch | Tensor:
+def _part(item: Any, type: op.SampleType, copy: bool) -> op.Batch | op.Tensor:
     """One output of an item, as a batch or a tensor, on its own memory if `copy`."""
-    if isinstance(item, Batch | list | tuple):
-        made: Batch = batch_on(item, type.dtype, layout=type.layout)
-        return made.to_device(made.device, force_copy=copy and isinstance(item, Batch))
+    if isinstance(item, op.Batch | list | tuple):
+        made: op.Batch = batch_on(item, type.dtype, layout=type.layout)
+        return made.to_device(made.device, force_copy=copy and isinstance(item, op.Batch))
     tensor = tensor_on(item, type.dtype, layout=type.layout)
     return tensor.to_device(tensor.device, force_copy=copy)
 
 
-def _value(part: Batch | Tensor, batch_size: int | None) -> Batch | Tensor:
-    if isinstance(part, Batch):
+def _value(part: op.Batch | op.Tensor, batch_size: int | None) -> op.Batch | op.Tensor:
+    if isinstance(part, op.Batch):
         if batch_size is not None and len(part) > batch_size:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the source returned a batch that is too large",
                 expected=f"at most {batch_size} samples",
                 got=str(len(part)),
             )
-        return Batch(part.data, part.geometry, part.type)
+        return op.Batch(part.data, part.geometry, part.type)
     if batch_size is None:
-        return Tensor(part._array, part.layout)
+        return op.Tensor(part._array, part.layout)
     array = part._array
-    return Batch(array.reshape(-1), Geometry.repeated(batch_size, array.shape), part.type)
+    return op.Batch(array.reshape(-1), op.Geometry.repeated(batch_size, array.shape), part.type)

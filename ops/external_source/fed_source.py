@@ -8,18 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.readers.source import Source
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.values.batch import Batch
 
 from .collate_feed import Receiver, one_size, restored, stored
 
 __all__ = ["Fed"]
 
 
-class StarvedError(OperatorRuntimeError):
+class StarvedError(op.OperatorRuntimeError):
     """Nothing was fed. What the other sources have for this batch waits for it."""
 
     again = True
@@ -34,8 +31,10 @@ class Fed(Source):
         self._receiver = Receiver(arguments)
         self._blocking: bool = arguments["blocking"]
         self._repeat_last: bool = arguments["repeat_last"]
-        self._queues: list[deque[Batch]] = [deque() for _ in range(arguments["num_outputs"] or 1)]
-        self._last: tuple[Batch, ...] | None = None
+        self._queues: list[deque[op.Batch]] = [
+            deque() for _ in range(arguments["num_outputs"] or 1)
+        ]
+        self._last: tuple[op.Batch, ...] | None = None
         self._changed = threading.Condition()
         self._demanded = -1
         self._position = 0
@@ -45,13 +44,13 @@ class Fed(Source):
     def num_outputs(self) -> int:
         return len(self._queues)
 
-    def accept(self, item: Any, output: int, batch_size: int, layout: str | None) -> Batch:
+    def accept(self, item: Any, output: int, batch_size: int, layout: str | None) -> op.Batch:
         """The item as a batch that can be fed. Raises OperatorTypeError or OperatorValueError."""
         batch = self._receiver.batch(item, output, layout)
         one_size((batch,), batch_size)
         return batch
 
-    def feed(self, output: int, batch: Batch) -> None:
+    def feed(self, output: int, batch: op.Batch) -> None:
         """Put a batch that was accepted behind those that wait already."""
         with self._changed:
             self._queues[output].append(batch)
@@ -62,7 +61,7 @@ class Fed(Source):
         with self._changed:
             return min(len(queue) for queue in self._queues)
 
-    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         with self._changed:
             while not all(self._queues):
                 if self._closed or pool.cancelled:
@@ -78,11 +77,11 @@ class Fed(Source):
         self._position += size
         for batch in batches:
             names = batch.provenance.names if batch.provenance else None
-            batch.provenance = Provenance(positions, names)
+            batch.provenance = op.Provenance(positions, names)
         self._last = batches if self._repeat_last else None
         return batches
 
-    def _starved(self) -> OperatorRuntimeError:
+    def _starved(self) -> op.OperatorRuntimeError:
         missing = [index for index, queue in enumerate(self._queues) if not queue]
         of = "" if len(self._queues) == 1 else f" (output {missing[0]})"
         return StarvedError(
@@ -116,5 +115,5 @@ class Fed(Source):
             if len(last) not in (0, len(self._queues)):
                 raise ValueError(f"it has {len(last)} outputs")
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise OperatorValueError(f"this is not the state of a source: {error}") from None
+            raise op.OperatorValueError(f"this is not the state of a source: {error}") from None
         self._position, self._receiver.fixed, self._last = position, fixed, last or None

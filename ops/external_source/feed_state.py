@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorTypeError
-from gradiva.eager.values.batch import Batch
 
 from .callback_source import Feed, name_of
 
 __all__ = ["feed_state", "restore_feed"]
 
-_SAME_EACH_TIME = (list, tuple, range, np.ndarray, Batch)
+_SAME_EACH_TIME = (list, tuple, range, np.ndarray, op.Batch)
 """Iterables that give the same items each time, so that earlier rounds need not be run again."""
 
 _UNUSED = [[0, 0, 1]]
@@ -40,7 +39,7 @@ def feed_state(feed: Feed) -> dict[str, Any]:
         try:
             own = holder.state_dict()
         except Exception as error:
-            raise OperatorRuntimeError(
+            raise op.OperatorRuntimeError(
                 f"state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
             ) from error
         # Encoded now: it may hold lists and arrays that go on changing.
@@ -92,7 +91,7 @@ def restore_feed(feed: Feed, state: dict[str, Any]) -> None:
     elif feed.iterator is not None:
         _replay(feed, history)
     elif history != feed.history:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"{name_of(feed.source)} is a callable without an argument, of which nobody knows "
             f"where it stands; when the checkpoint was saved, it had been called {history[-1][0]} "
             "times. Give it an argument (the number of the batch), or the methods state_dict() and "
@@ -111,10 +110,10 @@ def _load(feed: Feed, holder: Any, own: Any) -> None:
         if feed.iterator is not None and holder is not feed.iterator:
             # An iterable is told where to start, and starts then.
             feed.iterator = feed.fresh()
-    except GradivaError:
+    except op.GradivaError:
         raise
     except Exception as error:
-        raise OperatorRuntimeError(
+        raise op.OperatorRuntimeError(
             f"load_state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
         ) from error
 
@@ -148,7 +147,7 @@ def _require_unused(feed: Feed) -> None:
         inspect.isgenerator(iterator) and inspect.getgeneratorstate(iterator) != inspect.GEN_CREATED
     )
     if started or feed.history != _UNUSED:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"the source {name_of(iterator)} is an iterator that cannot be started again, and "
             "items were taken from it already; pass a fresh one, an iterable, or a generator "
             "function",

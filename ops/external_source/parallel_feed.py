@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 from gradiva.eager.workers.launcher import pickled
 from gradiva.eager.workers.pool import ProcessPool
 from gradiva.eager.workers.tasks import BadReplyError, Task, WorkerError
@@ -86,7 +84,7 @@ class ParallelFeed(ExternalFeed):
         self._number = processes.add(work, self._stateful, samples, slots, hint)
         self._processes = processes
 
-    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         if self._processes is None:
             return super().read(batch_size, pool)
         before = (self._epoch, self._iteration, self._in_epoch, self._position)
@@ -99,25 +97,25 @@ class ParallelFeed(ExternalFeed):
             self._deadly = error.sample
             if self._tries >= _TRIES and not self._stateful:
                 self._tries = 0
-                raise OperatorRuntimeError(
+                raise op.OperatorRuntimeError(
                     f"{error.problem}; this was tried {_TRIES} times, and the batch is lost",
                     sample=error.sample,
                 ) from None
             self._epoch, self._iteration, self._in_epoch, self._position = before
-            raise without_frames(error) from None
-        except GradivaError as error:
+            raise op.without_frames(error) from None
+        except op.GradivaError as error:
             self._tries = 0
             self._blame(error)
             # The frames hold views on shared memory.
-            raise without_frames(error) from error.__cause__
+            raise op.without_frames(error) from error.__cause__
         except StopIteration as end:
-            raise without_frames(end) from None
+            raise op.without_frames(end) from None
         finally:
             self._release(self._now)
         self._tries = 0
         return batches
 
-    def _blame(self, error: GradivaError) -> None:
+    def _blame(self, error: op.GradivaError) -> None:
         """Say in which process it was."""
         place, at = self._now.place, error.sample
         tasks = [
@@ -145,7 +143,7 @@ class ParallelFeed(ExternalFeed):
             return super()._samples(batch_size)
         found, end = self._rows(batch_size)
         rows = [self._outputs(row, index) for index, row in enumerate(found)]
-        if isinstance(end, GradivaError):
+        if isinstance(end, op.GradivaError):
             raise end.complete(sample=len(rows))
         if end is not None and (not rows or not self._stateful):
             raise end
@@ -158,7 +156,7 @@ class ParallelFeed(ExternalFeed):
             raise item.error.complete(sample=sample)
         return tuple(item)
 
-    def _batch(self, item: Any, index: int) -> Batch:
+    def _batch(self, item: Any, index: int) -> op.Batch:
         if isinstance(item, Unusable):
             raise item.error
         if isinstance(item, list):
@@ -193,7 +191,7 @@ class ParallelFeed(ExternalFeed):
             try:
                 end = self._take(task, rows)
             except BadReplyError as error:
-                raise OperatorRuntimeError(f"the reply cannot be understood: {error}") from None
+                raise op.OperatorRuntimeError(f"the reply cannot be understood: {error}") from None
             if end is not None:
                 return rows, end
         return rows, None
@@ -203,7 +201,7 @@ class ParallelFeed(ExternalFeed):
         reply = task.reply
         for why in ("fault", "refused"):
             if why in reply:
-                raise OperatorRuntimeError(str(reply[why]))
+                raise op.OperatorRuntimeError(str(reply[why]))
         items, calls = reply.get("items"), reply.get("calls")
         if not isinstance(items, list) or type(calls) is not int:
             raise BadReplyError("no items")

@@ -12,19 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    OperatorTypeError,
-    OperatorValueError,
-    describe,
-)
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.tensor import Tensor, prepare, to_array
+from gradiva.eager import extension as op
+from gradiva.eager.values.tensor import prepare, to_array
 from gradiva.eager.workers.tasks import BadReplyError, Task
 
 from .callback_source import BatchInfo, Feed, SampleInfo, parts_of
@@ -34,8 +23,9 @@ __all__ = ["ExternalWork", "Unusable", "decode", "error_of"]
 Keep = Callable[[np.ndarray[Any, Any]], int]
 Note = Callable[[int], None]
 
-_CLASSES: dict[str, type[GradivaError]] = {
-    kind.__name__: kind for kind in (OperatorTypeError, OperatorValueError, OperatorRuntimeError)
+_CLASSES: dict[str, type[op.GradivaError]] = {
+    kind.__name__: kind
+    for kind in (op.OperatorTypeError, op.OperatorValueError, op.OperatorRuntimeError)
 }
 _FACTS = ("problem", "operator", "argument", "expected", "got", "file")
 
@@ -43,7 +33,7 @@ _FACTS = ("problem", "operator", "argument", "expected", "got", "file")
 class Unusable:
     """Stands for what the source returned, and what cannot be a sample or a batch."""
 
-    def __init__(self, error: GradivaError) -> None:
+    def __init__(self, error: op.GradivaError) -> None:
         self.error = error
 
 
@@ -98,12 +88,12 @@ class ExternalWork:
                 if not reply["items"] and not feed.takes_request:
                     self._ended = request["era"]
                 break
-            except GradivaError as error:
+            except op.GradivaError as error:
                 reply["error"] = _facts(error)
                 break
             except BaseException as error:  # noqa: BLE001  such as SystemExit: not in our process
                 reply["error"] = _facts(
-                    OperatorRuntimeError(f"the source raised {type(error).__name__}: {error}")
+                    op.OperatorRuntimeError(f"the source raised {type(error).__name__}: {error}")
                 )
                 break
         return reply
@@ -129,13 +119,13 @@ class ExternalWork:
     def _encoded(self, item: Any, keep: Keep) -> Any:
         try:
             parts = parts_of(item, self._count)
-        except GradivaError as error:
+        except op.GradivaError as error:
             return {"bad": _facts(error)}
         encode = _encoded_batch if self._batch else _encoded_sample
         return [encode(part, keep) for part in parts]
 
 
-def _facts(error: GradivaError) -> dict[str, Any]:
+def _facts(error: op.GradivaError) -> dict[str, Any]:
     facts = {name: getattr(error, name) for name in _FACTS}
     facts = {name: None if fact is None else str(fact) for name, fact in facts.items()}
     if error.location is not None:
@@ -143,30 +133,32 @@ def _facts(error: GradivaError) -> dict[str, Any]:
     return {**facts, "sample": error.sample, "class": type(error).__name__}
 
 
-def error_of(facts: Any) -> GradivaError:
+def error_of(facts: Any) -> op.GradivaError:
     """The error whose facts a worker sent. Raises BadReplyError."""
     if not isinstance(facts, dict):
         raise BadReplyError("an error that has no known form")
     known = {name: facts.get(name) for name in _FACTS}
     known = {name: None if fact is None else str(fact) for name, fact in known.items()}
     sample = facts.get("sample")
-    error = _CLASSES.get(str(facts.get("class")), OperatorRuntimeError)(known.pop("problem") or "")
+    error = _CLASSES.get(str(facts.get("class")), op.OperatorRuntimeError)(
+        known.pop("problem") or ""
+    )
     return error.complete(**known, sample=sample if type(sample) is int else None)
 
 
 def _encoded_sample(value: Any, keep: Keep) -> dict[str, Any]:
     try:
         array, _ = prepare(to_array(value), None, "")
-    except GradivaError as error:
+    except op.GradivaError as error:
         return {"bad": _facts(error)}
-    if not isinstance(value, Tensor):
+    if not isinstance(value, op.Tensor):
         return {"array": keep(array)}
     name = value.provenance.name(0) or "" if value.provenance else None
     return {"array": keep(array), "layout": value.layout, "name": name}
 
 
 def _encoded_batch(value: Any, keep: Keep) -> dict[str, Any]:
-    if isinstance(value, Batch):
+    if isinstance(value, op.Batch):
         names = value.provenance.names if value.provenance else None
         return {
             "batch": [keep(np.ascontiguousarray(array)) for array in value.arrays()],
@@ -177,10 +169,10 @@ def _encoded_batch(value: Any, keep: Keep) -> dict[str, Any]:
         }
     if isinstance(value, list | tuple):
         return {"list": [_encoded_sample(sample, keep) for sample in value]}
-    if isinstance(value, Tensor) or not (
+    if isinstance(value, op.Tensor) or not (
         isinstance(value, np.ndarray) or hasattr(value, "__dlpack__")
     ):
-        return {"odd": describe(value)}
+        return {"odd": op.describe(value)}
     return _encoded_sample(value, keep)
 
 
@@ -195,7 +187,7 @@ def decode(item: Any, task: Task) -> Any:
         return Unusable(error_of(item["bad"]))
     if "odd" in item:
         return Unusable(
-            OperatorTypeError(
+            op.OperatorTypeError(
                 "the source returned the wrong thing",
                 expected="a batch: an array with a leading axis, or a list of arrays",
                 got=str(item["odd"]),
@@ -209,8 +201,8 @@ def decode(item: Any, task: Task) -> Any:
     if "layout" not in item:
         return array
     name = item.get("name")
-    where = None if name is None else Provenance(np.zeros(1, np.int64), [str(name)])
-    return Tensor(array, str(item["layout"]), where)
+    where = None if name is None else op.Provenance(np.zeros(1, np.int64), [str(name)])
+    return op.Tensor(array, str(item["layout"]), where)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -219,21 +211,23 @@ def _listed(value: Any) -> list[Any]:
     return value
 
 
-def _decoded_batch(item: dict[str, Any], task: Task) -> Batch:
+def _decoded_batch(item: dict[str, Any], task: Task) -> op.Batch:
     arrays = [task.array(number) for number in _listed(item["batch"])]
     names = item.get("names")
     try:
         ndim = int(item["ndim"])
         shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), ndim)
-        type = SampleType(
-            DType.from_numpy(np.dtype(str(item["dtype"]))), ndim, str(item["layout"]), "cpu"
+        type = op.SampleType(
+            op.DType.from_numpy(np.dtype(str(item["dtype"]))), ndim, str(item["layout"]), "cpu"
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadReplyError(f"a batch that has no known form: {error}") from None
     where = None
     if names is not None:
-        where = Provenance(np.zeros(len(arrays), np.int64), [str(name) for name in _listed(names)])
-    made = Batch.empty(Geometry.of(shapes), type, where)
+        where = op.Provenance(
+            np.zeros(len(arrays), np.int64), [str(name) for name in _listed(names)]
+        )
+    made = op.Batch.empty(op.Geometry.of(shapes), type, where)
     for index, array in enumerate(arrays):
         made.array(index)[...] = array
     return made

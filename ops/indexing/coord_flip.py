@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg, IntArg, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
+from gradiva.eager import extension as op
 
 __all__ = ["coord_flip"]
 
 
-@operator("coord_flip")
+@op.operator("coord_flip")
 def coord_flip(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    flip_x: IntArg = 1,
-    flip_y: IntArg = 0,
-    flip_z: IntArg = 0,
-    center_x: FloatArg = 0.5,
-    center_y: FloatArg = 0.5,
-    center_z: FloatArg = 0.5,
-    layout: Layout = "",
-    **common: Unpack[Common],
-) -> SampleType:
+    flip_x: op.IntArg = 1,
+    flip_y: op.IntArg = 0,
+    flip_z: op.IntArg = 0,
+    center_x: op.FloatArg = 0.5,
+    center_y: op.FloatArg = 0.5,
+    center_z: op.FloatArg = 0.5,
+    layout: op.Layout = "",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Turn coordinates c of the chosen axes into 2 * center - c.
 
     input: float32 points (count, n), n from 1 to 3.
@@ -51,15 +36,15 @@ def coord_flip(
     Returns samples of the same shapes. Raises OperatorTypeError for other input,
     OperatorValueError for another layout.
     """
-    require_dtype(input, (float32,))
-    require_ndim(input, (2,))
+    op.require_dtype(input, (op.float32,))
+    op.require_ndim(input, (2,))
     if not set(layout) <= set("xyz"):
-        raise OperatorValueError(argument="layout", expected="letters x, y, z", got=repr(layout))
+        raise op.OperatorValueError(argument="layout", expected="letters x, y, z", got=repr(layout))
     return input
 
 
 @coord_flip.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     geometry = call.inputs[0].geometry
     layout = call["layout"]
     sizes = geometry.shapes[:, 1]
@@ -67,7 +52,7 @@ def _shapes(call: Call) -> Geometry:
     if not fits.all():
         sample = int(np.flatnonzero(~fits)[0])
         wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "points of another number of coordinates",
             expected=wanted,
             got=str(sizes[sample]),
@@ -76,7 +61,7 @@ def _shapes(call: Call) -> Geometry:
     return geometry
 
 
-@jit
+@op.jit
 def flip_points(
     src: Any,
     src_offsets: Any,
@@ -98,7 +83,7 @@ def flip_points(
                 dst[dst_offsets[i] + at] = twice[i, k] - value if flips[i, k] else value
 
 
-def _plan(call: Call) -> tuple[Any, Any]:
+def _plan(call: op.Call) -> tuple[Any, Any]:
     """What `flip_points` takes: flips and twice."""
     letters = call["layout"] or "xyz"
     flips = np.zeros((call.size, 3), np.bool_)
@@ -111,7 +96,7 @@ def _plan(call: Call) -> tuple[Any, Any]:
 
 
 @coord_flip.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         flip_points,
@@ -124,43 +109,45 @@ def _cpu(call: Call) -> None:
     )
 
 
-_KERNEL: Final = CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))
+_KERNEL: Final = op.CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))
 
 
 @coord_flip.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     flips, twice = _plan(call)
     volumes = target.geometry.volumes
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
     counts = np.stack([source.geometry.shapes[:, 1], volumes], axis=1).astype(np.int32)
     short = [counts, flips.astype(np.int32), twice.view(np.int32)]
     table = np.concatenate([places.view(np.int32), *short], axis=1)
-    return Launch(_KERNEL.unit({}), len(blocks), (source.data, Out(target.data), table, blocks))
+    return op.Launch(
+        _KERNEL.unit({}), len(blocks), (source.data, op.Out(target.data), table, blocks)
+    )
 
 
 @coord_flip.cases
-def _cases() -> list[Case]:
-    points = samples((3, 2), (5, 2), dtype=float32, layout="")
-    space = samples((4, 3), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    points = op.samples((3, 2), (5, 2), dtype=op.float32, layout="")
+    space = op.samples((4, 3), dtype=op.float32, layout="")
     arrays = [points.at(i) for i in (0, 1)]
     x = np.array([-1, 1], np.float32)
     one, two = np.array([1, 0], np.float32), np.array([0, 4], np.float32)
     return [
-        case("default", points).equals([array * x + one for array in arrays]),
-        case("y", points, flip_x=0, flip_y=1, center_y=2).equals(
+        op.case("default", points).equals([array * x + one for array in arrays]),
+        op.case("y", points, flip_x=0, flip_y=1, center_y=2).equals(
             [array * -x + two for array in arrays]
         ),
-        case("yx", points, layout="yx")
+        op.case("yx", points, layout="yx")
         .equals([array * -x + one[::-1] for array in arrays])
         .no_oracle(),
-        case("per sample", points, flip_x=[0, 1], center_x=[1, 2]),
-        case("space", space, flip_z=-1, center_z=0.25),
-        case("empty", samples(dtype=float32, layout="AB")).equals([]),
-        case("layout", points, layout="ab").value_error("`layout`"),
-        case("letters", points, layout="xyz").value_error("sample 0"),
-        case("four", samples((2, 4), dtype=float32, layout="")).value_error("sample 0"),
-        case("bytes", samples((2, 2), layout="")).type_error("dtype"),
-        case("wrong length", points, flip_x=[1]).value_error("`flip_x`"),
+        op.case("per sample", points, flip_x=[0, 1], center_x=[1, 2]),
+        op.case("space", space, flip_z=-1, center_z=0.25),
+        op.case("empty", op.samples(dtype=op.float32, layout="AB")).equals([]),
+        op.case("layout", points, layout="ab").value_error("`layout`"),
+        op.case("letters", points, layout="xyz").value_error("sample 0"),
+        op.case("four", op.samples((2, 4), dtype=op.float32, layout="")).value_error("sample 0"),
+        op.case("bytes", op.samples((2, 2), layout="")).type_error("dtype"),
+        op.case("wrong length", points, flip_x=[1]).value_error("`flip_x`"),
     ]

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, MatrixArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import own_or_float32, require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
+from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.type_rules import own_or_float32
 
 __all__ = ["coord_transform"]
 
 F32 = NDArray[np.float32]
-_DTYPES: Final = (uint8, uint16, int16, int32, float32, int8)
+_DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
 
-@operator("coord_transform", frames=("M", "MT", "T"))
+@op.operator("coord_transform", frames=("M", "MT", "T"))
 def coord_transform(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     M: MatrixArg | None = None,  # noqa: N803
     MT: MatrixArg | None = None,  # noqa: N803
-    T: FloatsArg | None = None,  # noqa: N803
-    dtype: DTypeLike = float32,
-    **common: Unpack[Common],
-) -> SampleType:
+    T: op.FloatsArg | None = None,  # noqa: N803
+    dtype: op.DTypeLike = op.float32,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Compute M v + T for each vector v; vectors lie along the last axis.
 
     input: int8, uint8, int16, uint16, int32 or float32, of two axes or more, any layout; vectors of
@@ -56,14 +44,14 @@ def coord_transform(
     values. Raises OperatorTypeError for other dtypes, OperatorValueError for shapes that do not
     fit together.
     """
-    require_dtype(input, _DTYPES)
+    op.require_dtype(input, _DTYPES)
     result = own_or_float32(input, dtype)
     if input.ndim is not None and input.ndim < 2:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "vectors lie along the last axis of two or more", got=f"{input.ndim}-D samples"
         )
     if MT is not None and (M is not None or T is not None):
-        raise OperatorValueError("`MT` excludes `M` and `T`")
+        raise op.OperatorValueError("`MT` excludes `M` and `T`")
     return result
 
 
@@ -72,7 +60,7 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
     count = rows[0].size if len(rows) else columns
     fits = rows.shape[2] == columns if rows.ndim == 3 else count % columns == 0
     if not fits or not count:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"rows of {columns} numbers, for vectors of {columns - (name == 'MT')}",
             got=f"shape {rows.shape[1:]}",
@@ -80,7 +68,7 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
     return rows.reshape(len(rows), count // columns, columns)
 
 
-def _map(call: Call) -> F32:
+def _map(call: op.Call) -> F32:
     """[M T] for each sample, (N, m, n + 1)."""
     shapes = call.inputs[0].geometry.shapes
     if not call.size:
@@ -88,7 +76,7 @@ def _map(call: Call) -> F32:
     size = int(shapes[0, -1])
     if (shapes[:, -1] != size).any():
         sample = int(np.flatnonzero(shapes[:, -1] != size)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "all samples have vectors of one length",
             expected=f"{size} numbers",
             got=str(shapes[sample, -1]),
@@ -108,7 +96,7 @@ def _map(call: Call) -> F32:
     result[:, :, :size] = matrix
     if shift is not None:
         if shift.shape[1] not in (1, matrix.shape[1]):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="T", expected=f"1 or {matrix.shape[1]} numbers", got=str(shift.shape[1])
             )
         result[:, :, size] = shift
@@ -116,7 +104,7 @@ def _map(call: Call) -> F32:
 
 
 @coord_transform.shapes
-def _shapes(call: Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> NDArray[np.int64]:
     matrices = _map(call)
     call.notes["matrices"] = matrices
     shapes = call.inputs[0].geometry.shapes.copy()
@@ -124,7 +112,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     return shapes
 
 
-@jit
+@op.jit
 def transform_points(
     src: Any,
     src_offsets: Any,
@@ -161,7 +149,7 @@ def transform_points(
 
 
 @coord_transform.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     counts = source.geometry.shapes[:, :-1].prod(axis=1)
     call.for_samples(
@@ -175,48 +163,50 @@ def _cpu(call: Call) -> None:
     )
 
 
-_KERNEL: Final = CudaKernel("coord_transform", (Path(__file__).with_name("coord_transform.cuh"),))
+_KERNEL: Final = op.CudaKernel(
+    "coord_transform", (Path(__file__).with_name("coord_transform.cuh"),)
+)
 
 
 @coord_transform.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     matrices, volumes = call.notes["matrices"], target.geometry.volumes
     table = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
-    kinds = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
-    arguments = source.data, Out(target.data), table, blocks, matrices, *sizes
-    return Launch(_KERNEL.unit(kinds), len(blocks), arguments)
+    kinds = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
+    arguments = source.data, op.Out(target.data), table, blocks, matrices, *sizes
+    return op.Launch(_KERNEL.unit(kinds), len(blocks), arguments)
 
 
 @coord_transform.cases
-def _cases() -> list[Case]:
-    points = samples((3, 2), (5, 2), dtype=float32, layout="")
-    images = samples((4, 5, 3), (2, 2, 3))
+def _cases() -> list[op.Case]:
+    points = op.samples((3, 2), (5, 2), dtype=op.float32, layout="")
+    images = op.samples((4, 5, 3), (2, 2, 3))
     arrays = [points.at(i) for i in (0, 1)]
     two = np.array([[1, 0], [0, 1]], np.float32)
     several = np.stack([two, 2 * two])
     sums = [images.at(i).astype(np.int64).sum(axis=-1, keepdims=True) for i in (0, 1)]
     quarter = [np.floor(one / 4 + 0.5) for one in sums]
     return [
-        case("nothing given", points).equals(arrays),
-        case("diagonal", points, M=2).equals([2 * array for array in arrays]),
-        case("swap", points, M=(0, 1, 1, 0)).equals([array[:, ::-1] for array in arrays]),
-        case("shift", points, T=(1, -2)).equals(
+        op.case("nothing given", points).equals(arrays),
+        op.case("diagonal", points, M=2).equals([2 * array for array in arrays]),
+        op.case("swap", points, M=(0, 1, 1, 0)).equals([array[:, ::-1] for array in arrays]),
+        op.case("shift", points, T=(1, -2)).equals(
             [array + np.array([1, -2], np.float32) for array in arrays]
         ),
-        case("both", points, MT=(1, 2, 3, 4, 5, 6)),
-        case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
-        case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),
-        case("colours", images, M=(0.25, 0.25, 0.25), dtype=uint8).equals(
+        op.case("both", points, MT=(1, 2, 3, 4, 5, 6)),
+        op.case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
+        op.case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),
+        op.case("colours", images, M=(0.25, 0.25, 0.25), dtype=op.uint8).equals(
             [array.astype(np.uint8) for array in quarter]
         ),
-        case("empty", samples(layout="FA", dtype=float32), M=2).no_oracle(),
-        case("lengths", samples((2, 2), (2, 3), layout="")).value_error("sample 1"),
-        case("no matrix", points, M=(1, 2, 3)).value_error("`M`"),
-        case("long shift", points, T=(1, 2, 3)).value_error("`T`"),
-        case("MT and T", points, MT=1, T=1).value_error("excludes"),
-        case("dtype", points, dtype=uint8).type_error("`dtype`"),
-        case("wide", samples((2, 2), layout="", dtype=float64)).type_error("dtype"),
+        op.case("empty", op.samples(layout="FA", dtype=op.float32), M=2).no_oracle(),
+        op.case("lengths", op.samples((2, 2), (2, 3), layout="")).value_error("sample 1"),
+        op.case("no matrix", points, M=(1, 2, 3)).value_error("`M`"),
+        op.case("long shift", points, T=(1, 2, 3)).value_error("`T`"),
+        op.case("MT and T", points, MT=1, T=1).value_error("excludes"),
+        op.case("dtype", points, dtype=op.uint8).type_error("`dtype`"),
+        op.case("wide", op.samples((2, 2), layout="", dtype=op.float64)).type_error("dtype"),
     ]

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Reindex
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int16
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import Value
 from gradiva.ops.image.crop.crop import output_dtype, window_view
 from gradiva.ops.image.crop.crop_window import apply_policy
 from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows
 
 from .slice_region import check_region, slice_region
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["ASSUMED", "slice"]
 
 ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 
 
-@operator("slice", inputs=(1, 3), bfloat16=True)
+@op.operator("slice", inputs=(1, 3), bfloat16=True)
 def slice(
-    input: SampleType,
-    anchor: SampleType | Value | None = None,
-    extent: SampleType | Value | None = None,
+    input: op.SampleType,
+    anchor: op.SampleType | op.Value | None = None,
+    extent: op.SampleType | op.Value | None = None,
     /,
     *,
-    start: IntsArg | None = None,
-    end: IntsArg | None = None,
-    shape: IntsArg | None = None,
-    rel_start: FloatsArg | None = None,
-    rel_end: FloatsArg | None = None,
-    rel_shape: FloatsArg | None = None,
-    axes: IntsArg | None = None,
+    start: op.IntsArg | None = None,
+    end: op.IntsArg | None = None,
+    shape: op.IntsArg | None = None,
+    rel_start: op.FloatsArg | None = None,
+    rel_end: op.FloatsArg | None = None,
+    rel_shape: op.FloatsArg | None = None,
+    axes: op.IntsArg | None = None,
     axis_names: str | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     out_of_bounds_policy: str = "error",
-    fill_values: Floats = 0.0,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    fill_values: op.Floats = 0.0,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Cut a region out of each sample.
 
     input: any dtype, rank and layout.
@@ -83,13 +67,13 @@ def slice(
     return input.with_(dtype=output_dtype(input, dtype))
 
 
-def _layout(call: Call) -> str:
+def _layout(call: op.Call) -> str:
     own = call.inputs[0].type
     return own.layout or ASSUMED.get(own.ndim or 0, "")
 
 
 @slice.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = call.inputs[0].geometry.shapes
     anchors, windows = slice_region(call, shapes, _layout(call))
     anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
@@ -101,13 +85,13 @@ slice.stage = Reindex(window_view, moves=False)  # it may cut channels
 
 
 @slice.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill, channel = channel_fill(call, _layout(call))
     copy_windows(call, call.notes["anchors"], fill, channel)
 
 
 @slice.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     fill, channel = channel_fill(call, _layout(call))
     return launch_windows(call, call.notes["anchors"], fill, channel)
 
@@ -116,15 +100,15 @@ slice.host_from = 1
 
 
 @slice.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
-    planes = samples((3, 7, 6), (3, 4, 5), dtype=float32, layout="CHW")
-    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
-    sound = samples((9,), (5,), layout="", dtype=float32)
-    anchors = batch([np.array(a, np.int32) for a in ((1, 2), (0, 1), (3, 4))])
-    extents = batch([np.array(a, np.int32) for a in ((3, 2), (2, 4), (1, 5))])
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
+    planes = op.samples((3, 7, 6), (3, 4, 5), dtype=op.float32, layout="CHW")
+    volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16)
+    sound = op.samples((9,), (5,), layout="", dtype=op.float32)
+    anchors = op.batch([np.array(a, np.int32) for a in ((1, 2), (0, 1), (3, 4))])
+    extents = op.batch([np.array(a, np.int32) for a in ((3, 2), (2, 4), (1, 5))])
     parts = [
-        batch([np.array([x, y], np.float32) for x, y in rows])
+        op.batch([np.array([x, y], np.float32) for x, y in rows])
         for rows in (((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((0.25, 0.5), (0.5, 0.25), (0.3, 0.4)))
     ]
     whole = [images.at(i) for i in range(3)]
@@ -134,43 +118,43 @@ def _cases() -> list[Case]:
         part = image[4:8, 3:7]
         padded[i][: part.shape[0], : part.shape[1]] = part
     return [
-        case("inputs", images, anchors, extents).equals(cut),
-        case("fractions", images, *parts),
-        case("start and end", images, start=(1, 2), end=(3, 4)).equals(
+        op.case("inputs", images, anchors, extents).equals(cut),
+        op.case("fractions", images, *parts),
+        op.case("start and end", images, start=(1, 2), end=(3, 4)).equals(
             [image[2:4, 1:3] for image in whole]
         ),
-        case("relative", planes, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
-        case("channels", planes, start=1, axis_names="C").equals(
+        op.case("relative", planes, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
+        op.case("channels", planes, start=1, axis_names="C").equals(
             [planes.at(i)[1:] for i in range(2)]
         ),
-        case("axes per sample", images, end=3, axes=[[0], [1], [-3]]).equals(
+        op.case("axes per sample", images, end=3, axes=[[0], [1], [-3]]).equals(
             [whole[0][:3], whole[1][:, :3], whole[2][:3]]
         ),
-        case("volume", volume, start=(1, 2, 3), shape=2, axis_names="DHW").equals(
+        op.case("volume", volume, start=(1, 2, 3), shape=2, axis_names="DHW").equals(
             [volume.at(0)[1:3, 2:4, 3:5]]
         ),
-        case("one axis", sound, start=[[2], [1]], end=4, axes=0).equals(
+        op.case("one axis", sound, start=[[2], [1]], end=4, axes=0).equals(
             [sound.at(0)[2:4], sound.at(1)[1:4]]
         ),
-        case(
+        op.case(
             "pad", images, start=(3, 4), shape=4, out_of_bounds_policy="pad", fill_values=(1, 2, 3)
         ).equals(padded),
-        case("trim", images, start=(3, 4), shape=4, out_of_bounds_policy="trim_to_shape").equals(
+        op.case("trim", images, start=(3, 4), shape=4, out_of_bounds_policy="trim_to_shape").equals(
             [image[4:8, 3:7] for image in whole]
         ),
-        case("to float", images, end=(2, 3), dtype=float32).equals(
+        op.case("to float", images, end=(2, 3), dtype=op.float32).equals(
             [image[:3, :2].astype(np.float32) for image in whole]
         ),
-        case("empty", samples(), end=(2, 3)).equals([]),
-        case("outside", images, start=(0, 3), shape=(4, 3)).value_error("sample 1"),
-        case("backwards", images, start=(3, 3), end=(4, 2)).value_error("ends before"),
-        case("no such axis", images, start=0, axis_names="D").value_error("`axis_names`"),
-        case("anchor alone", images, anchors).type_error("shape"),
-        case("none", images).value_error("none was given"),
-        case("bad dtype", images, end=2, dtype="int16").type_error("`dtype`"),
-        case(
+        op.case("empty", op.samples(), end=(2, 3)).equals([]),
+        op.case("outside", images, start=(0, 3), shape=(4, 3)).value_error("sample 1"),
+        op.case("backwards", images, start=(3, 3), end=(4, 2)).value_error("ends before"),
+        op.case("no such axis", images, start=0, axis_names="D").value_error("`axis_names`"),
+        op.case("anchor alone", images, anchors).type_error("shape"),
+        op.case("none", images).value_error("none was given"),
+        op.case("bad dtype", images, end=2, dtype="int16").type_error("`dtype`"),
+        op.case(
             "three fill values",
-            samples((3, 3), layout="HW"),
+            op.samples((3, 3), layout="HW"),
             shape=5,
             out_of_bounds_policy="pad",
             fill_values=(1, 2, 3),

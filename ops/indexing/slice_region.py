@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.values.batch import Batch
 
 __all__ = ["check_region", "named_axes", "slice_region"]
 
@@ -26,25 +23,25 @@ def check_region(
     """
     for name in ("start", "end", "shape"):
         if given[name] is not None and given[f"rel_{name}"] is not None:
-            raise OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
+            raise op.OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
     named = {name.removeprefix("rel_") for name, value in given.items() if value is not None}
     if {"end", "shape"} <= named:
-        raise OperatorValueError("an end and a shape exclude each other")
+        raise op.OperatorValueError("an end and a shape exclude each other")
     if anchor is not None and extent is None:
-        raise OperatorTypeError("an anchor needs a shape: give both as inputs, or `start`, ...")
+        raise op.OperatorTypeError("an anchor needs a shape: give both as inputs, or `start`, ...")
     if (anchor is not None) == bool(named):
         other = "not both" if named else "none was given"
-        raise OperatorValueError(f"give the region by two inputs or by arguments; {other}")
+        raise op.OperatorValueError(f"give the region by two inputs or by arguments; {other}")
     if axes is not None and axis_names is not None:
-        raise OperatorValueError("`axes` and `axis_names` exclude each other")
+        raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
     for what, value in (("anchor", anchor), ("shape", extent)):
         if value is not None and value.dtype is not None and value.dtype.is_bool:
-            raise OperatorTypeError(f"the {what}", expected="integers or floats", got="bool")
+            raise op.OperatorTypeError(f"the {what}", expected="integers or floats", got="bool")
 
 
 def slice_region(
-    call: Call, shapes: Int64Array, layout: str, default: str = "WH"
-) -> tuple[Int64Array, Int64Array]:
+    call: op.Call, shapes: op.Int64Array, layout: str, default: str = "WH"
+) -> tuple[op.Int64Array, op.Int64Array]:
     """Anchors and shapes of the regions, (N, ndim) both, that a call describes.
 
     shapes: of the samples, (N, ndim), with axes that `layout` names ("" if they have no names);
@@ -68,7 +65,7 @@ def slice_region(
             high = low + shape
     if (high < low).any():
         sample, axis = np.argwhere(high < low)[0].tolist()
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the region ends before it starts",
             got=f"from {low[sample, axis]:g} to {high[sample, axis]:g}",
             sample=sample,
@@ -80,10 +77,10 @@ def slice_region(
     return anchors, windows
 
 
-def _rounded(values: Array) -> Int64Array:
+def _rounded(values: Array) -> op.Int64Array:
     bad = ~(np.abs(values) < 1 << 31)
     if bad.any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the region has ends that are no pixels",
             got=str(values[bad][0]),
             sample=int(np.argwhere(bad)[0][0]),
@@ -91,7 +88,7 @@ def _rounded(values: Array) -> Int64Array:
     return round_half_away(values).astype(np.int64)
 
 
-def named_axes(call: Call, ndim: int, layout: str, default: str) -> Int64Array:
+def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64Array:
     """(N, k): the axes that the arguments `axes` or `axis_names` name, all if they name none.
 
     Raises OperatorValueError for axes that are not there, or named twice.
@@ -101,18 +98,18 @@ def named_axes(call: Call, ndim: int, layout: str, default: str) -> Int64Array:
         names = default if names is None else names
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
         found = [layout.index(letter) for letter in names] or list(range(ndim))
         return np.tile(np.array(found, np.int64), (call.size, 1))
     if not axes.shape[1]:
         return np.tile(np.arange(ndim), (call.size, 1))
-    wrapped: Int64Array = np.where(axes < 0, axes + ndim, axes)
+    wrapped: op.Int64Array = np.where(axes < 0, axes + ndim, axes)
     ordered = np.sort(wrapped, axis=1)
     bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if bad.any():
         sample = int(np.argmax(bad))
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(axes[sample].tolist()),
@@ -121,13 +118,13 @@ def named_axes(call: Call, ndim: int, layout: str, default: str) -> Int64Array:
     return wrapped
 
 
-def _input(call: Call, number: int, along: Int64Array, normalized: bool) -> Array:
-    given: Batch = call.inputs[number]
+def _input(call: op.Call, number: int, along: op.Int64Array, normalized: bool) -> Array:
+    given: op.Batch = call.inputs[number]
     lengths = given.geometry.volumes
     bad = lengths != along.shape[1]
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"the {'anchor' if number == 1 else 'shape'} has a number for each axis",
             expected=str(along.shape[1]),
             got=str(lengths[sample]),
@@ -138,14 +135,14 @@ def _input(call: Call, number: int, along: Int64Array, normalized: bool) -> Arra
     return rows * along if normalized and given.data.dtype.kind == "f" else rows
 
 
-def _argument(call: Call, name: str, along: Int64Array) -> Array | None:
+def _argument(call: op.Call, name: str, along: op.Int64Array) -> Array | None:
     """`name` in elements, or `rel_<name>` made elements; None if neither was given."""
     for title, scale in ((name, None), (f"rel_{name}", along)):
         rows = call[title]
         if rows is None:
             continue
         if rows.shape[1] not in (1, along.shape[1]):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=title, expected=f"1 or {along.shape[1]} numbers", got=str(rows.shape[1])
             )
         wide = np.broadcast_to(rows, along.shape)

@@ -8,26 +8,15 @@ beyond the end are cut, steps may be negative. An index outside of its axis is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import move_launch, steps_of
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int64, uint8
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.support.errors import blaming
 from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
-from gradiva.eager.values.value import Value, arithmetic
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
+from gradiva.eager.values.value import arithmetic
 
 __all__ = ["subscript"]
 
@@ -35,10 +24,10 @@ _FAR = 1 << 62
 """Numbers are cut to this, so that sums of two stay in 64 bits; no extent comes near it."""
 
 
-@operator("subscript", inputs=(1, 97), bfloat16=True)
+@op.operator("subscript", inputs=(1, 97), bfloat16=True)
 def subscript(
-    input: SampleType, /, *numbers: SampleType, ranges: Any, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *numbers: op.SampleType, ranges: Any, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Take a part of each sample.
 
     input: any dtype, rank and layout. numbers: scalars of an integer type, for the numbers in
@@ -51,18 +40,18 @@ def subscript(
     """
     wanted = sum(field == GIVEN for item in ranges for field in item[1:] if item[0] != "new")
     if wanted != len(numbers):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="ranges", expected=f"{len(numbers)} numbers per sample", got=str(wanted)
         )
     for number in numbers:
         if number.dtype is not None and number.dtype.numpy.kind not in "iu":
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 "a subscript that is given per sample",
                 expected="integers",
                 got=f"dtype {number.dtype.name}",
             )
         if number.ndim:
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 "a subscript that is given per sample",
                 expected="a scalar per sample",
                 got=f"{number.ndim}-D samples",
@@ -70,7 +59,7 @@ def subscript(
     return result_type(input, ranges)
 
 
-def _take(value: Value, ranges: Any) -> Any:
+def _take(value: op.Value, ranges: Any) -> Any:
     """`value.slice[ranges]`."""
     with blaming(subscript.name):
         items, numbers = parse(ranges)
@@ -81,7 +70,7 @@ arithmetic["getitem"] = _take
 
 
 @subscript.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     """The shapes; `starts` and `steps` (N, axes of the input) and `counts` become notes."""
     extents = call.inputs[0].geometry.shapes
     numbers = iter(_values(batch) for batch in call.inputs[1:])
@@ -106,12 +95,12 @@ def _shapes(call: Call) -> Int64Array:
     return shapes
 
 
-def _values(batch: Any) -> Int64Array:
+def _values(batch: Any) -> op.Int64Array:
     """One int64 per sample; values beyond the range of int64 become large ones."""
     values = batch.data[batch.geometry.offsets]
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(_FAR))
-    cut: Int64Array = np.clip(values.astype(np.int64), -_FAR, _FAR)
+    cut: op.Int64Array = np.clip(values.astype(np.int64), -_FAR, _FAR)
     return cut
 
 
@@ -119,33 +108,35 @@ def _cut(number: Any) -> Any:
     return max(-_FAR, min(number, _FAR)) if isinstance(number, int) else number
 
 
-def _index(number: Any, extent: Int64Array, axis: int) -> Int64Array:
+def _index(number: Any, extent: op.Int64Array, axis: int) -> op.Int64Array:
     index = np.zeros_like(extent) + _cut(number)
     bad = (index < -extent) | (index >= extent)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
         wrong = number if isinstance(number, int) else int(number[sample])
         raise out_of_range(wrong, axis, int(extent[sample]), sample)
-    found: Int64Array = np.where(index < 0, index + extent, index)
+    found: op.Int64Array = np.where(index < 0, index + extent, index)
     return found
 
 
-def _range(fields: list[Any], extent: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _range(
+    fields: list[Any], extent: op.Int64Array
+) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array]:
     """Start, count and step per sample, by the rules of Python's slices."""
     start, stop, step = (_cut(field) for field in fields)
     step = np.zeros_like(extent) + (1 if step is None else step)
     if not step.all():
         sample = int(np.flatnonzero(step == 0)[0])
-        raise OperatorValueError("the step of a range must not be 0", sample=sample)
+        raise op.OperatorValueError("the step of a range must not be 0", sample=sample)
     forward = step > 0
     least = np.where(forward, 0, -1)
     most = np.where(forward, extent, extent - 1)
 
-    def end(number: Any, default: Int64Array) -> Int64Array:
+    def end(number: Any, default: op.Int64Array) -> op.Int64Array:
         if number is None:
             return default
         place = np.zeros_like(extent) + number
-        cut: Int64Array = np.clip(np.where(place < 0, place + extent, place), least, most)
+        cut: op.Int64Array = np.clip(np.where(place < 0, place + extent, place), least, most)
         return cut
 
     first = end(start, np.where(forward, 0, most))
@@ -157,7 +148,7 @@ def _range(fields: list[Any], extent: Int64Array) -> tuple[Int64Array, Int64Arra
 
 
 @subscript.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     items = call.notes["items"]
     starts, counts, steps = (call.notes[name].tolist() for name in ("starts", "counts", "steps"))
@@ -190,7 +181,7 @@ def _cpu(call: Call) -> None:
 
 
 @subscript.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     starts, counts, steps = (call.notes[name] for name in ("starts", "counts", "steps"))
     paces = steps_of(source.geometry.shapes)
@@ -204,25 +195,25 @@ subscript.host_from = 1
 
 
 @subscript.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
-    uniform = samples((4, 5, 3), (4, 5, 3), dtype=float32)
-    first = samples((), (), (), dtype=int64, layout="", low=-1, high=0)
-    second = samples((), (), (), dtype=uint8, layout="", low=0, high=3, seed=1)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    uniform = op.samples((4, 5, 3), (4, 5, 3), dtype=op.float32)
+    first = op.samples((), (), (), dtype=op.int64, layout="", low=-1, high=0)
+    second = op.samples((), (), (), dtype=op.uint8, layout="", low=0, high=3, seed=1)
     a, b = (
         [int(x) for x in first.data[first.geometry.offsets]],
         second.data[second.geometry.offsets],
     )
 
-    def part(name: str, source: Any, ranges: Any) -> Case:
+    def part(name: str, source: Any, ranges: Any) -> op.Case:
         items, numbers = parse(ranges)
-        return case(name, source, *numbers, ranges=items).no_oracle()
+        return op.case(name, source, *numbers, ranges=items).no_oracle()
 
     def parts(of: Callable[[Any], Any]) -> list[Any]:
         return [of(images.at(i)) for i in range(3)]
 
     several = [images.at(i)[a[i], b[i] :] for i in range(3)]
-    floats = samples((), (), (), dtype=float32, layout="")
+    floats = op.samples((), (), (), dtype=op.float32, layout="")
     return [
         part("channel", images, (..., 0)).equals(parts(lambda image: image[..., 0])),
         part("uniform", uniform, (slice(-3, None), 1)).equals([*uniform.as_array()[:, -3:, 1]]),
@@ -232,7 +223,7 @@ def _cases() -> list[Case]:
             parts(lambda image: image[None, 0, ..., None])
         ),
         part("nothing left", images, (slice(9, None),)).equals(parts(lambda image: image[9:])),
-        part("empty", samples(), (..., 0)).equals([]),
+        part("empty", op.samples(), (..., 0)).equals([]),
         part("out of range", images, 2).value_error("sample 1"),
         part("too many", images, (0, 0, 0, 0)).type_error("at most 3"),
         part("floats", images, floats).type_error("integers"),

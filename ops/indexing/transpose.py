@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import steps_of, transpose_launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import Ints, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Planes
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import float16, float32, int32
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["transpose"]
 
@@ -31,16 +18,16 @@ Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 
-@operator("transpose", bfloat16=True)
+@op.operator("transpose", bfloat16=True)
 def transpose(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    perm: Ints | None = None,
+    perm: op.Ints | None = None,
     transpose_layout: bool = True,
-    output_layout: Layout | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    output_layout: op.Layout | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Permute the axes of each sample: axis i of the output is axis perm[i] of the input.
 
     input: any dtype, rank and layout. perm: all axes, in the new order; reversed by default.
@@ -60,12 +47,12 @@ def transpose(
 
 
 @transpose.shapes
-def _shapes(call: Call) -> Int64s:
+def _shapes(call: op.Call) -> Int64s:
     shapes = call.inputs[0].geometry.shapes
     return shapes[:, list(resolve_perm(shapes.shape[1], call["perm"]))]
 
 
-def _fits(call: Call) -> bool:
+def _fits(call: op.Call) -> bool:
     """Whether interleaved channels become planes."""
     source = call.inputs[0].type
     return source.layout == "HWC" and resolve_perm(3, call["perm"]) == (2, 0, 1)
@@ -81,11 +68,11 @@ def resolve_perm(ndim: int, perm: Sequence[int] | None) -> tuple[int, ...]:
     if perm is None:
         return tuple(range(ndim - 1, -1, -1))
     if len(perm) != ndim:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="perm", expected=f"{ndim} axes, as the input has", got=str(tuple(perm))
         )
     if sorted(perm) != list(range(ndim)):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="perm", expected=f"the axes 0..{ndim - 1} in some order", got=str(tuple(perm))
         )
     return tuple(perm)
@@ -100,7 +87,7 @@ def result_layout(
     """The output's layout; `output_layout` only relabels, it never chooses the permutation."""
     if output_layout is not None:
         if len(output_layout) != len(perm):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="output_layout", expected=f"{len(perm)} letters", got=repr(output_layout)
             )
         return output_layout
@@ -134,7 +121,7 @@ def plan(shapes: Int64s, perm: Sequence[int]) -> tuple[Int64s, Int64s] | None:
     return extents, steps
 
 
-@jit
+@op.jit
 def transpose_kernel(
     src: Array,
     src_offsets: Int64s,
@@ -214,7 +201,7 @@ def transpose_numpy(
 
 
 @transpose.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     shapes = source.geometry.shapes
     perm = resolve_perm(source.ndim, call["perm"])
@@ -234,7 +221,7 @@ def _cpu(call: Call) -> None:
 
 
 @transpose.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     shapes = source.geometry.shapes
     perm = list(resolve_perm(source.ndim, call["perm"]))
@@ -242,33 +229,33 @@ def _gpu(call: Call) -> Launch:
 
 
 @transpose.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    larger = samples((33, 50, 3), (40, 31, 3))
-    planes = samples((3, 4, 5), (3, 2, 2), dtype=float16, layout="CHW")
-    deep = samples((2, 3, 2, 1, 2, 3, 2), dtype=int32, layout="")
-    vectors = samples((5,), (3,), dtype=float32, layout="")
-    scalars = samples((), (), dtype=int32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    larger = op.samples((33, 50, 3), (40, 31, 3))
+    planes = op.samples((3, 4, 5), (3, 2, 2), dtype=op.float16, layout="CHW")
+    deep = op.samples((2, 3, 2, 1, 2, 3, 2), dtype=op.int32, layout="")
+    vectors = op.samples((5,), (3,), dtype=op.float32, layout="")
+    scalars = op.samples((), (), dtype=op.int32, layout="")
 
     def permuted(batch: Any, perm: Sequence[int] | None) -> list[np.ndarray[Any, Any]]:
         return [batch.at(i).transpose(perm) for i in range(len(batch))]
 
     return [
-        case("to CHW", images, perm=[2, 0, 1]).equals(permuted(images, [2, 0, 1])),
-        case("larger, to CHW", larger, perm=[2, 0, 1]).equals(permuted(larger, [2, 0, 1])),
-        case("larger, reversed", larger).equals(permuted(larger, None)),
-        case("reversed", images).equals(permuted(images, None)),
-        case("to HWC", planes, perm=[1, 2, 0]).equals(permuted(planes, [1, 2, 0])),
-        case("keep layout", images, perm=[1, 0, 2], transpose_layout=False).equals(
+        op.case("to CHW", images, perm=[2, 0, 1]).equals(permuted(images, [2, 0, 1])),
+        op.case("larger, to CHW", larger, perm=[2, 0, 1]).equals(permuted(larger, [2, 0, 1])),
+        op.case("larger, reversed", larger).equals(permuted(larger, None)),
+        op.case("reversed", images).equals(permuted(images, None)),
+        op.case("to HWC", planes, perm=[1, 2, 0]).equals(permuted(planes, [1, 2, 0])),
+        op.case("keep layout", images, perm=[1, 0, 2], transpose_layout=False).equals(
             permuted(images, [1, 0, 2])
         ),
-        case("new layout", images, perm=[1, 0, 2], output_layout="ABC"),
-        case("seven axes", deep, perm=[6, 1, 4, 3, 0, 5, 2]).equals(
+        op.case("new layout", images, perm=[1, 0, 2], output_layout="ABC"),
+        op.case("seven axes", deep, perm=[6, 1, 4, 3, 0, 5, 2]).equals(
             permuted(deep, [6, 1, 4, 3, 0, 5, 2])
         ),
-        case("vectors", vectors).equals(permuted(vectors, None)),
-        case("scalars", scalars).equals(permuted(scalars, None)),
-        case("empty", samples(), perm=[2, 0, 1]).equals([]),
-        case("short perm", images, perm=[1, 0]).value_error("`perm`"),
-        case("not a perm", images, perm=[1, 1, 0]).value_error("`perm`"),
+        op.case("vectors", vectors).equals(permuted(vectors, None)),
+        op.case("scalars", scalars).equals(permuted(scalars, None)),
+        op.case("empty", op.samples(), perm=[2, 0, 1]).equals([]),
+        op.case("short perm", images, perm=[1, 0]).value_error("`perm`"),
+        op.case("not a perm", images, perm=[1, 1, 0]).value_error("`perm`"),
     ]

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.host_fallback import through_host
-from gradiva.eager.operators.arguments import Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["dump_image"]
 
 
-@operator("dump_image", effects=True)
+@op.operator("dump_image", effects=True)
 def dump_image(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     suffix: str = "",
-    input_layout: Layout = "HWC",
-    **common: Unpack[Common],
-) -> SampleType:
+    input_layout: op.Layout = "HWC",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Write each image into a file of the current folder, and return the batch as it is.
 
     input: uint8 images, (H, W, 1) or (H, W, 3). input_layout: "HWC"; no other one is taken.
@@ -43,29 +30,31 @@ def dump_image(
     OperatorValueError for other layouts and numbers of channels, and OperatorRuntimeError for
     files that cannot be written.
     """
-    require_dtype(input, (uint8,))
+    op.require_dtype(input, (op.uint8,))
     if input_layout != "HWC":
-        raise OperatorValueError(argument="input_layout", expected="'HWC'", got=repr(input_layout))
+        raise op.OperatorValueError(
+            argument="input_layout", expected="'HWC'", got=repr(input_layout)
+        )
     if input.ndim not in (None, 3):
-        raise OperatorTypeError(expected="images with 3 axes, HWC", got=f"{input.ndim} axes")
+        raise op.OperatorTypeError(expected="images with 3 axes, HWC", got=f"{input.ndim} axes")
     if input.layout not in (None, "", "HWC"):
-        raise OperatorTypeError(expected="images with the layout HWC", got=str(input.layout))
+        raise op.OperatorTypeError(expected="images with the layout HWC", got=str(input.layout))
     return input
 
 
 @dump_image.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     geometry = call.inputs[0].geometry
     for sample, channels in enumerate(geometry.shapes[:, 2].tolist()):
         if channels not in (1, 3):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 expected="images of 1 or 3 channels", got=f"{channels}", sample=sample
             )
     return geometry
 
 
 @dump_image.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     for sample in range(call.size):
         image = call.inputs[0].array(sample)
         call.outputs[0].array(sample)[...] = image
@@ -74,7 +63,7 @@ def _cpu(call: Call) -> None:
             with open(name, "w", encoding="ascii") as file:
                 file.write(_netpbm(image))
         except OSError as error:
-            raise OperatorRuntimeError(
+            raise op.OperatorRuntimeError(
                 f"cannot write {name}: {error.strerror}", sample=sample
             ) from error
 
@@ -91,14 +80,14 @@ def _netpbm(image: Any) -> str:
 
 
 @dump_image.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     # Nothing is written by these: tests and `warmup` call them, in any folder.
-    images = samples((4, 5, 3))
+    images = op.samples((4, 5, 3))
     return [
-        case("empty", samples()).equals([]).no_oracle(),
-        case("dtype", samples((2, 2, 3), dtype=float32)).type_error("dtype"),
-        case("rank", samples((2, 2), layout="HW")).type_error("3 axes"),
-        case("layout", samples((3, 2, 2), layout="CHW")).type_error("HWC"),
-        case("asked layout", images, input_layout="CHW").value_error("`input_layout`"),
-        case("channels", samples((2, 2, 4))).value_error("1 or 3"),
+        op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("dtype", op.samples((2, 2, 3), dtype=op.float32)).type_error("dtype"),
+        op.case("rank", op.samples((2, 2), layout="HW")).type_error("3 axes"),
+        op.case("layout", op.samples((3, 2, 2), layout="CHW")).type_error("HWC"),
+        op.case("asked layout", images, input_layout="CHW").value_error("`input_layout`"),
+        op.case("channels", op.samples((2, 2, 4))).value_error("1 or 3"),
     ]

@@ -7,35 +7,20 @@ rules of types, values and broadcasting are in `promotion` and `evaluate`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    user_location,
-)
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType, bool_, float32, int16, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.support.errors import user_location
 from gradiva.eager.values.drawn import drawn_among
-from gradiva.eager.values.tensor import Tensor
-from gradiva.eager.values.value import Value, arithmetic
+from gradiva.eager.values.value import arithmetic
 
 from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch
 from .promotion import result_dtype, result_layout, scalar_dtype
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = [
     "BINARY",
@@ -57,50 +42,52 @@ BINARY = {
 UNARY = {"minus": "neg", "plus": "pos", "abs": "abs", "bitnot": "~"}
 
 
-def _dtype(symbol: str, *types: SampleType) -> DType | None:
+def _dtype(symbol: str, *types: op.SampleType) -> op.DType | None:
     known = [type.dtype.numpy for type in types if type.dtype is not None]
     if len(known) < len(types):
-        return bool_ if symbol in ("==", "!=", "<", "<=", ">", ">=") else None
+        return op.bool_ if symbol in ("==", "!=", "<", "<=", ">", ">=") else None
     try:
-        return DType.from_numpy(result_dtype(symbol, *known, half=True))
+        return op.DType.from_numpy(result_dtype(symbol, *known, half=True))
     except TypeError as error:
-        raise OperatorTypeError(str(error)) from None
+        raise op.OperatorTypeError(str(error)) from None
 
 
-def broadcast_type(symbol: str, *operands: SampleType) -> SampleType:
+def broadcast_type(symbol: str, *operands: op.SampleType) -> op.SampleType:
     """The type of the result of `symbol` on two or more operands. Raises OperatorTypeError."""
     dtype, device = _dtype(symbol, *operands), operands[0].device
     ranks = [operand.ndim for operand in operands if operand.ndim is not None]
     if len(ranks) < len(operands):
-        return SampleType(dtype, None, None, device)
+        return op.SampleType(dtype, None, None, device)
     layouts = [operand.layout for operand in operands if operand.layout is not None]
     if len(layouts) < len(operands):
-        return SampleType(dtype, max(ranks), None, device)
+        return op.SampleType(dtype, max(ranks), None, device)
     try:
-        return SampleType(dtype, max(ranks), result_layout(max(ranks), *layouts), device)
+        return op.SampleType(dtype, max(ranks), result_layout(max(ranks), *layouts), device)
     except ValueError as error:
-        raise OperatorTypeError(str(error)) from None
+        raise op.OperatorTypeError(str(error)) from None
 
 
-def _binary_type(symbol: str) -> Callable[..., SampleType]:
-    def infer(left: SampleType, right: SampleType, /, **common: Unpack[Common]) -> SampleType:
+def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
+    def infer(
+        left: op.SampleType, right: op.SampleType, /, **common: op.Unpack[op.Common]
+    ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
     infer.__doc__ = f"`left {symbol} right`, element by element, with broadcasting per sample."
     return infer
 
 
-def unary_type(symbol: str) -> Callable[..., SampleType]:
+def unary_type(symbol: str) -> Callable[..., op.SampleType]:
     """The type rule of an operator on one operand, which keeps rank and layout."""
 
-    def infer(operand: SampleType, /, **common: Unpack[Common]) -> SampleType:
+    def infer(operand: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
         return operand.with_(dtype=_dtype(symbol, operand))
 
     infer.__doc__ = f"`{symbol}` of each element."
     return infer
 
 
-def broadcast_shapes(call: Call) -> Any:
+def broadcast_shapes(call: op.Call) -> Any:
     """The shape rule of two or more operands: extents align from the last axis on, 1 stretches."""
     result = call.inputs[0].geometry
     for operand in call.inputs[1:]:
@@ -108,7 +95,7 @@ def broadcast_shapes(call: Call) -> Any:
     return result
 
 
-def _broadcast(left: Geometry, right: Geometry) -> Geometry:
+def _broadcast(left: op.Geometry, right: op.Geometry) -> op.Geometry:
     if right.ndim == 0 or left is right:
         return left
     if left.ndim == 0:
@@ -121,16 +108,16 @@ def _broadcast(left: Geometry, right: Geometry) -> Geometry:
     bad = ((a != b) & (a != 1) & (b != 1)).any(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the shapes of the operands do not broadcast",
             expected="equal extents, or 1, from the last axis on",
             got=f"{left.shape(sample)} and {right.shape(sample)}",
             sample=sample,
         )
-    return Geometry.of(np.where(a == 1, b, a))
+    return op.Geometry.of(np.where(a == 1, b, a))
 
 
-def compute(call: Call, function: Callable[..., Any]) -> None:
+def compute(call: op.Call, function: Callable[..., Any]) -> None:
     """Whole ranges of samples at once where memory allows, else sample by sample."""
     target = call.outputs[0]
     batches = (*call.inputs, target)
@@ -149,14 +136,14 @@ def compute(call: Call, function: Callable[..., Any]) -> None:
             try:
                 function(*[batch.array(sample) for batch in batches])
             except ValueError as error:
-                raise OperatorValueError(str(error), sample=sample) from None
+                raise op.OperatorValueError(str(error), sample=sample) from None
 
     try:
         call.for_samples(ranges)
-    except OperatorValueError:
+    except op.OperatorValueError:
         raise
     except ValueError as error:
-        raise OperatorValueError(str(error)) from None
+        raise op.OperatorValueError(str(error)) from None
 
 
 def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]:
@@ -168,7 +155,7 @@ def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]
 
 def to_operand(value: Any) -> Any:
     """A Python scalar or list as an array of its fixed type: bool, int32 or float32."""
-    if isinstance(value, Value | np.ndarray):
+    if isinstance(value, op.Value | np.ndarray):
         return value
     try:
         if not isinstance(value, list | tuple):
@@ -177,11 +164,11 @@ def to_operand(value: Any) -> Any:
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
         kinds = [scalar_dtype(end) for end in ends]
         array = array.astype(kinds[0])
-        return array if drawn is None else Tensor(array, drawn_at=drawn)
+        return array if drawn is None else op.Tensor(array, drawn_at=drawn)
     except OverflowError as error:
-        raise OperatorValueError(str(error)) from None
+        raise op.OperatorValueError(str(error)) from None
     except (TypeError, ValueError):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "an operand is neither a batch, a tensor, an array nor a number",
             got=repr(value),
             expected="a number",
@@ -196,7 +183,7 @@ class Arithmetic(OperatorBase):
     def __call__(self, *operands: Any) -> Any:
         try:
             values = tuple(to_operand(operand) for operand in operands)
-        except GradivaError as error:
+        except op.GradivaError as error:
             raise error.complete(operator=self.name, location=user_location()) from None
         return self.bind(values, {})
 
@@ -222,7 +209,7 @@ def _declare() -> None:
         arithmetic[name] = made
 
 
-def same_geometry(call: Call) -> Geometry:
+def same_geometry(call: op.Call) -> op.Geometry:
     """The shape rule of operators on one operand."""
     return call.inputs[0].geometry
 
@@ -230,46 +217,46 @@ def same_geometry(call: Call) -> Geometry:
 _declare()
 
 
-def _any_cases(operands: int) -> list[Case]:
+def _any_cases(operands: int) -> list[op.Case]:
     """Calls for any operator of so many operands; tests/test_values.py checks the values."""
     shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    images = samples(*shapes)
-    signed = samples(*shapes, dtype=int16, low=1, high=6)
-    channel = samples((3,), (3,), (3,), dtype=int32, layout="C", low=1, high=6)
+    images = op.samples(*shapes)
+    signed = op.samples(*shapes, dtype=op.int16, low=1, high=6)
+    channel = op.samples((3,), (3,), (3,), dtype=op.int32, layout="C", low=1, high=6)
     calls: dict[str, tuple[Any, ...]] = {
         "mixed": (images, signed),
         "number": (signed, np.int32(2)),
         "channels": (images, channel),
-        "empty": (samples(), samples()),
+        "empty": (op.samples(), op.samples()),
     }
-    return [case(name, *given[:operands]).no_oracle() for name, given in calls.items()]
+    return [op.case(name, *given[:operands]).no_oracle() for name, given in calls.items()]
 
 
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    other = samples((4, 5, 3), (1, 7, 3), (6, 1, 3), seed=1)
-    signed = samples((4, 5, 3), (1, 7, 3), (6, 1, 3), dtype=int16, seed=2)
-    channel = samples((3,), (3,), (3,), dtype=float32, layout="C")
-    whole = samples((2, 2), (2, 2), dtype=int32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    other = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3), seed=1)
+    signed = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3), dtype=op.int16, seed=2)
+    channel = op.samples((3,), (3,), (3,), dtype=op.float32, layout="C")
+    whole = op.samples((2, 2), (2, 2), dtype=op.int32, layout="")
     return [
-        case("wraps", images, other).equals([images.at(i) + other.at(i) for i in range(3)]),
-        case("promotes", images, signed).equals(
+        op.case("wraps", images, other).equals([images.at(i) + other.at(i) for i in range(3)]),
+        op.case("promotes", images, signed).equals(
             [images.at(i).astype(np.int16) + signed.at(i) for i in range(3)]
         ),
-        case("scalar", images, np.int32(1)).equals(
+        op.case("scalar", images, np.int32(1)).equals(
             [images.at(i).astype(np.int32) + 1 for i in range(3)]
         ),
-        case("channels", images, channel).equals(
+        op.case("channels", images, channel).equals(
             [images.at(i).astype(np.float32) + channel.at(i) for i in range(3)]
         ),
-        case("uniform", whole, whole).equals([whole.at(i) * 2 for i in range(2)]),
-        case("empty", samples(), samples()).equals([]),
-        case("no broadcast", images, samples((2, 5, 3), (1, 7, 3), (6, 1, 3))).value_error(
+        op.case("uniform", whole, whole).equals([whole.at(i) * 2 for i in range(2)]),
+        op.case("empty", op.samples(), op.samples()).equals([]),
+        op.case("no broadcast", images, op.samples((2, 5, 3), (1, 7, 3), (6, 1, 3))).value_error(
             "sample 0"
         ),
-        case("layouts", images, samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")).type_error(
-            "CHW"
-        ),
+        op.case(
+            "layouts", images, op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3), layout="CHW")
+        ).type_error("CHW"),
     ]
 
 

@@ -12,10 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 from .promotion import COMPARISON, promote, result_dtype
 
@@ -57,7 +54,7 @@ LIBRARY: Final = 1e-6
 1.2e-7 each, of the true value."""
 
 _HERE: Final = Path(__file__).parent
-_SPREAD: Final = CudaKernel("spread", (_HERE / "expression.cuh", None, _HERE / "spread.cuh"))
+_SPREAD: Final = op.CudaKernel("spread", (_HERE / "expression.cuh", None, _HERE / "spread.cuh"))
 
 
 class Term(NamedTuple):
@@ -74,8 +71,8 @@ class Spread(NamedTuple):
     """
 
     data: Any
-    offsets: Int64Array
-    shapes: Int64Array
+    offsets: op.Int64Array
+    shapes: op.Int64Array
 
 
 def operand(number: int, dtype: np.dtype[Any]) -> Term:
@@ -89,24 +86,24 @@ def applied(symbol: str, *terms: Term) -> Term:
     dtype = result_dtype(symbol, *types, half=True)
     within = promote(*types) if symbol in COMPARISON else dtype
     given = ", ".join(term.text for term in terms)
-    return Term(f"{FUNCTIONS[symbol]}<{type_name(within)}>({given})", dtype)
+    return Term(f"{FUNCTIONS[symbol]}<{op.type_name(within)}>({given})", dtype)
 
 
-def operation_launch(call: Call, symbol: str) -> Launch:
+def operation_launch(call: op.Call, symbol: str) -> op.Launch:
     """The GPU kernel of one operator."""
     terms = [operand(k, one.data.dtype) for k, one in enumerate(call.inputs)]
     return expression_launch(call.inputs, call.outputs[0], applied(symbol, *terms))
 
 
-def expression_launch(operands: Sequence[Batch], target: Batch, term: Term) -> Launch:
+def expression_launch(operands: Sequence[op.Batch], target: op.Batch, term: Term) -> op.Launch:
     """One launch for a tree of operators: `target` = `term` of the elements of `operands`."""
     given = [Spread(one.data, one.geometry.offsets, one.geometry.shapes) for one in operands]
     return spread_launch(given, target.data, target.geometry, term.text)
 
 
 def spread_launch(
-    operands: Sequence[Spread], target: Any, geometry: Geometry, text: str, functions: str = ""
-) -> Launch:
+    operands: Sequence[Spread], target: Any, geometry: op.Geometry, text: str, functions: str = ""
+) -> op.Launch:
     """The launch that fills `target`. text: C++ for an element; functions: C++ that it calls."""
     extents, steps = _merged(geometry.shapes, [one.shapes for one in operands])
     count, axes = len(operands), extents.shape[1]
@@ -118,19 +115,21 @@ def spread_launch(
         ],
         axis=1,
     )
-    kinds = [type_name(one.data.dtype) for one in operands]
+    kinds = [op.type_name(one.data.dtype) for one in operands]
     pointers = ", ".join(f"const {kind}* operand{k}" for k, kind in enumerate(kinds))
     generated = (
         f"{functions}#define OPERANDS {pointers}\n#define VALUE {text}\n"
         f"constexpr int COUNT = {count}, AXES = {axes};\n"
     )
-    unit = _SPREAD.unit({"Target": type_name(target.dtype)}, generated)
-    blocks = blocks_of(geometry.volumes)
+    unit = _SPREAD.unit({"Target": op.type_name(target.dtype)}, generated)
+    blocks = op.blocks_of(geometry.volumes)
     given = [one.data for one in operands]
-    return Launch(unit, len(blocks), (Out(target), table, blocks, *given))
+    return op.Launch(unit, len(blocks), (op.Out(target), table, blocks, *given))
 
 
-def _merged(shapes: Int64Array, given: Sequence[Int64Array]) -> tuple[Int64Array, Int64Array]:
+def _merged(
+    shapes: op.Int64Array, given: Sequence[op.Int64Array]
+) -> tuple[op.Int64Array, op.Int64Array]:
     """(N, axes) extents of the result and (N, operands, axes) steps of operands, with as few axes
     as these samples need: one, if no operand stretches but to a whole sample."""
     count, ndim = shapes.shape

@@ -13,15 +13,13 @@ are no numbers, and OperatorValueError for shapes that do not broadcast.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.cases import Case, case, samples
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Expression
-from gradiva.eager.support.errors import GradivaError, user_location
-from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.support.errors import user_location
 
 from .arithmetic import (
     Arithmetic,
@@ -35,11 +33,6 @@ from .arithmetic import (
 from .evaluate import clamp as clamp_arrays
 from .evaluate import evaluate, evaluate_unary
 from .expression import EXACT, LIBRARY, operation_launch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["functions"]
 
@@ -67,13 +60,15 @@ class Function(Arithmetic):
     def __call__(self, *operands: Any, **common: Any) -> Any:
         try:
             values = tuple(to_operand(operand) for operand in operands)
-        except GradivaError as error:
+        except op.GradivaError as error:
             raise error.complete(operator=self.name, location=user_location()) from None
         return self.bind(values, common)
 
 
-def _binary_type(symbol: str) -> Callable[..., SampleType]:
-    def infer(left: SampleType, right: SampleType, /, **common: Unpack[Common]) -> SampleType:
+def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
+    def infer(
+        left: op.SampleType, right: op.SampleType, /, **common: op.Unpack[op.Common]
+    ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
     infer.__doc__ = BINARY[symbol]
@@ -81,8 +76,8 @@ def _binary_type(symbol: str) -> Callable[..., SampleType]:
 
 
 def _clamp_type(
-    value: SampleType, low: SampleType, high: SampleType, /, **common: Unpack[Common]
-) -> SampleType:
+    value: op.SampleType, low: op.SampleType, high: op.SampleType, /, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Values kept between two bounds."""
     return broadcast_type("clamp", value, low, high)
 
@@ -112,34 +107,38 @@ def _declare() -> dict[str, Function]:
     return made
 
 
-def _cases(operands: int) -> list[Case]:
+def _cases(operands: int) -> list[op.Case]:
     """Calls for any function of so many operands; tests/test_math.py checks the values."""
     shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    images = [samples(*shapes, seed=seed) for seed in range(operands)]
-    signed = [samples(*shapes, dtype=int16, seed=seed) for seed in range(operands)]
-    whole = [samples((2, 3), (2, 3), dtype=int32, layout="", seed=k) for k in range(operands)]
-    halves = [samples((9, 5), (1, 7), dtype=float16, layout="HW", seed=k) for k in range(operands)]
-    floats = [samples(*shapes, dtype=float32, seed=seed) for seed in range(operands)]
-    doubles = [samples((3,), (3,), dtype=float64, layout="C", seed=k) for k in range(operands)]
+    images = [op.samples(*shapes, seed=seed) for seed in range(operands)]
+    signed = [op.samples(*shapes, dtype=op.int16, seed=seed) for seed in range(operands)]
+    whole = [op.samples((2, 3), (2, 3), dtype=op.int32, layout="", seed=k) for k in range(operands)]
+    halves = [
+        op.samples((9, 5), (1, 7), dtype=op.float16, layout="HW", seed=k) for k in range(operands)
+    ]
+    floats = [op.samples(*shapes, dtype=op.float32, seed=seed) for seed in range(operands)]
+    doubles = [
+        op.samples((3,), (3,), dtype=op.float64, layout="C", seed=k) for k in range(operands)
+    ]
     numbers = [np.float32(0.5)] * (operands - 1)
     cases = [
-        case("images", *tuple(images)).no_oracle(),
-        case("int16", *tuple(signed)).no_oracle(),
-        case("uniform int32", *tuple(whole)).no_oracle(),
-        case("float16", *tuple(halves)).no_oracle(),
-        case("float64", *tuple(doubles)).no_oracle(),
-        case("numbers", floats[0], *numbers).no_oracle(),
-        case("empty", *(samples(),) * operands).equals([]).no_oracle(),
-        case("booleans", *(samples((2, 2), dtype=bool_, layout=""),) * operands).type_error(
-            "booleans"
-        ),
+        op.case("images", *tuple(images)).no_oracle(),
+        op.case("int16", *tuple(signed)).no_oracle(),
+        op.case("uniform int32", *tuple(whole)).no_oracle(),
+        op.case("float16", *tuple(halves)).no_oracle(),
+        op.case("float64", *tuple(doubles)).no_oracle(),
+        op.case("numbers", floats[0], *numbers).no_oracle(),
+        op.case("empty", *(op.samples(),) * operands).equals([]).no_oracle(),
+        op.case(
+            "booleans", *(op.samples((2, 2), dtype=op.bool_, layout=""),) * operands
+        ).type_error("booleans"),
     ]
     if operands > 1:
-        two = samples((2,), (2,), (2,), layout="C")
-        three = samples((3,), (3,), (3,), layout="C")
+        two = op.samples((2,), (2,), (2,), layout="C")
+        three = op.samples((3,), (3,), (3,), layout="C")
         cases += [
-            case("channels", images[0], *[three] * (operands - 1)).no_oracle(),
-            case("no broadcast", images[0], *[two] * (operands - 1)).value_error("sample 0"),
+            op.case("channels", images[0], *[three] * (operands - 1)).no_oracle(),
+            op.case("no broadcast", images[0], *[two] * (operands - 1)).value_error("sample 0"),
         ]
     return cases
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import normal_from_word
 
 __all__ = ["SUMMED", "falling", "poisson_from_word"]
@@ -16,7 +16,7 @@ SUMMED: Final = 64.0
 """Up to this mean the probabilities are summed, above it the quantile is expanded."""
 
 
-@jit
+@op.jit
 def falling(mean: float) -> float:
     """exp(-mean) for 0 <= mean <= 700, the same bits on every machine: a power of two times a
     Taylor series. Relative error below 1e-14."""
@@ -28,7 +28,7 @@ def falling(mean: float) -> float:
     return math.ldexp(total, -int(halvings))
 
 
-@jit
+@op.jit
 def poisson_from_word(mean: float, none: float, word: np.uint32) -> float:
     """The Poisson quantile of (word + 1/2) / 2**32: the least k with P(X <= k) not below that.
 

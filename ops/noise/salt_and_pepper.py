@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import bool_, float32, int16
-from gradiva.eager.types.sample_type import SampleType
 
 from .words import NOISY, STRIP, random_words, require_range
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["salt_and_pepper"]
 
-_KERNEL: Final = CudaKernel(
+_KERNEL: Final = op.CudaKernel(
     "scatter", ("philox.cuh", Path(__file__).with_name("salt_and_pepper.cuh"))
 )
 
 
-@operator("noise.salt_and_pepper", random=True)
+@op.operator("noise.salt_and_pepper", random=True)
 def salt_and_pepper(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    prob: FloatArg = 0.05,
-    salt_vs_pepper: FloatArg = 0.5,
-    salt_val: FloatArg | None = None,
-    pepper_val: FloatArg | None = None,
+    prob: op.FloatArg = 0.05,
+    salt_vs_pepper: op.FloatArg = 0.5,
+    salt_val: op.FloatArg | None = None,
+    pepper_val: op.FloatArg | None = None,
     per_channel: bool = False,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Set pixels, at random, to `salt_val` or `pepper_val`.
 
     input: any dtype but bool, any rank; layouts with or without C. Without a layout the last axis
@@ -63,16 +49,16 @@ def salt_and_pepper(
     Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool,
     OperatorValueError for probabilities outside 0..1.
     """
-    require_dtype(input, NOISY)
+    op.require_dtype(input, NOISY)
     return input
 
 
 @salt_and_pepper.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _scatter(
     src: Any,
     src_offsets: Any,
@@ -134,7 +120,7 @@ class _Plan(NamedTuple):
     extents: Any
 
 
-def _plan(call: Call) -> _Plan:
+def _plan(call: op.Call) -> _Plan:
     source = call.inputs[0]
     for name in ("prob", "salt_vs_pepper"):
         require_range(call, name, call[name], 0, 1, "a probability, 0 to 1")
@@ -160,7 +146,7 @@ def _plan(call: Call) -> _Plan:
 
 
 @salt_and_pepper.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
     plan = _plan(call)
@@ -180,7 +166,7 @@ def _cpu(call: Call) -> None:
 
 
 @salt_and_pepper.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
     plan = _plan(call)
@@ -190,42 +176,42 @@ def _gpu(call: Call) -> Launch:
     places: Any = (*offsets, pixels, channels, inner, call.positions)
     table = np.stack(places, axis=1)
     bits = plan.values.dtype
-    blocks = blocks_of(-(-pixels // 4))
+    blocks = op.blocks_of(-(-pixels // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
         source.data.view(bits),
-        Out(target.data.view(bits)),
+        op.Out(target.data.view(bits)),
         table,
         blocks,
         *key,
         plan.thresholds,
         plan.values,
     )
-    return Launch(_KERNEL.unit({"Target": type_name(bits)}), len(blocks), arguments)
+    return op.Launch(_KERNEL.unit({"Target": op.type_name(bits)}), len(blocks), arguments)
 
 
 @salt_and_pepper.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (40, 31, 3))
-    floats = samples((3, 9, 11), dtype=float32, layout="CHW")
-    wide = samples((6, 7, 2), dtype=int16)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (40, 31, 3))
+    floats = op.samples((3, 9, 11), dtype=op.float32, layout="CHW")
+    wide = op.samples((6, 7, 2), dtype=op.int16)
 
     def full(value: float) -> list[np.ndarray[Any, Any]]:
         return [np.full_like(images.at(i), value) for i in range(3)]
 
     return [
-        case("default", images, seed=1).no_oracle(),
-        case("never", images, prob=0).equals([images.at(i) for i in range(3)]),
-        case("all salt", images, prob=1, salt_vs_pepper=1).equals(full(255)),
-        case("all pepper", images, prob=1, salt_vs_pepper=0).equals(full(0)),
-        case("values", images, prob=1, salt_vs_pepper=0, pepper_val=7.9).equals(full(7)),
-        case("saturates", images, prob=1, salt_vs_pepper=1, salt_val=300.0)
+        op.case("default", images, seed=1).no_oracle(),
+        op.case("never", images, prob=0).equals([images.at(i) for i in range(3)]),
+        op.case("all salt", images, prob=1, salt_vs_pepper=1).equals(full(255)),
+        op.case("all pepper", images, prob=1, salt_vs_pepper=0).equals(full(0)),
+        op.case("values", images, prob=1, salt_vs_pepper=0, pepper_val=7.9).equals(full(7)),
+        op.case("saturates", images, prob=1, salt_vs_pepper=1, salt_val=300.0)
         .equals(full(255))
         .no_oracle(),
-        case("floats", floats, prob=1, salt_vs_pepper=0).equals(
+        op.case("floats", floats, prob=1, salt_vs_pepper=0).equals(
             [np.full((3, 9, 11), -1, np.float32)]
         ),
-        case(
+        op.case(
             "per sample",
             images,
             prob=[0.0, 0.5, 1.0],
@@ -233,12 +219,14 @@ def _cases() -> list[Case]:
             salt_val=[9, 8, 7],
             seed=3,
         ).no_oracle(),
-        case("per channel", wide, prob=0.5, per_channel=True, seed=4).no_oracle(),
-        case("frames", samples((2, 3, 5, 4), layout="FCHW"), prob=0.5, seed=5).no_oracle(),
-        case("scalars", samples((), layout=""), prob=0.5, seed=5).no_oracle(),
-        case("empty", samples()).equals([]),
-        case("bool", samples((2, 2), dtype=bool_, layout="HW")).type_error("bool"),
-        case("high", images, prob=1.5).value_error("`prob`"),
-        case("not a number", images, salt_vs_pepper=float("nan")).value_error("`salt_vs_pepper`"),
-        case("wrong length", images, salt_val=[1.0]).value_error("`salt_val`"),
+        op.case("per channel", wide, prob=0.5, per_channel=True, seed=4).no_oracle(),
+        op.case("frames", op.samples((2, 3, 5, 4), layout="FCHW"), prob=0.5, seed=5).no_oracle(),
+        op.case("scalars", op.samples((), layout=""), prob=0.5, seed=5).no_oracle(),
+        op.case("empty", op.samples()).equals([]),
+        op.case("bool", op.samples((2, 2), dtype=op.bool_, layout="HW")).type_error("bool"),
+        op.case("high", images, prob=1.5).value_error("`prob`"),
+        op.case("not a number", images, salt_vs_pepper=float("nan")).value_error(
+            "`salt_vs_pepper`"
+        ),
+        op.case("wrong length", images, salt_val=[1.0]).value_error("`salt_val`"),
     ]

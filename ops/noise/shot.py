@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import bool_, float16, float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
 
 from .poisson import SUMMED, falling, poisson_from_word
 from .words import NOISY, STRIP, disturb, launch_noise, random_words, require_range
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["shot"]
 
 
-@operator("noise.shot", random=True)
-def shot(input: SampleType, /, *, factor: FloatArg = 12.0, **common: Unpack[Sampled]) -> SampleType:
+@op.operator("noise.shot", random=True)
+def shot(
+    input: op.SampleType, /, *, factor: op.FloatArg = 12.0, **common: op.Unpack[op.Sampled]
+) -> op.SampleType:
     """Replace each element x by factor * k, with k from a Poisson distribution of mean x / factor.
 
     input: any dtype but bool, any rank and layout: the expected values. Where x / factor is not
@@ -47,16 +35,16 @@ def shot(input: SampleType, /, *, factor: FloatArg = 12.0, **common: Unpack[Samp
     Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool,
     OperatorValueError for a factor that is not finite.
     """
-    require_dtype(input, NOISY)
+    op.require_dtype(input, NOISY)
     return input
 
 
 @shot.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _count_events(
     src: Any,
     src_offsets: Any,
@@ -90,7 +78,7 @@ def _count_events(
                 target[k] = convert_sat(poisson_from_word(mean, none, words[k]) * factor, out)
 
 
-def _factor(call: Call) -> Any:
+def _factor(call: op.Call) -> Any:
     """(N,) float32. Raises OperatorValueError."""
     factor, most = call["factor"], float(np.finfo(np.float32).max)
     require_range(call, "factor", factor, -most, most, "a finite number")
@@ -98,35 +86,37 @@ def _factor(call: Call) -> Any:
 
 
 @shot.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     disturb(call, _count_events, _factor(call))
 
 
 @shot.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return launch_noise(call, Path(__file__).with_name("shot.cuh"), _factor(call))
 
 
 @shot.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (40, 31, 3))
-    floats = samples((7, 300), dtype=float32, layout="", high=2000)
-    half = samples((5, 6), layout="HW", dtype=float16, high=9)
-    nothing = samples((3, 4), dtype=int16, layout="HW", low=-5, high=0)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (40, 31, 3))
+    floats = op.samples((7, 300), dtype=op.float32, layout="", high=2000)
+    half = op.samples((5, 6), layout="HW", dtype=op.float16, high=9)
+    nothing = op.samples((3, 4), dtype=op.int16, layout="HW", low=-5, high=0)
     return [
-        case("default", images, seed=1).no_oracle(),
-        case("no noise", images, factor=0).equals([images.at(i) for i in range(3)]).no_oracle(),
-        case("nothing", nothing, factor=3.0).equals([np.zeros((3, 4), np.int16)]),
-        case("no chance", images, factor=1e20).equals(
+        op.case("default", images, seed=1).no_oracle(),
+        op.case("no noise", images, factor=0).equals([images.at(i) for i in range(3)]).no_oracle(),
+        op.case("nothing", nothing, factor=3.0).equals([np.zeros((3, 4), np.int16)]),
+        op.case("no chance", images, factor=1e20).equals(
             [np.zeros_like(images.at(i)) for i in range(3)]
         ),
-        case("per sample", images, factor=[1.0, 0.0, 2.5], seed=2).no_oracle(),
-        case("floats", floats, factor=0.7, seed=3).no_oracle(),
-        case("doubles", samples((9, 9), layout="", dtype=float64), factor=1e-9, seed=3).no_oracle(),
-        case("half", half, factor=0.1, seed=3).no_oracle(),
-        case("planes", samples((3, 4, 5), layout="CHW"), seed=4).no_oracle(),
-        case("empty", samples()).equals([]),
-        case("bool", samples((2, 2), dtype=bool_, layout="HW")).type_error("bool"),
-        case("infinite", images, factor=float("inf")).value_error("`factor`"),
-        case("wrong length", images, factor=[1.0]).value_error("`factor`"),
+        op.case("per sample", images, factor=[1.0, 0.0, 2.5], seed=2).no_oracle(),
+        op.case("floats", floats, factor=0.7, seed=3).no_oracle(),
+        op.case(
+            "doubles", op.samples((9, 9), layout="", dtype=op.float64), factor=1e-9, seed=3
+        ).no_oracle(),
+        op.case("half", half, factor=0.1, seed=3).no_oracle(),
+        op.case("planes", op.samples((3, 4, 5), layout="CHW"), seed=4).no_oracle(),
+        op.case("empty", op.samples()).equals([]),
+        op.case("bool", op.samples((2, 2), dtype=op.bool_, layout="HW")).type_error("bool"),
+        op.case("infinite", images, factor=float("inf")).value_error("`factor`"),
+        op.case("wrong length", images, factor=[1.0]).value_error("`factor`"),
     ]

@@ -9,14 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
 from gradiva.eager.random.philox import normal_from_word, normal_middle, philox
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.dtypes import bool_, dtypes, float16
+from gradiva.eager.types.dtypes import dtypes
 
 __all__ = [
     "NOISY",
@@ -31,14 +28,14 @@ __all__ = [
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
-NOISY: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+NOISY: Final = tuple(dtype for dtype in dtypes if dtype is not op.bool_)
 """The dtypes that noise can be added to."""
 
 STRIP: Final = 1024
 """Elements that kernels work on at a time; a multiple of 4."""
 
 
-@jit
+@op.jit
 def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) -> None:
     """`words` = the random words of elements `first` and following; `first` is a multiple of 4.
 
@@ -53,7 +50,7 @@ def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) 
         words[4 * b + 3] = w3
 
 
-@jit
+@op.jit
 def normal_values(words: Any, out: Any) -> None:
     """`out` = `normal_from_word` of each word, its bits included.
 
@@ -69,7 +66,7 @@ def normal_values(words: Any, out: Any) -> None:
             out[j] = normal_from_word(words[j])
 
 
-def disturb(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
+def disturb(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     """Run a kernel of noise over all samples; float16 passes through float32.
 
     kernel(src, src_offsets, out, offsets, counts, positions, seed, number, *parameters, begin, end)
@@ -77,7 +74,7 @@ def disturb(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
     data, result = source.data, target.data
-    if source.dtype is float16:
+    if source.dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
         result = np.zeros(result.shape, np.float32)
     call.for_samples(
@@ -97,12 +94,12 @@ def disturb(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
 
 
 @lru_cache(maxsize=4)
-def _noise_kernel(file: Path) -> CudaKernel:
+def _noise_kernel(file: Path) -> op.CudaKernel:
     shared = file.with_name("disturb.cuh")
-    return CudaKernel("disturb", ("philox.cuh", "arithmetic.cuh", None, file, shared))
+    return op.CudaKernel("disturb", ("philox.cuh", "arithmetic.cuh", None, file, shared))
 
 
-def launch_noise(call: Call, file: Path, *parameters: Any) -> Launch:
+def launch_noise(call: op.Call, file: Path, *parameters: Any) -> op.Launch:
     """What `disturb` does, as a launch on a GPU. file: a `.cuh` with the function `disturbed`."""
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
@@ -112,19 +109,21 @@ def launch_noise(call: Call, file: Path, *parameters: Any) -> Launch:
         [source.geometry.offsets, target.geometry.offsets, volumes, call.positions], axis=1
     )
     rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
-    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     unit = _noise_kernel(file).unit(types, _translate.translation_of(normal_from_word))
-    blocks = blocks_of(-(-volumes // 4))
+    blocks = op.blocks_of(-(-volumes // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = source.data, Out(target.data), table, blocks, *key, rows, np.int64(rows.shape[1])
-    return Launch(unit, len(blocks), arguments)
+    arguments = source.data, op.Out(target.data), table, blocks, *key, rows, np.int64(rows.shape[1])
+    return op.Launch(unit, len(blocks), arguments)
 
 
-def require_range(call: Call, name: str, values: Any, low: float, high: float, text: str) -> None:
+def require_range(
+    call: op.Call, name: str, values: Any, low: float, high: float, text: str
+) -> None:
     """Refuse values outside low..high and NaN. Raises OperatorValueError."""
     bad = ~((values >= low) & (values <= high))
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=text, got=str(values[sample]), sample=sample
         )

@@ -6,9 +6,9 @@ import importlib
 from functools import lru_cache
 from typing import Any
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import borrowed
 from gradiva.eager.jit.jit import load_numba
-from gradiva.eager.support.errors import OperatorTypeError
 
 from .prefetchable import name_of
 
@@ -78,7 +78,7 @@ def compile_for(target: Any, arguments: tuple[Any, ...], role: str, function: An
     try:
         target.compile(tuple(numba.typeof(value) for value in arguments))
     except numba.core.errors.NumbaError as error:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             f"{name_of(function)} does not compile in Numba's nopython mode: {_reason(error)}",
             argument=role,
         ) from error

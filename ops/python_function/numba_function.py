@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import Ints
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType, float16, float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 from .numba_driver import compile_for, compiled, driver, takes_any_types
 from .prefetchable import raised
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["numba_function"]
 
 
-@maker("numba_function", inputs=(1, 64), effects=True)
+@op.maker("numba_function", inputs=(1, 64), effects=True)
 def numba_function(
     *inputs: Any,
     run_fn: Any,
     out_types: Any,
     in_types: Any,
-    outs_ndim: Ints,
-    ins_ndim: Ints,
+    outs_ndim: op.Ints,
+    ins_ndim: op.Ints,
     setup_fn: Any = None,
     batch_processing: bool = False,
-    blocks: Ints | None = None,
-    threads_per_block: Ints | None = None,
-    **common: Unpack[Common],
+    blocks: op.Ints | None = None,
+    threads_per_block: op.Ints | None = None,
+    **common: op.Unpack[op.Common],
 ) -> Any:
     """Run a function that is compiled by Numba in nopython mode, over the worker threads.
 
@@ -63,11 +50,13 @@ def numba_function(
     """
     for name, function in (("run_fn", run_fn), ("setup_fn", setup_fn)):
         if not callable(function) and (function is not None or name == "run_fn"):
-            raise OperatorTypeError(argument=name, expected="a function", got=describe(function))
+            raise op.OperatorTypeError(
+                argument=name, expected="a function", got=op.describe(function)
+            )
     expected = _declared("in_types", in_types, "ins_ndim", ins_ndim)
     types = _declared("out_types", out_types, "outs_ndim", outs_ndim)
     if len(inputs) != len(expected):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="in_types",
             expected=f"one for each of {len(inputs)} inputs",
             got=str(len(expected)),
@@ -78,14 +67,14 @@ def numba_function(
             ("ins_ndim", given.ndim, wanted.ndim),
         ):
             if got is not None and got != want:
-                raise OperatorTypeError(
+                raise op.OperatorTypeError(
                     f"input {index} is not what was declared",
                     argument=name,
                     expected=str(want),
                     got=str(got),
                 )
     if setup_fn is None and len(types) > len(inputs):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "without it an output has the shapes of the input at its place",
             argument="setup_fn",
             expected=f"a function, for {len(types)} outputs of {len(inputs)} inputs",
@@ -94,7 +83,7 @@ def numba_function(
     if setup_fn is None:
         for index, (one, other) in enumerate(zip(types, expected, strict=False)):
             if one.ndim != other.ndim:
-                raise OperatorValueError(
+                raise op.OperatorValueError(
                     f"output {index} would have another rank than input {index}, whose shapes it "
                     "takes",
                     argument="setup_fn",
@@ -104,12 +93,12 @@ def numba_function(
     return tuple(types)
 
 
-def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[SampleType]:
+def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[op.SampleType]:
     several = isinstance(types, list | tuple)
     given = list(types) if several else [types]
     counts = list(ranks) if isinstance(ranks, list | tuple) else [ranks]
     if not given or len(given) != len(counts):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=ranks_name,
             expected=f"one for each of {types_name}, {len(given)} in all",
             got=str(len(counts)),
@@ -117,26 +106,26 @@ def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[
     found = []
     for name, rank in zip(given, counts, strict=True):
         try:
-            dtype = DType.of(name)
+            dtype = op.DType.of(name)
         except (TypeError, ValueError) as error:
-            raise OperatorTypeError(str(error), argument=types_name) from None
-        if dtype is float16:
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(str(error), argument=types_name) from None
+        if dtype is op.float16:
+            raise op.OperatorTypeError(
                 "Numba has no float16 on the CPU: cast first",
                 argument=types_name,
                 expected="another dtype",
                 got="float16",
             )
         if not 0 <= rank <= 16:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=ranks_name, expected="a number of axes", got=str(rank)
             )
-        found.append(SampleType(dtype, rank, ""))
+        found.append(op.SampleType(dtype, rank, ""))
     return found
 
 
 @numba_function.shapes
-def _shapes(call: Call) -> tuple[Geometry, ...]:
+def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
     setup = call["setup_fn"]
     if setup is None:
         geometries = [batch.geometry for batch in call.inputs[: len(call.types)]]
@@ -154,18 +143,18 @@ def _shapes(call: Call) -> tuple[Geometry, ...]:
     for index, shapes in enumerate(outs):
         bad = np.nonzero((shapes < 0).any(axis=1))[0]
         if bad.size:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 f"setup_fn has set a shape of output {index} that cannot be",
                 argument="setup_fn",
                 expected="extents of 0 and more",
                 got=str(tuple(shapes[bad[0]].tolist())),
                 sample=int(bad[0]),
             )
-    return tuple(Geometry.of(shapes) for shapes in outs)
+    return tuple(op.Geometry.of(shapes) for shapes in outs)
 
 
 @numba_function.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     function, whole = call["run_fn"], call["batch_processing"]
     ranks = [tuple(batch.geometry.ndim for batch in part) for part in (call.outputs, call.inputs)]
     run = driver(function, ranks[0], ranks[1], whole)
@@ -192,7 +181,7 @@ def _cpu(call: Call) -> None:
         call.pool.run(part, list(itertools.pairwise(cuts)))
 
 
-def _parts(batch: Batch, protect: bool) -> list[Any]:
+def _parts(batch: op.Batch, protect: bool) -> list[Any]:
     data = batch.data.view()
     if protect:
         data.flags.writeable = False
@@ -221,30 +210,30 @@ def _row_means(output: Any, input: Any) -> None:
 
 
 def _unknown(output: Any, input: Any) -> None:
-    output[:] = describe(input)
+    output[:] = op.describe(input)
 
 
 @numba_function.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3))
-    like = {"in_types": [uint8], "ins_ndim": [3], "out_types": [uint8], "outs_ndim": [3]}
-    rows = {**like, "out_types": [float32], "outs_ndim": [1], "run_fn": _row_means}
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3))
+    like = {"in_types": [op.uint8], "ins_ndim": [3], "out_types": [op.uint8], "outs_ndim": [3]}
+    rows = {**like, "out_types": [op.float32], "outs_ndim": [1], "run_fn": _row_means}
     each = [images.at(i) for i in range(2)]
     means = [image.mean(axis=(1, 2)).astype(np.float32) for image in each]
     return [
-        case("per sample", images, **like, run_fn=_inverted)
+        op.case("per sample", images, **like, run_fn=_inverted)
         .equals([255 - one for one in each])
         .no_oracle(),
-        case("per batch", images, **like, run_fn=_halved, batch_processing=True)
+        op.case("per batch", images, **like, run_fn=_halved, batch_processing=True)
         .equals([one // 2 for one in each])
         .no_oracle(),
-        case("own shapes", images, **rows, setup_fn=_row_shapes).equals(means).no_oracle(),
-        case("empty", samples(), **like, run_fn=_inverted).equals([]).no_oracle(),
-        case("another rank without setup_fn", images, **rows).value_error("`setup_fn`"),
-        case("dtype", images, **like, in_types=[float32], run_fn=_inverted).type_error(
+        op.case("own shapes", images, **rows, setup_fn=_row_shapes).equals(means).no_oracle(),
+        op.case("empty", op.samples(), **like, run_fn=_inverted).equals([]).no_oracle(),
+        op.case("another rank without setup_fn", images, **rows).value_error("`setup_fn`"),
+        op.case("dtype", images, **like, in_types=[op.float32], run_fn=_inverted).type_error(
             "`in_types`"
         ),
-        case("does not compile", images, **like, run_fn=_unknown).type_error(
+        op.case("does not compile", images, **like, run_fn=_unknown).type_error(
             "_unknown does not compile"
         ),
     ]

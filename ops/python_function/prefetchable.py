@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, describe
+from gradiva.eager import extension as op
 
 __all__ = ["name_of", "prefetchable", "raised", "user_trace"]
 
@@ -23,11 +23,11 @@ def prefetchable(function: F) -> F:
     try:
         function.prefetchable = True  # type: ignore[attr-defined]
     except (AttributeError, TypeError):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             operator="prefetchable",
             argument="function",
             expected="a function or another callable that attributes can be set on",
-            got=describe(function),
+            got=op.describe(function),
         ) from None
     return function
 
@@ -37,11 +37,11 @@ def name_of(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
-def raised(error: BaseException, function: Any, role: str) -> OperatorRuntimeError:
+def raised(error: BaseException, function: Any, role: str) -> op.OperatorRuntimeError:
     """What an operator raises where the user's function has raised `error`."""
     text = f"the {role} {name_of(function)} raised {type(error).__name__}: {error}"
     trace = user_trace(error)
-    return OperatorRuntimeError(f"{text}\n{trace}" if trace else text)
+    return op.OperatorRuntimeError(f"{text}\n{trace}" if trace else text)
 
 
 def user_trace(error: BaseException) -> str:

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    describe,
-)
+from gradiva.eager import extension as op
 from gradiva.eager.support.layouts import check_layout
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import prepare, to_array
 
 from .prefetchable import raised
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["python_function"]
 
@@ -37,14 +20,14 @@ Array = np.ndarray[Any, Any]
 _MOST_INPUTS = 256
 
 
-@maker("python_function", inputs=(0, _MOST_INPUTS), effects=True)
+@op.maker("python_function", inputs=(0, _MOST_INPUTS), effects=True)
 def python_function(
     *inputs: Any,
     function: Any,
     num_outputs: int = 1,
     batch_processing: bool = False,
     output_layouts: Any = None,
-    **common: Unpack[Common],
+    **common: op.Unpack[op.Common],
 ) -> Any:
     """Call a Python function on NumPy arrays.
 
@@ -69,11 +52,15 @@ def python_function(
     the function raises; OperatorTypeError or OperatorValueError if it returns something else.
     """
     if not callable(function):
-        raise OperatorTypeError(argument="function", expected="a callable", got=describe(function))
+        raise op.OperatorTypeError(
+            argument="function", expected="a callable", got=op.describe(function)
+        )
     if num_outputs < 0:
-        raise OperatorValueError(argument="num_outputs", expected="0 or more", got=str(num_outputs))
+        raise op.OperatorValueError(
+            argument="num_outputs", expected="0 or more", got=str(num_outputs)
+        )
     return tuple(
-        SampleType(None, len(layout) or None, layout)
+        op.SampleType(None, len(layout) or None, layout)
         for layout in _layouts(output_layouts, num_outputs)
     )
 
@@ -83,7 +70,7 @@ def _layouts(given: Any, count: int) -> list[str]:
     several = isinstance(given, list | tuple)
     layouts = list(given) if several else [given or ""] * count
     if len(layouts) > count:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="output_layouts",
             expected=f"at most {count}, one for each output",
             got=str(len(layouts)),
@@ -91,38 +78,40 @@ def _layouts(given: Any, count: int) -> list[str]:
     try:
         checked = [check_layout(layout or "") for layout in layouts]
     except TypeError:
-        raise OperatorTypeError(
-            argument="output_layouts", expected="a layout or a list of layouts", got=describe(given)
+        raise op.OperatorTypeError(
+            argument="output_layouts",
+            expected="a layout or a list of layouts",
+            got=op.describe(given),
         ) from None
     except ValueError as error:
-        raise OperatorValueError(str(error), argument="output_layouts") from None
+        raise op.OperatorValueError(str(error), argument="output_layouts") from None
     return checked + [""] * (count - len(checked))
 
 
 @python_function.shapes
-def _shapes(call: Call) -> tuple[Geometry, ...]:
+def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
     """Calls the function: without its results there are no shapes."""
     if not call.size:
-        like = call.inputs[0].type if call.inputs else SampleType(DType.of("uint8"), 1, "")
+        like = call.inputs[0].type if call.inputs else op.SampleType(op.DType.of("uint8"), 1, "")
         call.types = tuple(
             type.with_(dtype=like.dtype, ndim=like.ndim if type.ndim is None else type.ndim)
             for type in call.types
         )
-        return tuple(Geometry.of(np.empty((0, type.ndim or 0), np.int64)) for type in call.types)
+        return tuple(op.Geometry.of(np.empty((0, type.ndim or 0), np.int64)) for type in call.types)
     made = _batch(call) if call["batch_processing"] else _each(call)
     call.notes["made"] = made
     types, geometries = [], []
     for index, (arrays, type) in enumerate(zip(made, call.types, strict=True)):
         _check(arrays, type, index)
-        dtype = DType.from_numpy(arrays[0].dtype)
-        types.append(SampleType(dtype, arrays[0].ndim, type.layout or ""))
+        dtype = op.DType.from_numpy(arrays[0].dtype)
+        types.append(op.SampleType(dtype, arrays[0].ndim, type.layout or ""))
         shapes = np.array([array.shape for array in arrays], np.int64)
-        geometries.append(Geometry.of(shapes.reshape(len(arrays), arrays[0].ndim)))
+        geometries.append(op.Geometry.of(shapes.reshape(len(arrays), arrays[0].ndim)))
     call.types = tuple(types)
     return tuple(geometries)
 
 
-def _each(call: Call) -> list[list[Array]]:
+def _each(call: op.Call) -> list[list[Array]]:
     """Call the function once per sample: a list of arrays per output."""
     function, count = call["function"], len(call.types)
     made: list[list[Array]] = [[] for _ in range(count)]
@@ -133,22 +122,22 @@ def _each(call: Call) -> list[list[Array]]:
             results = _outputs(_ask(function, arrays), count)
             for output, result in enumerate(results):
                 made[output].append(_array(result, output, count))
-        except GradivaError as error:
+        except op.GradivaError as error:
             raise error.complete(sample=sample) from error.__cause__
     return made
 
 
-def _batch(call: Call) -> list[list[Array]]:
+def _batch(call: op.Call) -> list[list[Array]]:
     """Call the function once for all samples: a list of arrays per output."""
     function, count = call["function"], len(call.types)
     lists = [[array.copy() for array in batch.arrays()] for batch in call.inputs]
     results = _outputs(_ask(function, lists), count)
     made: list[list[Array]] = []
     for output, result in enumerate(results):
-        iterable = isinstance(result, list | Batch) or getattr(result, "ndim", 0) > 0
+        iterable = isinstance(result, list | op.Batch) or getattr(result, "ndim", 0) > 0
         if not iterable or len(result) != call.size:
-            got = f"{len(result)} samples" if iterable else describe(result)
-            raise OperatorTypeError(
+            got = f"{len(result)} samples" if iterable else op.describe(result)
+            raise op.OperatorTypeError(
                 f"the function returned the wrong thing as output {output}",
                 expected=f"a list of {call.size} arrays, one per sample",
                 got=got,
@@ -157,7 +146,7 @@ def _batch(call: Call) -> list[list[Array]]:
         for sample, item in enumerate(result):
             try:
                 arrays.append(_array(item, output, count))
-            except GradivaError as error:
+            except op.GradivaError as error:
                 raise error.complete(sample=sample) from error.__cause__
         made.append(arrays)
     return made
@@ -167,7 +156,7 @@ def _ask(function: Any, arguments: Sequence[Any]) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        if isinstance(error, GradivaError) and error.operator is None:
+        if isinstance(error, op.GradivaError) and error.operator is None:
             raise  # of an adapter around the function, and no call of an operator inside it
         raise raised(error, function, "function") from error
 
@@ -189,10 +178,10 @@ def _outputs(result: Any, count: int) -> Sequence[Any]:
     else:
         expected = f"a tuple of {count} (num_outputs)"
     many = isinstance(result, tuple | list)
-    raise OperatorTypeError(
+    raise op.OperatorTypeError(
         "the function returned the wrong thing",
         expected=expected,
-        got=f"a {type(result).__name__} of {len(result)}" if many else describe(result),
+        got=f"a {type(result).__name__} of {len(result)}" if many else op.describe(result),
     )
 
 
@@ -200,20 +189,20 @@ def _array(value: Any, output: int, count: int) -> Array:
     """One sample of one output: a copy, for the function may use its memory again."""
     which = f" as output {output}" if count > 1 else ""
     problem = f"the function returned the wrong thing{which}"
-    if value is None or isinstance(value, str | bytes | list | tuple | dict | Batch):
-        raise OperatorTypeError(problem, expected="an array", got=describe(value))
+    if value is None or isinstance(value, str | bytes | list | tuple | dict | op.Batch):
+        raise op.OperatorTypeError(problem, expected="an array", got=op.describe(value))
     try:
         array, _ = prepare(to_array(value), None, "")
-    except GradivaError as error:
+    except op.GradivaError as error:
         error.problem = f"{problem}: {error.problem}".removesuffix(": ")
         raise
     return array.copy()
 
 
-def _check(arrays: list[Array], type: SampleType, output: int) -> None:
+def _check(arrays: list[Array], type: op.SampleType, output: int) -> None:
     first = arrays[0]
     if type.ndim not in (None, first.ndim):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"the samples of output {output} do not have the rank that its layout says",
             argument="output_layouts",
             expected=f"{type.ndim}-D samples for {type.layout!r}",
@@ -222,7 +211,7 @@ def _check(arrays: list[Array], type: SampleType, output: int) -> None:
         )
     for sample, array in enumerate(arrays):
         if array.dtype != first.dtype or array.ndim != first.ndim:
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 f"the samples of output {output} have one dtype and one rank",
                 expected=f"{first.ndim}-D {first.dtype} as in sample 0",
                 got=f"{array.ndim}-D {array.dtype}",
@@ -231,7 +220,7 @@ def _check(arrays: list[Array], type: SampleType, output: int) -> None:
 
 
 @python_function.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     for output, arrays in zip(call.outputs, call.notes["made"], strict=True):
         for sample, array in enumerate(arrays):
             output.array(sample)[...] = array
@@ -258,25 +247,25 @@ def _nothing(image: Any) -> Any:
 
 
 @python_function.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3))
     inverted = [255 - images.at(i) for i in range(2)]
     widths = [np.array(5, np.int32), np.array(7, np.int32)]
     backwards = [images.at(1), images.at(0)]
     whole = {"function": _reversed_batch, "batch_processing": True}
     return [
-        case("per sample", images, function=_inverted, output_layouts="HWC")
+        op.case("per sample", images, function=_inverted, output_layouts="HWC")
         .equals(inverted)
         .no_oracle(),
-        case("a number", images, function=_width).equals(widths).no_oracle(),
-        case("per batch", images, **whole).equals(backwards).no_oracle(),
-        case("empty", samples(), function=_inverted).equals([]).no_oracle(),
-        case("raises", images, function=_broken).raising(
-            GradivaError, "_broken raised KeyError: 4"
+        op.case("a number", images, function=_width).equals(widths).no_oracle(),
+        op.case("per batch", images, **whole).equals(backwards).no_oracle(),
+        op.case("empty", op.samples(), function=_inverted).equals([]).no_oracle(),
+        op.case("raises", images, function=_broken).raising(
+            op.GradivaError, "_broken raised KeyError: 4"
         ),
-        case("nothing", images, function=_nothing).type_error("wrong thing"),
-        case("not callable", images, function=3).type_error("`function`"),
-        case("rank", images, function=_inverted, output_layouts="HW").value_error(
+        op.case("nothing", images, function=_nothing).type_error("wrong thing"),
+        op.case("not callable", images, function=3).type_error("`function`"),
+        op.case("rank", images, function=_inverted, output_layouts="HW").value_error(
             "`output_layouts`"
         ),
     ]

@@ -4,51 +4,37 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, normal_from_word, philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.dtypes import float32, float64, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 
 from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["beta"]
 
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
-_KERNEL: Final = CudaKernel(
+_KERNEL: Final = op.CudaKernel(
     "beta", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("beta.cuh")), 128
 )
 
 
-@maker("random.beta", inputs=(0, 1), random=True)
+@op.maker("random.beta", inputs=(0, 1), random=True)
 def beta(
-    shape_like: SampleType | Value | None = None,
+    shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    alpha: FloatArg = 1.0,
-    beta: FloatArg = 1.0,
-    shape: IntsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    alpha: op.FloatArg = 1.0,
+    beta: op.FloatArg = 1.0,
+    shape: op.IntsArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw values with the density x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta).
 
     alpha, beta: positive and finite; may differ per sample. shape_like, shape: as in `uniform`.
@@ -60,22 +46,22 @@ def beta(
     and square roots only, so that every machine gets the same bits. Values may round to 0 and 1.
     Raises OperatorTypeError for another dtype, OperatorValueError for other parameters.
     """
-    if dtype is not None and dtype not in (float32, float64):
-        raise OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))
-    return drawn_type(shape_like, shape, dtype, float32)
+    if dtype is not None and dtype not in (op.float32, op.float64):
+        raise op.OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))
+    return drawn_type(shape_like, shape, dtype, op.float32)
 
 
 beta.shapes(drawn_shapes)
 
 
-@jit
+@op.jit
 def _fraction(high: Any, low: Any) -> Any:
     """A number between 0 and 1, both excluded, from 53 random bits."""
     word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
     return (np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
-@jit
+@op.jit
 def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) -> float:
     """The logarithm of a gamma variable. Of attempt k the words of block k are used, the first two
     or the last two; for a shape below 1, those of the last block too."""
@@ -109,7 +95,7 @@ def _log_gamma(shape: float, which: int, number: Any, position: Any, seed: Any) 
     return result
 
 
-@jit
+@op.jit
 def _beta(
     out: Any,
     offsets: Any,
@@ -161,27 +147,27 @@ def _beta(
                 target[k] = values[k]
 
 
-def _checked(call: Call) -> None:
+def _checked(call: op.Call) -> None:
     """Raises OperatorValueError for parameters that give no distribution."""
     for name in ("alpha", "beta"):
         values = call[name]
         bad = ~((values > 0) & np.isfinite(values))
         if bad.any():
             sample = int(np.flatnonzero(bad)[0])
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=name, expected="a positive number", got=str(values[sample]), sample=sample
             )
 
 
 @beta.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     _checked(call)
     native = call.outputs[0].data.dtype.type
     fill(call, _beta, native, call["alpha"], call["beta"])
 
 
 @beta.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     _checked(call)
     target = call.outputs[0]
     assert call.key is not None
@@ -189,24 +175,24 @@ def _gpu(call: Call) -> Launch:
     places: Any = target.geometry.offsets, volumes, call.positions
     shapes = np.stack([call["alpha"], call["beta"]], axis=1).astype(np.float64)
     unit = _KERNEL.unit(
-        {"Target": type_name(target.data.dtype)}, _translate.translation_of(normal_from_word)
+        {"Target": op.type_name(target.data.dtype)}, _translate.translation_of(normal_from_word)
     )
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = Out(target.data), np.stack(places, axis=1), blocks, *key, shapes
-    return Launch(unit, len(blocks), arguments)
+    arguments = op.Out(target.data), np.stack(places, axis=1), blocks, *key, shapes
+    return op.Launch(unit, len(blocks), arguments)
 
 
 @beta.cases
-def _cases() -> list[Case]:
-    like = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    like = op.samples((4, 5, 3), (1, 7, 3))
     return [
-        case("scalars", batch_size=5, seed=1).no_oracle(),
-        case(
+        op.case("scalars", batch_size=5, seed=1).no_oracle(),
+        op.case(
             "per sample", batch_size=2, alpha=[0.1, 5], beta=[7, 0.5], shape=(7,), seed=2
         ).no_oracle(),
-        case("like, float64", like, alpha=2, beta=3, dtype=float64, seed=3).no_oracle(),
-        case(
+        op.case("like, float64", like, alpha=2, beta=3, dtype=op.float64, seed=3).no_oracle(),
+        op.case(
             "tiny and huge",
             batch_size=3,
             alpha=[1e-30, 1e30, 3e38],
@@ -215,8 +201,8 @@ def _cases() -> list[Case]:
         )
         .equals([np.array(v, np.float32) for v in (0, 1, 0.5)])
         .no_oracle(),
-        case("empty", batch_size=0).equals([]).no_oracle(),
-        case("zero", batch_size=2, alpha=[1, 0]).value_error("`alpha`"),
-        case("infinite", beta=float("inf")).value_error("`beta`"),
-        case("dtype", dtype=uint8).type_error("`dtype`"),
+        op.case("empty", batch_size=0).equals([]).no_oracle(),
+        op.case("zero", batch_size=2, alpha=[1, 0]).value_error("`alpha`"),
+        op.case("infinite", beta=float("inf")).value_error("`beta`"),
+        op.case("dtype", dtype=op.uint8).type_error("`dtype`"),
     ]

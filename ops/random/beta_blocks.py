@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, normal_middle, normal_tail
 
 __all__ = ["BLOCK", "ROOM", "blocks_of_words", "log_gammas", "ratios"]
@@ -21,7 +21,7 @@ ROOM: Final = 8
 """Work arrays that the functions share."""
 
 
-@jit
+@op.jit
 def blocks_of_words(counters: Any, positions: Any, seeds: Any, number: Any, words: Any) -> None:
     """`philox` for arrays of counters, positions and seeds, uint64, (n,); words: (4, n)."""
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -42,7 +42,7 @@ def blocks_of_words(counters: Any, positions: Any, seeds: Any, number: Any, word
         fourth[k] = d
 
 
-@jit
+@op.jit
 def _logs(values: Any, out: Any, room: Any) -> None:
     """`natural_log` of each value; all are positive and not subnormal."""
     bits = values.view(np.int64)
@@ -65,7 +65,7 @@ def _logs(values: Any, out: Any, room: Any) -> None:
         out[k] = exponent * 0.6931471805599453 + 2.0 * s * series
 
 
-@jit
+@op.jit
 def _normals(words: Any, out: Any, room: Any) -> None:
     """`normal_from_word` of each word."""
     tails = 0
@@ -91,7 +91,7 @@ def _normals(words: Any, out: Any, room: Any) -> None:
             out[~place] = logs[k]
 
 
-@jit
+@op.jit
 def log_gammas(
     shape: float, normals: Any, uniforms: Any, high: Any, low: Any, out: Any, missed: Any, room: Any
 ) -> None:
@@ -130,7 +130,7 @@ def log_gammas(
             out[k] += log_u[k] / shape
 
 
-@jit
+@op.jit
 def ratios(x: Any, y: Any, out: Any, room: Any) -> None:
     """exp(x) / (exp(x) + exp(y)) of each pair, with `exponential`."""
     count = x.size

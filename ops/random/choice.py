@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import Value
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["choice"]
 
-_KERNEL: Final = CudaKernel("choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh")))
+_KERNEL: Final = op.CudaKernel(
+    "choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh"))
+)
 
 
-@maker("random.choice", inputs=(1, 2), random=True)
+@op.maker("random.choice", inputs=(1, 2), random=True)
 def choice(
     a: Any,
-    shape_like: SampleType | Value | None = None,
+    shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    p: FloatsArg | None = None,
-    shape: IntsArg | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    p: op.FloatsArg | None = None,
+    shape: op.IntsArg | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw elements of `a`.
 
     a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar n
@@ -61,9 +47,9 @@ def choice(
     length, outside 0..1, or with a sum that is 1e-4 or more away from 1.
     """
     source = a
-    drawn = drawn_type(shape_like, shape, source.dtype, float32)
+    drawn = drawn_type(shape_like, shape, source.dtype, op.float32)
     if source.ndim == 0 and source.dtype is not None and not source.dtype.is_integer:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "a scalar says how many numbers to choose from",
             expected="an integer type",
             got=str(source.dtype),
@@ -77,18 +63,18 @@ def choice(
         layout = None
     elif drawn.ndim < 2:
         layout = source.layout[1 - drawn.ndim :]
-    return SampleType(source.dtype, ndim, layout, source.device)
+    return op.SampleType(source.dtype, ndim, layout, source.device)
 
 
 @choice.shapes
-def _shapes(call: Call) -> Any:
+def _shapes(call: op.Call) -> Any:
     source = call.inputs[0].geometry
     outer = drawn_shapes_of(call, call.inputs[1] if len(call.inputs) > 1 else None)
-    shapes = outer.shapes if isinstance(outer, Geometry) else outer
+    shapes = outer.shapes if isinstance(outer, op.Geometry) else outer
     return np.concatenate([shapes, source.shapes[:, 1:]], axis=1)
 
 
-@jit
+@op.jit
 def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
     """One of `size` elements, for a random word of 64 bits."""
     word = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
@@ -105,7 +91,7 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
     return np.int64(first)
 
 
-@jit
+@op.jit
 def _numbers(
     out: Any,
     offsets: Any,
@@ -128,7 +114,7 @@ def _numbers(
                 out[at + 1] = _element(words[2], words[3], sizes[i], thresholds[i])
 
 
-@jit
+@op.jit
 def _elements(
     source: Any,
     source_offsets: Any,
@@ -159,7 +145,7 @@ def _elements(
                 target[t + c] = source[s + c]
 
 
-def _sizes(call: Call) -> Int64Array:
+def _sizes(call: op.Call) -> op.Int64Array:
     """How many elements each sample has. Raises OperatorValueError."""
     source = call.inputs[0]
     if source.ndim:
@@ -171,7 +157,7 @@ def _sizes(call: Call) -> Int64Array:
         sizes = values.astype(np.int64)
     if (sizes < 1).any():
         sample = int(np.flatnonzero(sizes < 1)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "there is nothing to choose from",
             expected="at least one element",
             got=str(sizes[sample]),
@@ -180,7 +166,7 @@ def _sizes(call: Call) -> Int64Array:
     return np.ascontiguousarray(sizes)
 
 
-def _thresholds(call: Call, sizes: Int64Array) -> Any:
+def _thresholds(call: op.Call, sizes: op.Int64Array) -> Any:
     """(N, elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all are
     alike. Raises OperatorValueError."""
     given = call["p"]
@@ -198,7 +184,7 @@ def _thresholds(call: Call, sizes: Int64Array) -> Any:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
             text = got.format(length, sizes[i], given[i].tolist(), total[i])
-            raise OperatorValueError(argument="p", expected=expected, got=text, sample=i)
+            raise op.OperatorValueError(argument="p", expected=expected, got=text, sample=i)
     thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
     # Rounding leaves nothing to elements behind the last possible one.
     last = length - 1 - np.argmax(given[:, ::-1] > 0, axis=1)
@@ -207,7 +193,7 @@ def _thresholds(call: Call, sizes: Int64Array) -> Any:
 
 
 @choice.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     sizes = _sizes(call)
     thresholds = _thresholds(call, sizes)
@@ -236,7 +222,7 @@ def _cpu(call: Call) -> None:
 
 
 @choice.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
     numbers = source.ndim == 0
@@ -256,49 +242,51 @@ def _gpu(call: Call) -> Launch:
         bits = f"u{source.dtype.itemsize}"
         data, slab = data.view(bits), slab.view(bits)
     generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
         data,
-        Out(slab),
+        op.Out(slab),
         np.stack(places, axis=1),
         blocks,
         *key,
         thresholds,
         np.int64(thresholds.shape[1]),
     )
-    unit = _KERNEL.unit({"Target": type_name(slab.dtype)}, generated)
-    return Launch(unit, len(blocks), arguments)
+    unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
+    return op.Launch(unit, len(blocks), arguments)
 
 
 @choice.cases
-def _cases() -> list[Case]:
-    lists = batch([np.array([1.5, 2.5], np.float32), np.array([7], np.float32)])
-    rows = samples((4, 3), (2, 5), layout="HW")
-    like = samples((4, 5), (1, 7), layout="HW")
+def _cases() -> list[op.Case]:
+    lists = op.batch([np.array([1.5, 2.5], np.float32), np.array([7], np.float32)])
+    rows = op.samples((4, 3), (2, 5), layout="HW")
+    like = op.samples((4, 5), (1, 7), layout="HW")
     five = np.array(5, np.int64)
     return [
-        case("a number", np.int32(5), batch_size=4, seed=1).no_oracle(),
-        case("shape", five, batch_size=3, shape=(2, 3), seed=2).no_oracle(),
-        case("one of one", np.int16(1), batch_size=2)
+        op.case("a number", np.int32(5), batch_size=4, seed=1).no_oracle(),
+        op.case("shape", five, batch_size=3, shape=(2, 3), seed=2).no_oracle(),
+        op.case("one of one", np.int16(1), batch_size=2)
         .equals([np.zeros((), np.int16)] * 2)
         .no_oracle(),
-        case("elements", lists, seed=3, shape=7).no_oracle(),
-        case("rows", rows, seed=4).no_oracle(),
-        case("like", rows, like, seed=4).no_oracle(),
-        case(
+        op.case("elements", lists, seed=3, shape=7).no_oracle(),
+        op.case("rows", rows, seed=4).no_oracle(),
+        op.case("like", rows, like, seed=4).no_oracle(),
+        op.case(
             "certain", np.arange(3, dtype=np.uint8), batch_size=2, shape=3, p=[[0, 1, 0], [0, 0, 1]]
         )
         .equals([np.full(3, 1, np.uint8), np.full(3, 2, np.uint8)])
         .no_oracle(),
-        case(
+        op.case(
             "probabilities", five, batch_size=2, shape=9, seed=5, p=(0.1, 0.2, 0.0, 0.3, 0.4)
         ).no_oracle(),
-        case("empty", five, batch_size=0).equals([]).no_oracle(),
-        case("no elements", np.zeros(0, np.int32), batch_size=2).value_error("nothing to choose"),
-        case("negative", np.int32(-2), batch_size=2).value_error("nothing to choose"),
-        case("a real number", np.float32(3), batch_size=2).type_error("integer"),
-        case("another length", five, batch_size=2, p=(0.5, 0.5)).value_error("`p`"),
-        case("another sum", np.int32(2), batch_size=2, p=(0.5, 0.4)).value_error("sum"),
-        case("negative shape", five, batch_size=2, shape=(-1,)).value_error("`shape`"),
+        op.case("empty", five, batch_size=0).equals([]).no_oracle(),
+        op.case("no elements", np.zeros(0, np.int32), batch_size=2).value_error(
+            "nothing to choose"
+        ),
+        op.case("negative", np.int32(-2), batch_size=2).value_error("nothing to choose"),
+        op.case("a real number", np.float32(3), batch_size=2).type_error("integer"),
+        op.case("another length", five, batch_size=2, p=(0.5, 0.5)).value_error("`p`"),
+        op.case("another sum", np.int32(2), batch_size=2, p=(0.5, 0.4)).value_error("sum"),
+        op.case("negative shape", five, batch_size=2, shape=(-1,)).value_error("`shape`"),
     ]

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import bool_, int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["coin_flip"]
 
 
-@maker("random.coin_flip", inputs=(0, 1), random=True)
+@op.maker("random.coin_flip", inputs=(0, 1), random=True)
 def coin_flip(
-    shape_like: SampleType | Value | None = None,
+    shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    probability: FloatArg = 0.5,
-    shape: IntsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    probability: op.FloatArg = 0.5,
+    shape: op.IntsArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw 1 with `probability`, else 0.
 
     probability: from 0 to 1; may differ per sample.
@@ -48,13 +34,13 @@ def coin_flip(
     A value is 1 if its random 32-bit word is below probability * 2**32. Raises OperatorValueError
     for a probability outside 0..1.
     """
-    return drawn_type(shape_like, shape, dtype, int32)
+    return drawn_type(shape_like, shape, dtype, op.int32)
 
 
 coin_flip.shapes(drawn_shapes)
 
 
-@jit
+@op.jit
 def _flip_coins(
     out: Any,
     offsets: Any,
@@ -74,13 +60,13 @@ def _flip_coins(
                 out[offsets[i] + first + k] = np.int32(np.uint64(words[k]) < thresholds[i])
 
 
-def _thresholds(call: Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _thresholds(call: op.Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """(N,): words below these give 1."""
     probability = call["probability"]
     bad = ~((probability >= 0) & (probability <= 1))
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="probability",
             expected="a number from 0 to 1",
             got=str(probability[sample]),
@@ -92,30 +78,30 @@ def _thresholds(call: Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
 
 
 @coin_flip.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill(call, _flip_coins, np.int32, _thresholds(call))
 
 
 @coin_flip.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     file = Path(__file__).with_name("coin_flip.cuh")
     return launch_draws(call, file, _thresholds(call).reshape(-1, 1))
 
 
 @coin_flip.cases
-def _cases() -> list[Case]:
-    like = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    like = op.samples((4, 5, 3), (1, 7, 3))
     zeros = [np.zeros((), np.int32)] * 3
     return [
-        case("scalars", batch_size=5, seed=1).no_oracle(),
-        case("never", batch_size=3, probability=0, seed=1).equals(zeros).no_oracle(),
-        case("always", batch_size=3, probability=1, seed=1)
+        op.case("scalars", batch_size=5, seed=1).no_oracle(),
+        op.case("never", batch_size=3, probability=0, seed=1).equals(zeros).no_oracle(),
+        op.case("always", batch_size=3, probability=1, seed=1)
         .equals([np.ones((), np.int32)] * 3)
         .no_oracle(),
-        case("per sample", batch_size=2, probability=[0.0, 1.0], seed=1)
+        op.case("per sample", batch_size=2, probability=[0.0, 1.0], seed=1)
         .equals([np.array(0, np.int32), np.array(1, np.int32)])
         .no_oracle(),
-        case("like, bool", like, dtype=bool_, seed=2).no_oracle(),
-        case("empty", batch_size=0).equals([]).no_oracle(),
-        case("bad probability", batch_size=2, probability=1.5).value_error("`probability`"),
+        op.case("like, bool", like, dtype=op.bool_, seed=2).no_oracle(),
+        op.case("empty", batch_size=0).equals([]).no_oracle(),
+        op.case("bad probability", batch_size=2, probability=1.5).value_error("`probability`"),
     ]

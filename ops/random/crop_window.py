@@ -16,11 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["check_window_arguments", "exponential", "random_windows"]
 
@@ -33,18 +30,18 @@ def check_window_arguments(
     """Both ranges. Raises OperatorValueError, for type rules."""
     area = _range("random_area", random_area)
     if area[0] < 0 or area[1] <= 0:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="random_area", expected="fractions of the image, from 0 on", got=str(area)
         )
     ratio = _range("random_aspect_ratio", random_aspect_ratio)
     if not 1e-6 <= ratio[0] <= ratio[1] <= 1e6:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="random_aspect_ratio",
             expected="ratios (width / height) from 1e-6 to 1e6",
             got=str(ratio),
         )
     if not 0 <= num_attempts <= _MOST_ATTEMPTS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="num_attempts", expected=f"0 to {_MOST_ATTEMPTS}", got=str(num_attempts)
         )
     return area, ratio
@@ -53,13 +50,13 @@ def check_window_arguments(
 def _range(name: str, values: Any) -> tuple[float, float]:
     ends = tuple(np.atleast_1d(values).tolist())
     if len(ends) != 2 or not all(map(math.isfinite, ends)) or ends[0] > ends[1]:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected="(low, high) with low <= high", got=str(values)
         )
     return ends
 
 
-@jit
+@op.jit
 def exponential(x: float) -> float:
     """The exponential in plain multiplications and additions, so that every machine computes the
     same bits. Error below 1e-15 relative."""
@@ -71,13 +68,13 @@ def exponential(x: float) -> float:
     return math.ldexp(series, int(power))
 
 
-@jit
+@op.jit
 def _place(word: np.uint32, free: int) -> int:
     """A place from 0 to `free`, both included."""
     return int((np.uint64(word) * np.uint64(free + 1)) >> np.uint64(32))
 
 
-@jit
+@op.jit
 def _draw_windows(
     heights: Any,
     widths: Any,
@@ -125,7 +122,7 @@ def _draw_windows(
         windows[i, 3] = width
 
 
-def random_windows(call: Call, heights: Any, widths: Any) -> Int64Array:
+def random_windows(call: op.Call, heights: Any, widths: Any) -> op.Int64Array:
     """(N, 4): top, left, height and width, for images of these sizes in pixels.
 
     Reads the arguments random_area, random_aspect_ratio and num_attempts of the call. A window
@@ -139,7 +136,7 @@ def random_windows(call: Call, heights: Any, widths: Any) -> Int64Array:
     bad = (heights < 1) | (widths < 1) | (heights > 1 << 30) | (widths > 1 << 30)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "there is no window in an image of this size",
             got=f"{heights[sample]} x {widths[sample]} pixels",
             sample=sample,

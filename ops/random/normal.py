@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import normal_from_word, philox
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["normal"]
 
 
-@maker("random.normal", inputs=(0, 1), random=True)
+@op.maker("random.normal", inputs=(0, 1), random=True)
 def normal(
-    shape_like: SampleType | Value | None = None,
+    shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    mean: FloatArg = 0.0,
-    stddev: FloatArg = 1.0,
-    shape: IntsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    mean: op.FloatArg = 0.0,
+    stddev: op.FloatArg = 1.0,
+    shape: op.IntsArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw normally distributed values, mean + stddev * z.
 
     mean, stddev: may differ per sample. shape_like, shape: as in `uniform`.
@@ -48,13 +35,13 @@ def normal(
     z is the normal quantile of a random 32-bit word (`eager.rng.normal_from_word`), computed in
     float64 by multiplications and additions only, so that every machine gets the same bits.
     """
-    return drawn_type(shape_like, shape, dtype, float32)
+    return drawn_type(shape_like, shape, dtype, op.float32)
 
 
 normal.shapes(drawn_shapes)
 
 
-@jit
+@op.jit
 def _normal(
     out: Any,
     offsets: Any,
@@ -78,26 +65,26 @@ def _normal(
 
 
 @normal.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill(call, _normal, np.float32, call["mean"], call["stddev"])
 
 
 @normal.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     moments = np.stack([call["mean"], call["stddev"]], axis=1).astype(np.float32)
     file = Path(__file__).with_name("normal.cuh")
     return launch_draws(call, file, moments, normal_from_word)
 
 
 @normal.cases
-def _cases() -> list[Case]:
-    like = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    like = op.samples((4, 5, 3), (1, 7, 3))
     return [
-        case("scalars", batch_size=5, seed=1).no_oracle(),
-        case(
+        op.case("scalars", batch_size=5, seed=1).no_oracle(),
+        op.case(
             "per sample", batch_size=2, mean=[0, 5], stddev=[1, 0], shape=(7,), seed=2
         ).no_oracle(),
-        case("like, uint8", like, mean=128, stddev=90, dtype=uint8, seed=3).no_oracle(),
-        case("empty", batch_size=0).equals([]).no_oracle(),
-        case("not a number", mean="high").type_error("`mean`"),
+        op.case("like, uint8", like, mean=128, stddev=90, dtype=op.uint8, seed=3).no_oracle(),
+        op.case("empty", batch_size=0).equals([]).no_oracle(),
+        op.case("not a number", mean="high").type_error("`mean`"),
     ]

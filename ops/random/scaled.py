@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 __all__ = ["scaled"]
 
 
-@jit
+@op.jit
 def scaled(word: np.uint64, bound: np.uint64) -> np.uint64:
     """floor(word * bound / 2**64): a number below `bound`, each as likely, up to 2**-64 * bound."""
     mask = np.uint64(0xFFFFFFFF)

@@ -9,16 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import Value
 
 __all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draws"]
 
@@ -26,37 +19,37 @@ __all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draw
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 
-def drawn_type(like: Any, shape: Any, dtype: Any, default: DType) -> SampleType:
+def drawn_type(like: Any, shape: Any, dtype: Any, default: op.DType) -> op.SampleType:
     """The type of drawn samples: as many axes as `like` or `shape` says, none without them."""
-    chosen: DType = default if dtype is None else dtype
+    chosen: op.DType = default if dtype is None else dtype
     if like is not None:
         if shape is not None:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "give `shape` or an input whose shape is taken, not both", argument="shape"
             )
-        return SampleType(chosen, like.ndim, "", like.device)
-    if isinstance(shape, SampleType | Value):
-        return SampleType(chosen, None, "")
+        return op.SampleType(chosen, like.ndim, "", like.device)
+    if isinstance(shape, op.SampleType | op.Value):
+        return op.SampleType(chosen, None, "")
     if shape is not None and any(extent < 0 for extent in shape):
-        raise OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
-    return SampleType(chosen, 0 if shape is None else len(shape), "")
+        raise op.OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+    return op.SampleType(chosen, 0 if shape is None else len(shape), "")
 
 
-def drawn_shapes(call: Call) -> Any:
+def drawn_shapes(call: op.Call) -> Any:
     """The shape rule of random operators whose only input is `shape_like`."""
     return drawn_shapes_of(call, call.inputs[0] if call.inputs else None)
 
 
-def drawn_shapes_of(call: Call, like: Batch | None) -> Any:
+def drawn_shapes_of(call: op.Call, like: op.Batch | None) -> Any:
     """The shapes of `like`, or those that the argument `shape` says."""
     if like is not None:
         return like.geometry
     rows = call["shape"]
     if rows is None:
-        return Geometry.equal(call.size, ())
+        return op.Geometry.equal(call.size, ())
     if (rows < 0).any():
         sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="shape",
             expected="extents from 0 on",
             got=str(rows[sample].tolist()),
@@ -65,7 +58,7 @@ def drawn_shapes_of(call: Call, like: Batch | None) -> Any:
     return rows
 
 
-def fill(call: Call, kernel: Callable[..., Any], native: type, *parameters: Any) -> None:
+def fill(call: op.Call, kernel: Callable[..., Any], native: type, *parameters: Any) -> None:
     """Draw into the output, through `native` elements if it has another dtype.
 
     kernel(out, offsets, counts, positions, seed, number, *parameters, begin, end)
@@ -89,13 +82,13 @@ def fill(call: Call, kernel: Callable[..., Any], native: type, *parameters: Any)
 
 
 @lru_cache(maxsize=16)
-def _draw_kernel(file: Path) -> CudaKernel:
-    return CudaKernel("draw", ("philox.cuh", "arithmetic.cuh", None, file, "draw.cuh"))
+def _draw_kernel(file: Path) -> op.CudaKernel:
+    return op.CudaKernel("draw", ("philox.cuh", "arithmetic.cuh", None, file, "draw.cuh"))
 
 
 def launch_draws(
-    call: Call, file: Path, parameters: np.ndarray[Any, Any], calls: Any = None
-) -> Launch:
+    call: op.Call, file: Path, parameters: np.ndarray[Any, Any], calls: Any = None
+) -> op.Launch:
     """What `fill` does, as a launch on a GPU. file: a `.cuh` with the function `drawn`, which
     makes a value of a word and the sample's row of `parameters`, (N, P). calls: a kernel marked
     with `jit` whose translation the file calls."""
@@ -104,10 +97,10 @@ def launch_draws(
     assert call.positions is not None
     volumes = target.geometry.volumes
     table = np.stack([target.geometry.offsets, volumes, call.positions], axis=1)
-    blocks = blocks_of(-(-volumes // 4))
-    types = {"Target": type_name(target.data.dtype), "Parameter": type_name(parameters.dtype)}
+    blocks = op.blocks_of(-(-volumes // 4))
+    types = {"Target": op.type_name(target.data.dtype), "Parameter": op.type_name(parameters.dtype)}
     translation = "" if calls is None else _translate.translation_of(calls)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = Out(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
+    arguments = op.Out(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
     width = np.int64(parameters.shape[1])
-    return Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))
+    return op.Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))

@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import float32, float64, int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["uniform"]
 
 
-@maker("random.uniform", inputs=(0, 1), random=True)
+@op.maker("random.uniform", inputs=(0, 1), random=True)
 def uniform(
-    shape_like: SampleType | Value | None = None,
+    shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    range: FloatsArg | None = None,
-    values: FloatsArg | None = None,
-    shape: IntsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    range: op.FloatsArg | None = None,
+    values: op.FloatsArg | None = None,
+    shape: op.IntsArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw uniformly distributed values.
 
     shape_like: a batch whose samples' shapes are taken; shape: the shape of a sample, which may
@@ -53,14 +39,14 @@ def uniform(
     Raises OperatorValueError for a range that is empty, or if both `range` and `values` are given.
     """
     if range is not None and values is not None:
-        raise OperatorValueError("`range` and `values` exclude each other")
-    return drawn_type(shape_like, shape, dtype, float32)
+        raise op.OperatorValueError("`range` and `values` exclude each other")
+    return drawn_type(shape_like, shape, dtype, op.float32)
 
 
 uniform.shapes(drawn_shapes)
 
 
-@jit
+@op.jit
 def _uniform(
     out: Any,
     offsets: Any,
@@ -85,7 +71,7 @@ def _uniform(
                 out[offsets[i] + first + k] = min(value, top[i])
 
 
-@jit
+@op.jit
 def _choose(
     out: Any,
     offsets: Any,
@@ -107,28 +93,28 @@ def _choose(
                 out[offsets[i] + first + k] = values[i, np.int64(chosen)]
 
 
-def _values(call: Call) -> Any:
+def _values(call: op.Call) -> Any:
     """(N, P): the values to choose from, if there are some; None otherwise."""
     values = call["values"]
     if values is not None and values.shape[1] == 0:
-        raise OperatorValueError(argument="values", expected="at least one", got="none")
+        raise op.OperatorValueError(argument="values", expected="at least one", got="none")
     return values
 
 
-def _bounds(call: Call) -> tuple[Any, Any, Any]:
+def _bounds(call: op.Call) -> tuple[Any, Any, Any]:
     """(N,) each: low, high - low, the largest value below high."""
     bounds = call["range"]
     if bounds is None:
         bounds = np.full((call.size, 2), (-1.0, 1.0), np.float32)
     if bounds.shape[1] != 2:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="range", expected="(low, high)", got=f"{bounds.shape[1]} values"
         )
     low, high = np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
     bad = ~((low < high) & np.isfinite(low) & np.isfinite(high))
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="range",
             expected="(low, high) with low < high",
             got=str(tuple(bounds[sample].tolist())),
@@ -138,7 +124,7 @@ def _bounds(call: Call) -> tuple[Any, Any, Any]:
 
 
 @uniform.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     values = _values(call)
     if values is not None:
         fill(call, _choose, np.float32, values)
@@ -147,7 +133,7 @@ def _cpu(call: Call) -> None:
 
 
 @uniform.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     values, file = _values(call), Path(__file__)
     if values is not None:
         return launch_draws(call, file.with_name("chosen.cuh"), values)
@@ -155,18 +141,20 @@ def _gpu(call: Call) -> Launch:
 
 
 @uniform.cases
-def _cases() -> list[Case]:
-    like = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    like = op.samples((4, 5, 3), (1, 7, 3))
     return [
-        case("scalars", batch_size=5, seed=1).no_oracle(),
-        case("range", batch_size=3, range=(0, 10), shape=(2, 3), seed=2).no_oracle(),
-        case("like", like, range=[3.0, 4.0], seed=3).no_oracle(),
-        case("values", batch_size=4, values=[1, 5, 9], shape=6, dtype=int32, seed=4).no_oracle(),
-        case(
-            "per sample", batch_size=2, range=[[0, 1], [10, 11]], seed=5, dtype=float64
+        op.case("scalars", batch_size=5, seed=1).no_oracle(),
+        op.case("range", batch_size=3, range=(0, 10), shape=(2, 3), seed=2).no_oracle(),
+        op.case("like", like, range=[3.0, 4.0], seed=3).no_oracle(),
+        op.case(
+            "values", batch_size=4, values=[1, 5, 9], shape=6, dtype=op.int32, seed=4
         ).no_oracle(),
-        case("empty", batch_size=0, seed=1).equals([]).no_oracle(),
-        case("no range", batch_size=2, range=(1, 1)).value_error("`range`"),
-        case("both", range=(0, 1), values=[1]).value_error("`values`"),
-        case("negative shape", batch_size=2, shape=(-1,)).value_error("`shape`"),
+        op.case(
+            "per sample", batch_size=2, range=[[0, 1], [10, 11]], seed=5, dtype=op.float64
+        ).no_oracle(),
+        op.case("empty", batch_size=0, seed=1).equals([]).no_oracle(),
+        op.case("no range", batch_size=2, range=(1, 1)).value_error("`range`"),
+        op.case("both", range=(0, 1), values=[1]).value_error("`values`"),
+        op.case("negative shape", batch_size=2, shape=(-1,)).value_error("`shape`"),
     ]

@@ -8,23 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import uint8
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 __all__ = ["read_files"]
 
 
 def read_files(
     paths: list[str],
-    where: Provenance,
-    pool: WorkerPool,
-    failures: dict[int, GradivaError] | None = None,
-) -> Batch:
+    where: op.Provenance,
+    pool: op.WorkerPool,
+    failures: dict[int, op.GradivaError] | None = None,
+) -> op.Batch:
     """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError.
 
     failures: takes what went wrong, by sample, instead; such a sample is left without bytes.
@@ -48,7 +42,7 @@ def read_files(
     ranges = [(first, min(first + step, len(paths))) for first in range(0, len(paths), step)]
     try:
         pool.run(open_files, ranges)
-        batch = Batch.empty(Geometry.of(sizes), SampleType(uint8, 1, "", "cpu"), where)
+        batch = op.Batch.empty(op.Geometry.of(sizes), op.SampleType(op.uint8, 1, "", "cpu"), where)
         pool.run(read, ranges)
     finally:
         for handle in handles:
@@ -57,20 +51,20 @@ def read_files(
     return _without_bytes(batch, list(failures)) if failures else batch
 
 
-def _without_bytes(batch: Batch, samples: list[int]) -> Batch:
+def _without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
     """The batch, in which these samples are empty."""
     laid = batch.geometry
     shapes = laid.shapes.copy()
     shapes[samples] = 0
     uniform = bool((shapes == shapes[0]).all())
-    geometry = Geometry(shapes, laid.offsets, laid.size, uniform, False, False)
-    return Batch(batch.data, geometry, batch.type, batch.provenance)
+    geometry = op.Geometry(shapes, laid.offsets, laid.size, uniform, False, False)
+    return op.Batch(batch.data, geometry, batch.type, batch.provenance)
 
 
 class _failing:  # noqa: N801  used like a function; a generator and what it swallows are a cycle
     """Turns a failure of the system into an error that names the sample and the file."""
 
-    def __init__(self, sample: int, path: str, failures: dict[int, GradivaError] | None) -> None:
+    def __init__(self, sample: int, path: str, failures: dict[int, op.GradivaError] | None) -> None:
         self._sample, self._path, self._failures = sample, path, failures
 
     def __enter__(self) -> None:
@@ -82,10 +76,10 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
         facts: dict[str, Any] = {"sample": self._sample, "file": self._path}
         reason = f"the file cannot be read: {error.strerror or error}"
         if error.errno in _NOT_OF_THE_FILE:
-            raise OperatorRuntimeError(reason, **facts) from error
+            raise op.OperatorRuntimeError(reason, **facts) from error
         if self._failures is None:
-            raise SampleDataError(reason, **facts) from error
-        self._failures[self._sample] = SampleDataError(reason, **facts)
+            raise op.SampleDataError(reason, **facts) from error
+        self._failures[self._sample] = op.SampleDataError(reason, **facts)
         return True
 
 

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
-from gradiva.eager.operators.arguments import Ints, OnError, Path, Paths, Strings
+from gradiva.eager.operators.arguments import Path, Paths, Strings
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import Source, source_operator
-from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import int32, uint8
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
 
 from .contents import read_files
 from .listing import digest_of, list_files
 from .order import Order
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["File", "file"]
 
@@ -42,7 +31,7 @@ def file(
     file_root: Path | None = None,
     file_list: Path | None = None,
     files: Paths | None = None,
-    labels: Ints | None = None,
+    labels: op.Ints | None = None,
     dir_filters: Strings | None = None,
     file_filters: Strings = _FILTERS,
     case_sensitive_filter: bool = False,
@@ -60,9 +49,9 @@ def file(
     dont_use_mmap: bool = False,
     skip_cached_images: bool = False,
     tensor_init_bytes: int = 1048576,
-    on_error: OnError = "raise",
-    **common: Unpack[Common],
-) -> tuple[SampleType, SampleType]:
+    on_error: op.OnError = "raise",
+    **common: op.Unpack[op.Common],
+) -> tuple[op.SampleType, op.SampleType]:
     """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
 
     file_root: a folder with one folder per label, in alphabetical order; or the folder that paths
@@ -92,7 +81,7 @@ def file(
     Raises OperatorValueError for a missing folder or list, and for one that names no files;
     OperatorRuntimeError, with the file, for a file that cannot be read.
     """
-    return SampleType(uint8, 1, "", "cpu"), SampleType(int32, 1, "", "cpu")
+    return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu")
 
 
 @file.opens
@@ -101,11 +90,11 @@ class FileSource(Source):
 
     def __init__(self, arguments: dict[str, Any], seed: int) -> None:
         if arguments["random_shuffle"] and arguments["shuffle_after_epoch"]:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "`random_shuffle` and `shuffle_after_epoch` cannot be used together"
             )
         if arguments["stick_to_shard"] and arguments["shuffle_after_epoch"]:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "`stick_to_shard` and `shuffle_after_epoch` cannot be used together: the shards "
                 "of a shuffled data set are other files in each epoch"
             )
@@ -144,27 +133,27 @@ class FileSource(Source):
         )
         return self._order
 
-    def read(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._look().take(batch_size), pool)
 
-    def read_epoch(self, batch_size: int, pool: WorkerPool) -> tuple[Batch, ...]:
+    def read_epoch(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:
         return self._load(*self._look().take_in_epoch(batch_size), pool)
 
     def _load(
-        self, samples: Int64Array, positions: Int64Array, pool: WorkerPool
-    ) -> tuple[Batch, ...]:
+        self, samples: op.Int64Array, positions: op.Int64Array, pool: op.WorkerPool
+    ) -> tuple[op.Batch, ...]:
         paths = [self._paths[sample] for sample in samples.tolist()]
-        where = Provenance(positions, paths)
-        labels = Batch(
+        where = op.Provenance(positions, paths)
+        labels = op.Batch(
             self._labels[samples].reshape(-1),
-            Geometry.equal(len(paths), (1,)),
-            SampleType(int32, 1, "", "cpu"),
+            op.Geometry.equal(len(paths), (1,)),
+            op.SampleType(op.int32, 1, "", "cpu"),
             where,
         )
         if self._arguments["read_ahead"]:
             self._advise(len(paths) * self._arguments["prefetch_queue_depth"])
         policy = self._arguments["on_error"]
-        failures: dict[int, GradivaError] | None = None if policy == "raise" else {}
+        failures: dict[int, op.GradivaError] | None = None if policy == "raise" else {}
         contents = read_files(paths, where, pool, failures)
         self.lost = ()
         if failures:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 __all__ = ["digest_of", "list_files"]
 
@@ -23,15 +23,15 @@ def list_files(
 ) -> tuple[list[str], list[int]]:
     """Paths and labels, in the order of the data set. Raises OperatorValueError."""
     if file_list is not None and files is not None:
-        raise OperatorValueError("give either `file_list` or `files`, not both")
+        raise op.OperatorValueError("give either `file_list` or `files`, not both")
     if labels is not None and files is None:
-        raise OperatorValueError("`labels` belong to `files`, which were not given")
+        raise op.OperatorValueError("`labels` belong to `files`, which were not given")
     if files is not None:
         return _from_files(file_root, files, labels)
     if file_list is not None:
         return _from_list(file_root, file_list)
     if file_root is None:
-        raise OperatorValueError("give one of `file_root`, `file_list` and `files`")
+        raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
     return _from_folder(file_root, dir_filters, file_filters, case_sensitive)
 
 
@@ -39,9 +39,9 @@ def _from_files(
     root: str | None, files: Sequence[str], labels: Sequence[int] | None
 ) -> tuple[list[str], list[int]]:
     if not files:
-        raise OperatorValueError(argument="files", expected="at least one file", got="none")
+        raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
     if labels is not None and len(labels) != len(files):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="labels", expected=f"one per file, {len(files)}", got=str(len(labels))
         )
     paths = [os.path.join(root or "", file) for file in files]
@@ -53,7 +53,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
         with open(file_list, encoding="utf-8") as stream:
             lines = stream.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="file_list", expected="a text file that can be read", got=str(error)
         ) from error
     folder = root if root is not None else os.path.dirname(file_list)
@@ -67,7 +67,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
         else:
             name = ""
         if not name.strip():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="file_list",
                 expected="lines of the form 'path label'",
                 got=f"line {number}: {line!r}",
@@ -75,7 +75,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
             )
         paths.append(os.path.join(folder, line[: len(name.rstrip())]))
     if not paths:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="file_list", expected="at least one line", got="an empty file", file=file_list
         )
     return paths, labels
@@ -90,11 +90,11 @@ def _from_folder(
             folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
         paths, labels = _files_in(root, folders, file_filters, case_sensitive)
     except OSError as error:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="file_root", expected="a folder that can be read", got=str(error)
         ) from error
     if not paths:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="file_root",
             expected=f"a folder with one folder per label, holding files like "
             f"{', '.join(file_filters[:4])} ...",

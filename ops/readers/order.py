@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
 
 __all__ = ["Order"]
 
@@ -23,7 +21,7 @@ _PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
 
 
-@jit
+@op.jit
 def _sort_keys(seed: Any, epoch: Any, keys: Any) -> None:
     for index in range(keys.size):
         a, b, _, _ = philox(
@@ -32,7 +30,7 @@ def _sort_keys(seed: Any, epoch: Any, keys: Any) -> None:
         keys[index] = (np.uint64(a) << np.uint64(32)) | np.uint64(b)
 
 
-def permutation(seed: int, epoch: int, size: int) -> Int64Array:
+def permutation(seed: int, epoch: int, size: int) -> op.Int64Array:
     """The order of an epoch: indices sorted by Philox keys (ties keep their order)."""
     keys = np.empty(size, np.uint64)
     _sort_keys(np.uint64(seed), np.uint64(epoch), keys)
@@ -60,22 +58,22 @@ class Order:
 
     def __post_init__(self) -> None:
         if self.num_shards < 1:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="num_shards", expected="at least 1", got=str(self.num_shards)
             )
         if not 0 <= self.shard_id < self.num_shards:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="shard_id",
                 expected=f"from 0 to num_shards - 1 = {self.num_shards - 1}",
                 got=str(self.shard_id),
             )
         if self.size < self.num_shards:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 f"{self.num_shards} shards of {self.size} samples: there are more shards than "
                 "samples, some would be empty",
                 argument="num_shards",
             )
-        self._order: tuple[int, Int64Array] | None = None
+        self._order: tuple[int, op.Int64Array] | None = None
 
     @property
     def shard(self) -> int:
@@ -97,12 +95,12 @@ class Order:
         begin, end = self.bounds
         return -(-self.size // self.num_shards) if self.pad else end - begin
 
-    def _permutation(self) -> Int64Array:
+    def _permutation(self) -> op.Int64Array:
         if self._order is None or self._order[0] != self.epoch:
             self._order = (self.epoch, permutation(self.seed, self.epoch, self.size))
         return self._order[1]
 
-    def _take(self, count: int) -> tuple[Int64Array, Int64Array]:
+    def _take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         begin, end = self.bounds
         places = np.arange(begin + self.index, begin + self.index + count, dtype=np.int64)
         self.index += count
@@ -120,7 +118,7 @@ class Order:
         self.epoch += 1
         self.index = 0
 
-    def take(self, count: int) -> tuple[Int64Array, Int64Array]:
+    def take(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Sample numbers and positions of the next `count` samples, across epochs."""
         parts = []
         while count:
@@ -137,7 +135,7 @@ class Order:
         samples, positions = zip(*parts, strict=True)
         return np.concatenate(samples), np.concatenate(positions)
 
-    def take_in_epoch(self, count: int) -> tuple[Int64Array, Int64Array]:
+    def take_in_epoch(self, count: int) -> tuple[op.Int64Array, op.Int64Array]:
         """Like `take`, but not past the end of the epoch; StopIteration when it is reached."""
         left = self.length - self.index
         if left <= 0:
@@ -165,11 +163,11 @@ class Order:
             if epoch < 0 or index < 0:
                 raise ValueError("negative")
         except (KeyError, TypeError, ValueError) as error:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 f"this is not the state of a reader: {state!r} ({error})"
             ) from None
         if size != self.size:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the state belongs to other data",
                 expected=f"a data set of {self.size} samples",
                 got=f"one of {size}",

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import Ints
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 __all__ = ["exclusive", "groups", "reduced_shapes", "reduced_type", "resolve_axes"]
 
@@ -21,7 +18,7 @@ def resolve_axes(
     if axis_names is not None:
         for letter in axis_names:
             if letter not in layout:
-                raise OperatorValueError(
+                raise op.OperatorValueError(
                     argument="axis_names",
                     expected=f"letters of the layout {layout!r}" if layout else "a layout",
                     got=repr(axis_names) if layout else "samples without a layout",
@@ -32,21 +29,23 @@ def resolve_axes(
     found = [axis + ndim if axis < 0 else axis for axis in axes]
     if any(not 0 <= axis < ndim for axis in found):
         expected = f"axes from {-ndim} to {ndim - 1}" if ndim else "no axes: samples are scalars"
-        raise OperatorValueError(argument="axes", expected=expected, got=str(tuple(axes)))
+        raise op.OperatorValueError(argument="axes", expected=expected, got=str(tuple(axes)))
     if len(set(found)) != len(found):
-        raise OperatorValueError(argument="axes", expected="each axis once", got=str(tuple(axes)))
+        raise op.OperatorValueError(
+            argument="axes", expected="each axis once", got=str(tuple(axes))
+        )
     return tuple(sorted(found))
 
 
 def exclusive(axes: Sequence[int] | None, axis_names: str | None) -> None:
     """Refuse axes that are given twice. Raises OperatorValueError."""
     if axes is not None and axis_names is not None:
-        raise OperatorValueError("`axes` and `axis_names` exclude each other")
+        raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
 
 
 def reduced_type(
-    input: SampleType, axes: Ints | None, axis_names: str | None, keep_dims: bool
-) -> SampleType:
+    input: op.SampleType, axes: op.Ints | None, axis_names: str | None, keep_dims: bool
+) -> op.SampleType:
     """The input's type without the axes that are reduced, as far as it is known."""
     assert not isinstance(axes, int)  # the engine makes tuples of them
     exclusive(axes, axis_names)
@@ -67,7 +66,7 @@ def reduced_type(
     return input.with_(ndim=ndim - len(taken), layout=layout)
 
 
-def reduced_shapes(shapes: Int64Array, taken: Sequence[int], keep_dims: bool) -> Int64Array:
+def reduced_shapes(shapes: op.Int64Array, taken: Sequence[int], keep_dims: bool) -> op.Int64Array:
     """Shapes of the results, (N, ndim) or with fewer columns."""
     if keep_dims:
         result = shapes.copy()
@@ -76,7 +75,7 @@ def reduced_shapes(shapes: Int64Array, taken: Sequence[int], keep_dims: bool) ->
     return np.ascontiguousarray(np.delete(shapes, list(taken), axis=1))
 
 
-def groups(shapes: Int64Array, taken: Sequence[int]) -> Int64Array:
+def groups(shapes: op.Int64Array, taken: Sequence[int]) -> op.Int64Array:
     """Extents of adjacent axes merged: (N, 2 * pairs + 1), kept and reduced ones in turns; the
     first and the last are kept. One pair at least, whose reduced extent is 1 if no axis is."""
     merged: list[list[int]] = [[]]

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 from .lanes import DEVIATIONS, LANES, put, reduce_block, take
 
@@ -21,7 +21,7 @@ _FEW: Final = 16
 """Blocks of one column with at most so many rows are not worth lanes."""
 
 
-@jit
+@op.jit
 def _finish(value: Any, divisor: float, ending: int, like: Any) -> Any:
     """What a sum becomes in the end: itself, a mean, or the root of a mean."""
     if ending == PLAIN:
@@ -32,7 +32,7 @@ def _finish(value: Any, divisor: float, ending: int, like: Any) -> Any:
     return convert_sat(mean, like)
 
 
-@jit
+@op.jit
 def _few_rows(
     source: Any,
     rows: int,
@@ -54,7 +54,7 @@ def _few_rows(
         take(lanes[:count], strip, middles, kind)
 
 
-@jit
+@op.jit
 def reduce_samples(
     src: Any,
     src_offsets: Any,

@@ -7,18 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import (
-    THREADS,
-    CudaKernel,
-    Launch,
-    Out,
-    Scratch,
-    blocks_of,
-    type_name,
-)
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import THREADS
 
 from .axes import groups
 from .lanes import DEVIATIONS, LANES
@@ -26,7 +16,7 @@ from .reduce import axes_of, fitting_means, planned_sums
 
 __all__ = ["call_launches", "reduction_launches"]
 
-Centers = tuple[Any, Int64Array, Int64Array]
+Centers = tuple[Any, op.Int64Array, op.Int64Array]
 """As in `reduce`, with numbers of any dtype, or in `Scratch`."""
 
 _STEPS: Final = 64
@@ -38,11 +28,11 @@ _NAMES: Final = (
     "constexpr int PLAIN = 0, MEAN = 1, ROOT = 2;\n"
 )
 _FOLDER: Final = Path(__file__).parent
-_REDUCE: Final = CudaKernel("reduce", (None, _FOLDER / "reduce.cuh"))
-_JOIN: Final = CudaKernel("join", (None, _FOLDER / "reduce.cuh", _FOLDER / "join.cuh"))
+_REDUCE: Final = op.CudaKernel("reduce", (None, _FOLDER / "reduce.cuh"))
+_JOIN: Final = op.CudaKernel("join", (None, _FOLDER / "reduce.cuh", _FOLDER / "join.cuh"))
 
 
-def call_launches(call: Call, kind: int, ending: int) -> list[Launch]:
+def call_launches(call: op.Call, kind: int, ending: int) -> list[op.Launch]:
     """The GPU kernel of an operator with one input, or with means as its second one."""
     target = call.outputs[0]
     centers, ddof = None, 0
@@ -54,15 +44,15 @@ def call_launches(call: Call, kind: int, ending: int) -> list[Launch]:
 
 
 def reduction_launches(
-    source: Batch,
+    source: op.Batch,
     kind: int,
     ending: int,
     taken: tuple[int, ...],
     result: Any,
-    places: Geometry,
+    places: op.Geometry,
     centers: Centers | None = None,
     ddof: int = 0,
-) -> list[Launch]:
+) -> list[op.Launch]:
     """What `reduce_batch` does. result: an array, or `Scratch`."""
     data = source.data.view("u1") if source.data.dtype == bool else source.data
     count = len(source)
@@ -77,33 +67,33 @@ def reduction_launches(
     direct = extents.shape[1] == 3 and bool((table[:, 8] == 1).all())
     if not direct:
         table[table[:, 13] == 0, 11] = 0  # no tasks where nothing is reduced
-    made = result if direct else Scratch(int(_ends(table)[-1]) if count else 0, start.dtype)
+    made = result if direct else op.Scratch(int(_ends(table)[-1]) if count else 0, start.dtype)
     types = {
-        "Source": type_name(data.dtype),
-        "Center": type_name(centers[0].dtype),
-        "Lane": type_name(lanes),
-        "Total": type_name(start.dtype),
+        "Source": op.type_name(data.dtype),
+        "Center": op.type_name(centers[0].dtype),
+        "Lane": op.type_name(lanes),
+        "Total": op.type_name(start.dtype),
     }
     generated = (
         f"{_NAMES}constexpr int KIND = {kind}, ENDING = {ending};\n"
         f"constexpr int PAIRS = {extents.shape[1] // 2};\n"
         f"constexpr bool DIRECT = {'true' if direct else 'false'};\n"
     )
-    blocks = blocks_of(table[:, 11], teams)
-    unit = _REDUCE.unit({**types, "Made": type_name(made.dtype)}, generated)
-    given = (data, Out(made), table, blocks, centers[0], start[0], start[1])
-    launches = [Launch(unit, len(blocks), given)]
+    blocks = op.blocks_of(table[:, 11], teams)
+    unit = _REDUCE.unit({**types, "Made": op.type_name(made.dtype)}, generated)
+    given = (data, op.Out(made), table, blocks, centers[0], start[0], start[1])
+    launches = [op.Launch(unit, len(blocks), given)]
     if not direct:
-        blocks = blocks_of(table[:, 12])
-        unit = _JOIN.unit({**types, "Made": type_name(result.dtype)}, generated)
-        totals = (made, Out(result), table, blocks, start[0], start[1])
-        launches.append(Launch(unit, len(blocks), totals))
+        blocks = op.blocks_of(table[:, 12])
+        unit = _JOIN.unit({**types, "Made": op.type_name(result.dtype)}, generated)
+        totals = (made, op.Out(result), table, blocks, start[0], start[1])
+        launches.append(op.Launch(unit, len(blocks), totals))
     return launches
 
 
 def _table(
-    source: Batch, places: Geometry, extents: Int64Array, exact: bool, ddof: int
-) -> tuple[Int64Array, Int64Array]:
+    source: op.Batch, places: op.Geometry, extents: op.Int64Array, exact: bool, ddof: int
+) -> tuple[op.Int64Array, op.Int64Array]:
     """The struct `Reduction` of reduce.cuh, but for its centers, and teams of a block of threads.
 
     exact: whether rows may be split.
@@ -133,7 +123,7 @@ def _table(
     return table, THREADS // (side * chunk)
 
 
-def _ends(table: Int64Array) -> Int64Array:
+def _ends(table: op.Int64Array) -> op.Int64Array:
     """Where the totals of each sample end."""
-    ends: Int64Array = table[:, 1] + table[:, 15:-2].prod(axis=1) * table[:, 8] * table[:, 6]
+    ends: op.Int64Array = table[:, 1] + table[:, 15:-2].prod(axis=1) * table[:, 8] * table[:, 6]
     return ends

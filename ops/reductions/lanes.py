@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 __all__ = [
     "DEVIATIONS",
@@ -36,7 +36,7 @@ _FLUSH: Final = 32768
 """So many squares of 8 bits, or values of 16 bits, fit into 32 bits."""
 
 
-@jit
+@op.jit
 def put(values: Any, at: int, other: Any, kind: int) -> None:
     """Take one value into `values[at]`."""
     if kind == MINIMUM:
@@ -49,7 +49,7 @@ def put(values: Any, at: int, other: Any, kind: int) -> None:
         values[at] += other
 
 
-@jit
+@op.jit
 def take(lanes: Any, strip: Any, centers: Any, kind: int) -> None:
     """Take one strip of values into as many lanes."""
     if kind == SUM:
@@ -72,14 +72,14 @@ def take(lanes: Any, strip: Any, centers: Any, kind: int) -> None:
             lanes[j] = value if value > lane or lane != lane else lane
 
 
-@jit
+@op.jit
 def _join(totals: Any, lanes: Any, kind: int) -> None:
     """Take lanes into totals."""
     for j in range(lanes.size):
         put(totals, j, lanes[j], kind)
 
 
-@jit
+@op.jit
 def reduce_block(
     source: Any,
     rows: int,

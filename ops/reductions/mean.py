@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, Ints, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.dtypes import float32, int16, uint8
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .axes import reduced_type
 from .cpu import MEAN
@@ -20,25 +14,20 @@ from .gpu import call_launches
 from .lanes import SUM
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["mean"]
 
 
-@operator("reductions.mean")
+@op.operator("reductions.mean")
 def mean(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    axes: Ints | None = None,
-    axis_names: Layout | None = None,
-    dtype: DTypeLike | None = None,
+    axes: op.Ints | None = None,
+    axis_names: op.Layout | None = None,
+    dtype: op.DTypeLike | None = None,
     keep_dims: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """The mean of values along some axes.
 
     input: any dtype, rank and layout.
@@ -59,26 +48,26 @@ def mean(
 
 
 @mean.shapes
-def _shapes(call: Call) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _shapes(call: op.Call) -> np.ndarray[Any, np.dtype[np.int64]]:
     return shapes_of(call)
 
 
 @mean.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     call_reduction(call, SUM, MEAN)
 
 
 @mean.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return call_launches(call, SUM, MEAN)
 
 
 @mean.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (2, 4, 6), dtype=int16, layout="CHW")
-    frames = samples((2, 3, 4, 5), dtype=float32, layout="FHWC")
-    scalars = samples((), (), dtype=int16, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (2, 4, 6), dtype=op.int16, layout="CHW")
+    frames = op.samples((2, 3, 4, 5), dtype=op.float32, layout="FHWC")
+    scalars = op.samples((), (), dtype=op.int16, layout="")
 
     def by_numpy(batch: Any, axes: Any, keepdims: bool = False) -> list[Any]:
         return [
@@ -87,22 +76,22 @@ def _cases() -> list[Case]:
         ]
 
     return [
-        case("default", images).equals(by_numpy(images, None)),
-        case("height and width", images, axes=[0, 1]).equals(by_numpy(images, (0, 1))),
-        case("channels", images, axis_names="C").equals(by_numpy(images, 2)),
-        case("keep_dims", planes, axes=[0, -1], keep_dims=True).equals(
+        op.case("default", images).equals(by_numpy(images, None)),
+        op.case("height and width", images, axes=[0, 1]).equals(by_numpy(images, (0, 1))),
+        op.case("channels", images, axis_names="C").equals(by_numpy(images, 2)),
+        op.case("keep_dims", planes, axes=[0, -1], keep_dims=True).equals(
             by_numpy(planes, (0, 2), True)
         ),
-        case("no axes", images, axes=[]).equals(by_numpy(images, ())),
-        case("frames and width", frames, axis_names="WF").equals(by_numpy(frames, (0, 2))),
-        case("scalars", scalars).equals(by_numpy(scalars, None)),
-        case("to uint8", samples((2, 2, 3), low=7, high=7), dtype=uint8).equals(
+        op.case("no axes", images, axes=[]).equals(by_numpy(images, ())),
+        op.case("frames and width", frames, axis_names="WF").equals(by_numpy(frames, (0, 2))),
+        op.case("scalars", scalars).equals(by_numpy(scalars, None)),
+        op.case("to uint8", op.samples((2, 2, 3), low=7, high=7), dtype=op.uint8).equals(
             [np.asarray(np.uint8(7))]
         ),
-        case("empty batch", samples(), axes=[0]).equals([]),
-        case("no such axis", images, axes=[3]).value_error("`axes`"),
-        case("an axis twice", images, axes=[0, -3]).value_error("each axis once"),
-        case("no such letter", images, axis_names="D").value_error("`axis_names`"),
-        case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
-        case("bad axes", images, axes="H").type_error("`axes`"),
+        op.case("empty batch", op.samples(), axes=[0]).equals([]),
+        op.case("no such axis", images, axes=[3]).value_error("`axes`"),
+        op.case("an axis twice", images, axes=[0, -3]).value_error("each axis once"),
+        op.case("no such letter", images, axis_names="D").value_error("`axis_names`"),
+        op.case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
+        op.case("bad axes", images, axes="H").type_error("`axes`"),
     ]

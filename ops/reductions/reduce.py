@@ -6,12 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import DType, float16, float32, float64, int64, uint64
-from gradiva.eager.values.batch import Batch
 
 from .axes import groups, reduced_shapes, resolve_axes
 from .cpu import PLAIN, reduce_samples
@@ -29,29 +25,29 @@ __all__ = [
 ]
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Centers = tuple[Floats, Int64Array, Int64Array]
+Centers = tuple[Floats, op.Int64Array, op.Int64Array]
 """Numbers, where those of each sample begin, and how many there are."""
 
 
-def sum_dtype(dtype: DType) -> DType:
+def sum_dtype(dtype: op.DType) -> op.DType:
     """Of a sum if none is asked for: the widest integer, float32, or float64 for float64."""
     if dtype.is_float:
         return mean_dtype(dtype)
-    return int64 if dtype.is_signed else uint64
+    return op.int64 if dtype.is_signed else op.uint64
 
 
-def mean_dtype(dtype: DType) -> DType:
+def mean_dtype(dtype: op.DType) -> op.DType:
     """Of a mean if none is asked for."""
-    return float64 if dtype is float64 else float32
+    return op.float64 if dtype is op.float64 else op.float32
 
 
-def axes_of(call: Call) -> tuple[int, ...]:
+def axes_of(call: op.Call) -> tuple[int, ...]:
     """The axes that a call reduces."""
     source = call.inputs[0]
     return resolve_axes(source.geometry.ndim, source.layout, call["axes"], call["axis_names"])
 
 
-def shapes_of(call: Call) -> Int64Array:
+def shapes_of(call: op.Call) -> op.Int64Array:
     """The shape rule of all reductions."""
     return reduced_shapes(call.inputs[0].geometry.shapes, axes_of(call), call["keep_dims"])
 
@@ -84,13 +80,13 @@ def planned_sums(kind: int, ending: int, dtype: np.dtype[Any]) -> tuple[int, Any
 
 
 def reduce_batch(
-    call: Call,
-    source: Batch,
+    call: op.Call,
+    source: op.Batch,
     kind: int,
     ending: int,
     taken: tuple[int, ...],
     result: np.ndarray[Any, Any],
-    places: Geometry,
+    places: op.Geometry,
     centers: Centers | None = None,
     ddof: int = 0,
 ) -> None:
@@ -101,7 +97,7 @@ def reduce_batch(
     data = source.data
     if data.dtype.kind == "b":
         data = data.view(np.uint8)
-    data = convert_array(data, np.dtype(np.float32)) if source.dtype is float16 else data
+    data = convert_array(data, np.dtype(np.float32)) if source.dtype is op.float16 else data
     count = len(source)
     kind, start, lanes = planned_sums(kind, ending, data.dtype)
     if centers is None:
@@ -131,7 +127,7 @@ def reduce_batch(
         result[:] = convert_array(out, result.dtype)
 
 
-def call_reduction(call: Call, kind: int, ending: int) -> None:
+def call_reduction(call: op.Call, kind: int, ending: int) -> None:
     """The kernel of an operator with one input, or with means as its second one."""
     target = call.outputs[0]
     taken = axes_of(call)
@@ -142,14 +138,14 @@ def call_reduction(call: Call, kind: int, ending: int) -> None:
     )
 
 
-def given_means(call: Call) -> Centers:
+def given_means(call: op.Call) -> Centers:
     """The means of the second input: one for all, or one for each result."""
     offsets, volumes = fitting_means(call)
     with np.errstate(invalid="ignore"):  # between samples lies what was there
         return call.inputs[1].data.astype(np.float64), offsets, volumes
 
 
-def fitting_means(call: Call) -> tuple[Int64Array, Int64Array]:
+def fitting_means(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
     """Where the means of each sample begin, and how many there are. Raises OperatorValueError."""
     source, means = call.inputs[0], call.inputs[1]
     shapes, volumes = means.geometry.shapes, means.geometry.volumes
@@ -162,7 +158,7 @@ def fitting_means(call: Call) -> tuple[Int64Array, Int64Array]:
     if not fits.all():
         sample = int(np.flatnonzero(~fits)[0])
         wanted = reduced_shapes(source.geometry.shapes, taken, call["keep_dims"])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the mean has the wrong shape",
             expected=f"one number, or the shape {tuple(wanted[sample].tolist())}",
             got=str(means.geometry.shape(sample)),

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import Ints, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.dtypes import float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .axes import reduced_type
 from .cpu import MEAN
@@ -20,26 +14,21 @@ from .gpu import call_launches
 from .lanes import DEVIATIONS
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["variance"]
 
 
-@operator("reductions.variance", inputs=2)
+@op.operator("reductions.variance", inputs=2)
 def variance(
-    input: SampleType,
-    mean: SampleType,
+    input: op.SampleType,
+    mean: op.SampleType,
     /,
     *,
-    axes: Ints | None = None,
-    axis_names: Layout | None = None,
+    axes: op.Ints | None = None,
+    axis_names: op.Layout | None = None,
     ddof: int = 0,
     keep_dims: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """The mean of the squared distances of values from given means, along some axes.
 
     input: any dtype, rank and layout.
@@ -62,25 +51,25 @@ def variance(
 
 
 @variance.shapes
-def _shapes(call: Call) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _shapes(call: op.Call) -> np.ndarray[Any, np.dtype[np.int64]]:
     return shapes_of(call)
 
 
 @variance.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     call_reduction(call, DEVIATIONS, MEAN)
 
 
 @variance.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return call_launches(call, DEVIATIONS, MEAN)
 
 
 @variance.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (2, 4, 6), dtype=int16, layout="CHW")
-    scalars = samples((), (), dtype=int16, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (2, 4, 6), dtype=op.int16, layout="CHW")
+    scalars = op.samples((), (), dtype=op.int16, layout="")
 
     def by_numpy(batch: Any, means: Any, axes: Any, ddof: int = 0) -> list[Any]:
         result = []
@@ -90,24 +79,26 @@ def _cases() -> list[Case]:
             result.append(np.asarray((apart**2).sum(axes) / count, np.float32))
         return result
 
-    halves = samples((3,), (3,), (3,), low=100, high=130, layout="C")
-    rows = samples((4, 5), (4, 6), dtype=float32, layout="HW")
-    deep = samples((3, 1, 1), (2, 1, 1), dtype=float32, layout="CHW")
+    halves = op.samples((3,), (3,), (3,), low=100, high=130, layout="C")
+    rows = op.samples((4, 5), (4, 6), dtype=op.float32, layout="HW")
+    deep = op.samples((3, 1, 1), (2, 1, 1), dtype=op.float32, layout="CHW")
     one = [128.0] * 3
     return [
-        case("one mean", images, np.float32(128)).equals(by_numpy(images, one, None)),
-        case("a mean per channel", images, halves, axes=[0, 1])
+        op.case("one mean", images, np.float32(128)).equals(by_numpy(images, one, None)),
+        op.case("a mean per channel", images, halves, axes=[0, 1])
         .equals(by_numpy(images, halves, (0, 1)))
         .no_oracle(),
-        case("ddof", planes, rows, axis_names="C", ddof=1).equals(by_numpy(planes, rows, 0, 1)),
-        case("kept axes", planes, deep, axes=[1, 2]).equals(by_numpy(planes, deep, (1, 2))),
-        case("scalars", scalars, 3.0).equals(by_numpy(scalars, [3.0] * 2, None)),
-        case("float64", samples((5,), dtype=float64, layout=""), 0.5, keep_dims=True).no_oracle(),
-        case("empty batch", samples(), 0.0, axes=[0]).equals([]),
-        case("mean of another shape", images, rows.tensors[0], axes=[0, 1]).value_error(
+        op.case("ddof", planes, rows, axis_names="C", ddof=1).equals(by_numpy(planes, rows, 0, 1)),
+        op.case("kept axes", planes, deep, axes=[1, 2]).equals(by_numpy(planes, deep, (1, 2))),
+        op.case("scalars", scalars, 3.0).equals(by_numpy(scalars, [3.0] * 2, None)),
+        op.case(
+            "float64", op.samples((5,), dtype=op.float64, layout=""), 0.5, keep_dims=True
+        ).no_oracle(),
+        op.case("empty batch", op.samples(), 0.0, axes=[0]).equals([]),
+        op.case("mean of another shape", images, rows.tensors[0], axes=[0, 1]).value_error(
             "mean has the wrong shape"
         ),
-        case("no such axis", images, 0.0, axes=[3]).value_error("`axes`"),
-        case("axes and names", images, 0.0, axes=0, axis_names="H").value_error("exclude"),
-        case("fraction as ddof", images, 0.0, ddof=0.5).type_error("`ddof`"),
+        op.case("no such axis", images, 0.0, axes=[3]).value_error("`axes`"),
+        op.case("axes and names", images, 0.0, axes=0, axis_names="H").value_error("exclude"),
+        op.case("fraction as ddof", images, 0.0, ddof=0.5).type_error("`ddof`"),
     ]

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 __all__ = ["class_rows", "refuse_rows"]
 
@@ -16,12 +15,12 @@ def refuse_rows(argument: str, bad: Any, expected: str, values: Any) -> None:
     """Raise OperatorValueError for the first sample that is bad."""
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=argument, expected=expected, got=str(values[sample].tolist()), sample=sample
         )
 
 
-def class_rows(call: Call) -> tuple[Any, Any, Any]:
+def class_rows(call: op.Call) -> tuple[Any, Any, Any]:
     """Of each sample: the classes (N, C), their weights (N, C) or (N, 0), the background (N,)."""
     classes, weights, given = call["classes"], call["class_weights"], call["background"]
     background = np.zeros(call.size, np.int64) if given is None else given
@@ -33,7 +32,7 @@ def class_rows(call: Call) -> tuple[Any, Any, Any]:
             if given is not None:
                 classes[classes == background[:, None]] = 0
         elif classes.shape != weights.shape:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="class_weights",
                 expected=f"a weight for each of {classes.shape[1]} classes",
                 got=str(weights.shape[1]),
@@ -41,7 +40,7 @@ def class_rows(call: Call) -> tuple[Any, Any, Any]:
     if classes is None:
         return np.empty((call.size, 0), np.int64), np.empty((call.size, 0)), background
     if classes.shape[1] == 0:
-        raise OperatorValueError(argument="classes", expected="one label or more", got="none")
+        raise op.OperatorValueError(argument="classes", expected="one label or more", got="none")
     if given is None:
         background = background.copy()
         for sample, labels in enumerate(classes.tolist()):

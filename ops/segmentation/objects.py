@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 __all__ = ["find_objects"]
 
 
-@jit
+@op.jit
 def _root(parents: Any, run: int) -> int:
     while parents[run] != run:
         parents[run] = parents[parents[run]]
@@ -23,7 +23,7 @@ def _root(parents: Any, run: int) -> int:
     return run
 
 
-@jit
+@op.jit
 def _join(parents: Any, one: int, other: int) -> None:
     first, second = _root(parents, one), _root(parents, other)
     # The first run of an object stands for it, so that objects keep their order.
@@ -33,7 +33,7 @@ def _join(parents: Any, one: int, other: int) -> None:
         parents[first] = second
 
 
-@jit
+@op.jit
 def _wanted(label: Any, classes: Any, background: Any) -> bool:
     if classes.size == 0:
         return bool(label != background)
@@ -43,7 +43,7 @@ def _wanted(label: Any, classes: Any, background: Any) -> bool:
     return found
 
 
-@jit
+@op.jit
 def _runs(mask: Any, width: int, classes: Any, background: Any, runs: Any, rows: Any) -> int:
     """Fill `runs` (label, first, end, row) and where each row's begin; the number of runs."""
     count = 0
@@ -66,7 +66,7 @@ def _runs(mask: Any, width: int, classes: Any, background: Any, runs: Any, rows:
     return count
 
 
-@jit
+@op.jit
 def find_objects(mask: Any, shape: Any, classes: Any, background: Any) -> Any:
     """Labels (B,) and boxes (B, 2 * ndim), starts before ends, of the objects of a flat mask.
 

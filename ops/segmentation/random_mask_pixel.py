@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg, IntArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float16, float32, int64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
 from gradiva.ops.random.scaled import scaled
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["random_mask_pixel"]
 
 
-@operator("segmentation.random_mask_pixel", random=True)
+@op.operator("segmentation.random_mask_pixel", random=True)
 def random_mask_pixel(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    foreground: IntArg = 0,
-    value: IntArg | None = None,
-    threshold: FloatArg | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    foreground: op.IntArg = 0,
+    value: op.IntArg | None = None,
+    threshold: op.FloatArg | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw a pixel of each mask, every one with the same probability.
 
     input: masks of any dtype, layout and rank from 1 on.
@@ -49,24 +35,24 @@ def random_mask_pixel(
     without pixels, or if `value` and `threshold` are both given.
     """
     if input.ndim == 0:
-        raise OperatorTypeError("a mask has one or more axes", expected="a mask", got="scalars")
+        raise op.OperatorTypeError("a mask has one or more axes", expected="a mask", got="scalars")
     if value is not None and threshold is not None:
-        raise OperatorValueError("`value` and `threshold` exclude each other")
-    return SampleType(int64, 1, "", input.device)
+        raise op.OperatorValueError("`value` and `threshold` exclude each other")
+    return op.SampleType(op.int64, 1, "", input.device)
 
 
 @random_mask_pixel.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     source = call.inputs[0].geometry
     if (source.volumes == 0).any():
         sample = int(np.flatnonzero(source.volumes == 0)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "a mask has no pixels", expected="one or more", got=source.shape(sample), sample=sample
         )
-    return Geometry.equal(call.size, (source.ndim,))
+    return op.Geometry.equal(call.size, (source.ndim,))
 
 
-@jit
+@op.jit
 def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
     found = 0
     for k in range(pixels.size):
@@ -77,7 +63,7 @@ def _count(pixels: Any, by_value: bool, value: Any, threshold: Any) -> int:
     return found
 
 
-@jit
+@op.jit
 def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) -> Any:
     """Where the foreground pixel of this number is."""
     for k in range(pixels.size):
@@ -89,7 +75,7 @@ def _find(pixels: Any, by_value: bool, value: Any, threshold: Any, wanted: Any) 
     return 0
 
 
-@jit
+@op.jit
 def _pixels(
     source: Any,
     source_offsets: Any,
@@ -125,12 +111,12 @@ def _pixels(
 
 
 @random_mask_pixel.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     data = source.data
     if data.dtype == np.bool_:
         data = data.view(np.uint8)
-    elif source.dtype is float16:
+    elif source.dtype is op.float16:
         data = data.astype(np.float32)
     values, thresholds = call["value"], call["threshold"]
     by_value = values is not None
@@ -161,28 +147,30 @@ def _cpu(call: Call) -> None:
 
 
 @random_mask_pixel.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     one = np.zeros((4, 5), np.uint8)
     one[2, 3] = 7
     two = np.zeros((3, 2), np.uint8)
     two[0, 1], two[2, 0] = 7, 3
-    masks = batch([one, two])
+    masks = op.batch([one, two])
     place = [np.array([2, 3]), np.array([0, 1])]
     inside = {"foreground": 1}
     return [
-        case("any", masks, seed=1).no_oracle(),
-        case("value", masks, **inside, value=7).equals(place),
-        case("threshold", masks, **inside, threshold=3).equals(place),
-        case("per sample", masks, foreground=[1, 2], threshold=[0, 3.5]).equals(place),
-        case("float16", batch([one, two], dtype=float16), **inside, value=7)
+        op.case("any", masks, seed=1).no_oracle(),
+        op.case("value", masks, **inside, value=7).equals(place),
+        op.case("threshold", masks, **inside, threshold=3).equals(place),
+        op.case("per sample", masks, foreground=[1, 2], threshold=[0, 3.5]).equals(place),
+        op.case("float16", op.batch([one, two], dtype=op.float16), **inside, value=7)
         .equals(place)
         .no_oracle(),
-        case("bool", batch([one == 7]), **inside).equals(place[:1]),
-        case("no foreground", masks, **inside, value=300).no_oracle(),
-        case("volume", samples((2, 3, 1, 2), dtype=float32, layout=""), seed=3).no_oracle(),
-        case("empty", samples()).equals([]),
-        case("both", masks, value=1, threshold=1).value_error("exclude"),
-        case("no pixels", batch([one, one[:0]])).value_error("sample 1"),
-        case("scalars", batch(np.zeros(3, np.uint8))).type_error("axes"),
-        case("fraction", masks, value=1.5).type_error("`value`"),
+        op.case("bool", op.batch([one == 7]), **inside).equals(place[:1]),
+        op.case("no foreground", masks, **inside, value=300).no_oracle(),
+        op.case(
+            "volume", op.samples((2, 3, 1, 2), dtype=op.float32, layout=""), seed=3
+        ).no_oracle(),
+        op.case("empty", op.samples()).equals([]),
+        op.case("both", masks, value=1, threshold=1).value_error("exclude"),
+        op.case("no pixels", op.batch([one, one[:0]])).value_error("sample 1"),
+        op.case("scalars", op.batch(np.zeros(3, np.uint8))).type_error("axes"),
+        op.case("fraction", masks, value=1.5).type_error("`value`"),
     ]

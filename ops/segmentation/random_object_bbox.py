@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg, FloatsArg, IntArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import bool_, float32, int8, int16, int32, uint8, uint16, uint32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
 from gradiva.ops.random.scaled import scaled
 
 from .object_classes import class_rows, refuse_rows
 from .objects import find_objects
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["random_object_bbox"]
 
-_DTYPES = (bool_, uint8, int8, uint16, int16, uint32, int32)
+_DTYPES = (op.bool_, op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32)
 _FORMATS = ("anchor_shape", "start_end", "box")
 
 
-@operator("segmentation.random_object_bbox", random=True)
+@op.operator("segmentation.random_object_bbox", random=True)
 def random_object_bbox(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    background: IntArg | None = None,
-    classes: IntsArg | None = None,
-    class_weights: FloatsArg | None = None,
-    foreground_prob: FloatArg = 1.0,
-    threshold: IntsArg | None = None,
+    background: op.IntArg | None = None,
+    classes: op.IntsArg | None = None,
+    class_weights: op.FloatsArg | None = None,
+    foreground_prob: op.FloatArg = 1.0,
+    threshold: op.IntsArg | None = None,
     k_largest: int | None = None,
     ignore_class: bool = False,
     output_class: bool = False,
     format: str = "anchor_shape",
     cache_objects: bool = False,
-    **common: Unpack[Sampled],
-) -> SampleType | tuple[SampleType, ...]:
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType | tuple[op.SampleType, ...]:
     """Draw an object of each mask and return its box. An object is a set of pixels of one label
     that touch along an axis.
 
@@ -75,44 +60,44 @@ def random_object_bbox(
     for a label, if no object is there or none was to be drawn. Raises OperatorTypeError for other
     dtypes, OperatorValueError for arguments out of range or that do not go together.
     """
-    require_dtype(input, _DTYPES, "the mask")
+    op.require_dtype(input, _DTYPES, "the mask")
     if input.ndim is not None and not 1 <= input.ndim <= 6:
-        raise OperatorTypeError("a mask has 1 to 6 axes", expected="1 to 6", got=str(input.ndim))
+        raise op.OperatorTypeError("a mask has 1 to 6 axes", expected="1 to 6", got=str(input.ndim))
     if format not in _FORMATS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="format", expected=" or ".join(map(repr, _FORMATS)), got=repr(format)
         )
     if ignore_class and (classes is not None or class_weights is not None or output_class):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "`ignore_class` excludes `classes`, `class_weights` and `output_class`"
         )
     if k_largest is not None and k_largest < 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="k_largest", expected="an integer from 1 on", got=str(k_largest)
         )
-    box = SampleType(int32, 1, "", input.device)
-    label = SampleType(int32, 0, "", input.device)
+    box = op.SampleType(op.int32, 1, "", input.device)
+    label = op.SampleType(op.int32, 0, "", input.device)
     made = (box,) if format == "box" else (box, box)
     made = (*made, label) if output_class else made
     return made if len(made) > 1 else made[0]
 
 
 @random_object_bbox.shapes
-def _shapes(call: Call) -> tuple[Geometry, ...]:
+def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
     ndim = call.inputs[0].ndim
     size = 2 * ndim if call["format"] == "box" else ndim
-    box = Geometry.equal(call.size, (size,))
+    box = op.Geometry.equal(call.size, (size,))
     made = (box,) if call["format"] == "box" else (box, box)
-    return (*made, Geometry.equal(call.size, ())) if call["output_class"] else made
+    return (*made, op.Geometry.equal(call.size, ())) if call["output_class"] else made
 
 
-@jit
+@op.jit
 def _draw(words: Any, which: int, count: int) -> Any:
     word = (np.uint64(words[which]) << np.uint64(32)) | np.uint64(words[which + 1])
     return np.int64(scaled(word, np.uint64(count)))
 
 
-@jit
+@op.jit
 def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
     """(whether there is one, a label): one of the labels in `found` by the weights of classes."""
     shares = np.zeros(found.size)
@@ -135,7 +120,7 @@ def _drawn_class(word: Any, found: Any, classes: Any, weights: Any) -> Any:
     return chosen >= 0, found[max(chosen, 0)] if found.size else np.int64(0)
 
 
-@jit
+@op.jit
 def _chosen(
     labels: Any,
     boxes: Any,
@@ -170,7 +155,7 @@ def _chosen(
     return np.int64(kept[_draw(second, 0, kept.size)])
 
 
-@jit
+@op.jit
 def _objects(
     source: Any,
     offsets: Any,
@@ -213,7 +198,7 @@ def _objects(
 
 
 @random_object_bbox.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
     ndim = source.ndim
     classes, weights, background = class_rows(call)
@@ -225,13 +210,13 @@ def _cpu(call: Call) -> None:
     elif least.shape[1] == 1:
         least = np.repeat(least, ndim, axis=1)
     elif least.shape[1] != ndim:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="threshold", expected=f"{ndim} sizes, or one", got=str(least.shape[1])
         )
     assert call.key is not None
     boxes = np.empty((call.size, 2 * ndim), np.int64)
     labels = np.empty(call.size, np.int64)
-    data = source.data.view(np.uint8) if source.dtype is bool_ else source.data
+    data = source.data.view(np.uint8) if source.dtype is op.bool_ else source.data
     shared = (
         data,
         source.geometry.offsets,
@@ -265,39 +250,39 @@ def _cpu(call: Call) -> None:
 
 
 @random_object_bbox.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     mask = np.zeros((6, 7), np.int32)
     mask[1:3, 2:4], mask[4, 5], mask[5, 6], mask[0, 0] = 3, 1, 1, 1
     one = np.zeros((4, 4), np.int32)
     one[1:, 2] = 9
-    masks = batch([mask, one])
+    masks = op.batch([mask, one])
     three, nine = np.array([1, 2, 3, 4], np.int32), np.array([1, 2, 4, 3], np.int32)
     whole = [np.array([0, 0, 6, 7], np.int32), np.array([0, 0, 4, 4], np.int32)]
     box: dict[str, Any] = {"format": "box"}
     return [
-        case("default", masks, seed=1).no_oracle(),
-        case("largest", masks, **box, ignore_class=True, k_largest=1).equals([three, nine]),
-        case("threshold", masks, **box, threshold=(2, 1)).equals([three, nine]),
-        case("start and end", masks, format="start_end", classes=[[3], [9]]).equals(
+        op.case("default", masks, seed=1).no_oracle(),
+        op.case("largest", masks, **box, ignore_class=True, k_largest=1).equals([three, nine]),
+        op.case("threshold", masks, **box, threshold=(2, 1)).equals([three, nine]),
+        op.case("start and end", masks, format="start_end", classes=[[3], [9]]).equals(
             [three[:2], nine[:2]]
         ),
-        case("no class", masks, **box, classes=5, output_class=True).equals(whole),
-        case("never", masks, **box, foreground_prob=0).equals(whole),
-        case(
+        op.case("no class", masks, **box, classes=5, output_class=True).equals(whole),
+        op.case("never", masks, **box, foreground_prob=0).equals(whole),
+        op.case(
             "weights", masks, **box, classes=(1, 3, 9), class_weights=(0, 1, 2), output_class=True
         ).equals([three, nine]),
-        case(
-            "volume", samples((2, 3, 4), dtype=int8, layout="", low=0, high=2), seed=2
+        op.case(
+            "volume", op.samples((2, 3, 4), dtype=op.int8, layout="", low=0, high=2), seed=2
         ).no_oracle(),
-        case("empty", samples((0, 4), dtype=uint8, layout=""), **box)
+        op.case("empty", op.samples((0, 4), dtype=op.uint8, layout=""), **box)
         .equals([np.array([0, 0, 0, 4], np.int32)])
         .no_oracle(),
-        case("dtype", samples((4, 4), dtype=float32, layout="")).type_error("dtype"),
-        case("format", masks, format="corners").value_error("`format`"),
-        case("background class", masks, background=3, classes=(3, 1)).value_error("`classes`"),
-        case("weights for others", masks, classes=(3, 1), class_weights=(1,)).value_error(
+        op.case("dtype", op.samples((4, 4), dtype=op.float32, layout="")).type_error("dtype"),
+        op.case("format", masks, format="corners").value_error("`format`"),
+        op.case("background class", masks, background=3, classes=(3, 1)).value_error("`classes`"),
+        op.case("weights for others", masks, classes=(3, 1), class_weights=(1,)).value_error(
             "`class_weights`"
         ),
-        case("both", masks, classes=(3, 1), ignore_class=True).value_error("`ignore_class`"),
-        case("probability", masks, foreground_prob=[0.5, 1.5]).value_error("`foreground_prob`"),
+        op.case("both", masks, classes=(3, 1), ignore_class=True).value_error("`ignore_class`"),
+        op.case("probability", masks, foreground_prob=[0.5, 1.5]).value_error("`foreground_prob`"),
     ]

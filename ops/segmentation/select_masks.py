@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
+from gradiva.eager import extension as op
 
 __all__ = ["select_masks"]
 
 
-@operator("segmentation.select_masks", inputs=3)
+@op.operator("segmentation.select_masks", inputs=3)
 def select_masks(
-    mask_ids: SampleType,
+    mask_ids: op.SampleType,
     polygons: Any,
     vertices: Any,
     /,
     *,
     reindex_masks: bool = False,
-    **common: Unpack[Common],
-) -> tuple[SampleType, SampleType]:
+    **common: op.Unpack[op.Common],
+) -> tuple[op.SampleType, op.SampleType]:
     """Keep the polygons that belong to the chosen masks.
 
     mask_ids: int32, 1-D: the masks, each once. polygons: int32, (n, 3): the mask of a polygon, and
@@ -47,14 +33,14 @@ def select_masks(
     not there.
     """
     for name, input, ndim in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2)):
-        require_dtype(input, (int32,), f"`{name}`")
-        require_ndim(input, (ndim,), f"`{name}`")
-    require_ndim(vertices, (2,), "`vertices`")
+        op.require_dtype(input, (op.int32,), f"`{name}`")
+        op.require_ndim(input, (ndim,), f"`{name}`")
+    op.require_ndim(vertices, (2,), "`vertices`")
     device = mask_ids.device
-    return SampleType(int32, 2, "", device), SampleType(vertices.dtype, 2, "", device)
+    return op.SampleType(op.int32, 2, "", device), op.SampleType(vertices.dtype, 2, "", device)
 
 
-@jit
+@op.jit
 def _place_of(value: Any, ids: Any, ordered: Any) -> Any:
     """The place of a mask in `ids`, which `ordered` sorts; -1 if it is not chosen."""
     first, last = 0, ids.size
@@ -69,7 +55,7 @@ def _place_of(value: Any, ids: Any, ordered: Any) -> Any:
     return -1
 
 
-@jit
+@op.jit
 def _chosen(ids: Any, polygons: Any, count: int, found: Any) -> Any:
     """Write the chosen polygons to `found`, in their new order. Returns (polygons, vertices), or
     (-1 twice, -2 missing, -3 out of range, what)."""
@@ -102,12 +88,12 @@ def _chosen(ids: Any, polygons: Any, count: int, found: Any) -> Any:
 
 
 @select_masks.shapes
-def _shapes(call: Call) -> tuple[Int64Array, Int64Array]:
+def _shapes(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
     masks, polygons, vertices = call.inputs
     three = polygons.geometry.shapes[:, 1] != 3
     if three.any():
         sample = int(np.flatnonzero(three)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "`polygons` has three columns: mask, begin, end",
             expected="(n, 3)",
             got=str(polygons.geometry.shape(sample)),
@@ -130,22 +116,22 @@ def _shapes(call: Call) -> tuple[Int64Array, Int64Array]:
     return shapes[0], shapes[1]
 
 
-def _refusal(code: int, what: int, rows: Any, available: int) -> OperatorValueError:
+def _refusal(code: int, what: int, rows: Any, available: int) -> op.OperatorValueError:
     if code == -1:
-        return OperatorValueError(
+        return op.OperatorValueError(
             "a mask is chosen once", expected="different `mask_ids`", got=f"{what} twice"
         )
     if code == -2:
-        return OperatorValueError(f"mask {what} has no polygon")
+        return op.OperatorValueError(f"mask {what} has no polygon")
     mask, begin, end = rows[what].tolist()
-    return OperatorValueError(
+    return op.OperatorValueError(
         f"a polygon of mask {mask} has vertices that are not there",
         expected=f"begin <= end, from 0 to {available}",
         got=f"{begin} to {end}",
     )
 
 
-@jit
+@op.jit
 def _copy(
     order: Any, polygons: Any, vertices: Any, out_polygons: Any, out_vertices: Any, renumber: bool
 ) -> None:
@@ -163,7 +149,7 @@ def _copy(
 
 
 @select_masks.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     _, polygons, vertices = call.inputs
     orders, renumber = call.notes["orders"], call["reindex_masks"]
     # Bytes move whatever they mean: one compiled kernel per element size.
@@ -185,37 +171,43 @@ def _cpu(call: Call) -> None:
 
 
 @select_masks.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     polygons = np.array([[0, 0, 3], [1, 3, 7], [2, 7, 10], [1, 2, 5]], np.int32)
     points = np.arange(20, dtype=np.float32).reshape(10, 2)
-    ids = batch([np.array([2, 1], np.int32), np.array([0], np.int32)])
+    ids = op.batch([np.array([2, 1], np.int32), np.array([0], np.int32)])
     numbered = [np.array([[2, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32),
                 np.array([[0, 0, 3]], np.int32)]  # fmt: skip
     anew = [np.array([[0, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32), numbered[1]]
 
     def chosen(*masks: int) -> Any:
-        return batch([np.array(masks, np.int32)])
+        return op.batch([np.array(masks, np.int32)])
 
     return [
-        case("default", ids, polygons, points).equals(numbered).no_oracle(),
-        case("numbered anew", ids, polygons, points, reindex_masks=True).equals(anew).no_oracle(),
-        case("one polygon each", chosen(2, 0), batch([polygons]), batch([points])).equals(
+        op.case("default", ids, polygons, points).equals(numbered).no_oracle(),
+        op.case("numbered anew", ids, polygons, points, reindex_masks=True)
+        .equals(anew)
+        .no_oracle(),
+        op.case("one polygon each", chosen(2, 0), op.batch([polygons]), op.batch([points])).equals(
             [np.array([[2, 0, 3], [0, 3, 6]], np.int32)]
         ),
-        case(
+        op.case(
             "integers",
             chosen(0),
-            batch([polygons]),
-            batch([np.arange(30, dtype=np.int16).reshape(10, 3)]),
+            op.batch([polygons]),
+            op.batch([np.arange(30, dtype=np.int16).reshape(10, 3)]),
         ),
-        case("none", chosen(), batch([polygons]), batch([points])).equals(
+        op.case("none", chosen(), op.batch([polygons]), op.batch([points])).equals(
             [np.empty((0, 3), np.int32)]
         ),
-        case("empty", samples(dtype=int32, layout=""), polygons, points).equals([]).no_oracle(),
-        case("twice", chosen(1, 1), polygons, points).value_error("twice"),
-        case("missing", chosen(1, 7), polygons, points).value_error("mask 7"),
-        case("no such vertices", chosen(0), polygons * 9, points).value_error("sample 0"),
-        case("columns", chosen(0), polygons[:, :2].copy(), points).value_error("columns"),
-        case("dtype", batch([np.array([1], np.int64)]), polygons, points).type_error("mask_ids"),
-        case("flat vertices", chosen(0), polygons, points.ravel()).type_error("vertices"),
+        op.case("empty", op.samples(dtype=op.int32, layout=""), polygons, points)
+        .equals([])
+        .no_oracle(),
+        op.case("twice", chosen(1, 1), polygons, points).value_error("twice"),
+        op.case("missing", chosen(1, 7), polygons, points).value_error("mask 7"),
+        op.case("no such vertices", chosen(0), polygons * 9, points).value_error("sample 0"),
+        op.case("columns", chosen(0), polygons[:, :2].copy(), points).value_error("columns"),
+        op.case("dtype", op.batch([np.array([1], np.int64)]), polygons, points).type_error(
+            "mask_ids"
+        ),
+        op.case("flat vertices", chosen(0), polygons, points.ravel()).type_error("vertices"),
     ]

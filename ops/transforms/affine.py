@@ -11,12 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 __all__ = [
     "MOST_AXES",
@@ -35,25 +30,25 @@ F32 = NDArray[np.float32]
 MOST_AXES: Final = 6
 
 
-def transform_type(input: Any) -> SampleType:
+def transform_type(input: Any) -> op.SampleType:
     """The type of the result, for an input transform or None. Raises OperatorTypeError."""
-    if not isinstance(input, SampleType):
-        return SampleType(float32, 2, "")
-    require_dtype(input, (float32,), "the input transform")
+    if not isinstance(input, op.SampleType):
+        return op.SampleType(op.float32, 2, "")
+    op.require_dtype(input, (op.float32,), "the input transform")
     if input.ndim == 2:
-        return input.with_(dtype=float32, layout="")
+        return input.with_(dtype=op.float32, layout="")
     if input.ndim is None or input.layout is None:
-        return input.with_(dtype=float32, layout=None)
+        return input.with_(dtype=op.float32, layout=None)
     if input.ndim != 3 or not input.layout.startswith("F"):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "the input is no affine transform",
             expected="2-D samples (n, n + 1), or 3-D ones with a layout that begins with F",
             got=f"{input.ndim}-D samples, layout {input.layout!r}",
         )
-    return input.with_(dtype=float32)
+    return input.with_(dtype=op.float32)
 
 
-def axes_of(call: Call, number: int = 0) -> int | None:
+def axes_of(call: op.Call, number: int = 0) -> int | None:
     """How many coordinates the transforms of an input have; None without samples or that input.
 
     Raises OperatorValueError for what is no transform, and for samples that differ.
@@ -65,7 +60,7 @@ def axes_of(call: Call, number: int = 0) -> int | None:
     bad |= (shapes[:, 0] < 1) | (shapes[:, 0] > MOST_AXES)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"input {number} is no affine transform, or one of other axes than sample 0",
             expected=f"matrices (n, n + 1) with one n from 1 to {MOST_AXES}",
             got=str(call.inputs[number].geometry.shape(sample)),
@@ -74,19 +69,19 @@ def axes_of(call: Call, number: int = 0) -> int | None:
     return int(shapes[0, 0])
 
 
-def made(call: Call, axes: int | None, argument: str) -> Geometry:
+def made(call: op.Call, axes: int | None, argument: str) -> op.Geometry:
     """The shapes of the results, where `argument` says how many coordinates there are (None: what
     the input says). Raises OperatorValueError."""
     if not call.size:
         # Values per sample of no samples do not tell how many numbers each of them has.
-        return call.inputs[0].geometry if call.inputs else Geometry.equal(0, (1, 2))
+        return call.inputs[0].geometry if call.inputs else op.Geometry.equal(0, (1, 2))
     given = axes_of(call)
     if axes is not None and not 1 <= axes <= MOST_AXES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=argument, expected=f"1 to {MOST_AXES} axes", got=str(axes)
         )
     if axes is not None and given is not None and axes != given:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the input and the arguments are about other numbers of axes",
             argument=argument,
             expected=f"{given} axes, as the input",
@@ -95,17 +90,17 @@ def made(call: Call, axes: int | None, argument: str) -> Geometry:
     if call.inputs:
         return call.inputs[0].geometry
     count = axes or 1
-    return Geometry.equal(call.size, (count, count + 1))
+    return op.Geometry.equal(call.size, (count, count + 1))
 
 
-def vector(call: Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
+def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
     """An argument with a number for each axis, (N, axes); one number is repeated. None if it was
     not given. Raises OperatorValueError."""
     rows = call[name]
     if rows is None:
         return None
     if len(rows) and rows.shape[1] not in (fewest, axes):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
         )
     if not len(rows):
@@ -177,7 +172,7 @@ def turned(angle: F32, axis: F32 | None, dtype: type = np.float32) -> NDArray[An
     return np.ascontiguousarray(space.transpose(2, 0, 1))
 
 
-def apply(call: Call, own: F32) -> None:
+def apply(call: op.Call, own: F32) -> None:
     """Fill the output with `own` transforms (N, n, n + 1), put after those of the input if there
     are any, or before them with `reverse_order`."""
     target = call.outputs[0]

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 from .affine import axes_of, product, transform_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["combine"]
 
 
-@operator("transforms.combine", inputs=(2, 99))
+@op.operator("transforms.combine", inputs=(2, 99))
 def combine(
-    *inputs: SampleType, reverse_order: bool = False, **common: Unpack[Common]
-) -> SampleType:
+    *inputs: op.SampleType, reverse_order: bool = False, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Make one transform of several: what applies the first input, then the second, and so on.
 
     inputs: 2 to 99 transforms of the same number of axes, float32 (n, n + 1); some or all may be
@@ -43,16 +31,16 @@ def combine(
     if longest is not None:
         return longest
     if any(type.ndim is None for type in types):
-        return SampleType(float32, None, None)
+        return op.SampleType(op.float32, None, None)
     return next((type for type in types if type.layout is None), types[0])
 
 
 @combine.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     axes = [axes_of(call, number) for number in range(len(call.inputs))]
     other = next((number for number, count in enumerate(axes) if count != axes[0]), None)
     if other is not None:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"input {other} is about another number of axes",
             expected=f"{axes[0]}, as input 0",
             got=str(axes[other]),
@@ -64,7 +52,7 @@ def _shapes(call: Call) -> Geometry:
             wrong = frames != longest.geometry.shapes[:, 0]
             if batch.geometry.ndim == 3 and wrong.any():
                 sample = int(np.flatnonzero(wrong)[0])
-                raise OperatorValueError(
+                raise op.OperatorValueError(
                     f"input {number} has another number of frames",
                     expected=str(longest.geometry.shapes[sample, 0]),
                     got=str(frames[sample]),
@@ -73,14 +61,14 @@ def _shapes(call: Call) -> Geometry:
     return longest.geometry
 
 
-def _with_frames(batch: Batch, target: Batch) -> np.ndarray[Any, Any]:
+def _with_frames(batch: op.Batch, target: op.Batch) -> np.ndarray[Any, Any]:
     """All transforms, with an axis for the frames of others, if there are any."""
     given = batch.as_array()
     return given[:, None] if batch.ndim < target.ndim else given
 
 
 @combine.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     order = call.inputs[::-1] if call["reverse_order"] else call.inputs
     target = call.outputs[0]
     if all(batch.geometry.uniform for batch in order):
@@ -97,24 +85,26 @@ def _cpu(call: Call) -> None:
 
 
 @combine.cases
-def _cases() -> list[Case]:
-    one, two = (samples((2, 3), (2, 3), dtype=float32, layout="", seed=seed) for seed in (0, 1))
-    frames = samples((3, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
-    space = samples((3, 4), (3, 4), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    one, two = (
+        op.samples((2, 3), (2, 3), dtype=op.float32, layout="", seed=seed) for seed in (0, 1)
+    )
+    frames = op.samples((3, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
+    space = op.samples((3, 4), (3, 4), dtype=op.float32, layout="")
     identity = np.eye(2, 3, dtype=np.float32)
     same = [one.at(i) for i in (0, 1)]
     return [
-        case("two", one, two).no_oracle(),
-        case("reversed", one, two, reverse_order=True).no_oracle(),
-        case("three", one, two, one).no_oracle(),
-        case("an array", one, identity).equals(same).no_oracle(),
-        case("sequence", frames, two).no_oracle(),
-        case("space", space, space).no_oracle(),
-        case("empty", *(samples(layout="FA", dtype=float32),) * 2).equals([]).no_oracle(),
-        case("axes", one, space).value_error("input 1"),
-        case(
-            "frames", frames, samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
+        op.case("two", one, two).no_oracle(),
+        op.case("reversed", one, two, reverse_order=True).no_oracle(),
+        op.case("three", one, two, one).no_oracle(),
+        op.case("an array", one, identity).equals(same).no_oracle(),
+        op.case("sequence", frames, two).no_oracle(),
+        op.case("space", space, space).no_oracle(),
+        op.case("empty", *(op.samples(layout="FA", dtype=op.float32),) * 2).equals([]).no_oracle(),
+        op.case("axes", one, space).value_error("input 1"),
+        op.case(
+            "frames", frames, op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
         ).value_error("sample 0"),
-        case("one alone", one).type_error("2 to 99"),
-        case("bytes", one, samples((2, 3), (2, 3), layout="")).type_error("dtype"),
+        op.case("one alone", one).type_error("2 to 99"),
+        op.case("bytes", one, op.samples((2, 3), (2, 3), layout="")).type_error("dtype"),
     ]

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 
 from .affine import apply, made, transform_type, vector
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["crop"]
 
 
-@maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
+@op.maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
 def crop(
-    input: SampleType | Value | None = None,
+    input: op.SampleType | op.Value | None = None,
     /,
     *,
-    from_start: FloatsArg = 0.0,
-    from_end: FloatsArg = 1.0,
-    to_start: FloatsArg = 0.0,
-    to_end: FloatsArg = 1.0,
+    from_start: op.FloatsArg = 0.0,
+    from_end: op.FloatsArg = 1.0,
+    to_start: op.FloatsArg = 0.0,
+    to_end: op.FloatsArg = 1.0,
     absolute: bool = False,
     reverse_order: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
 
     input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
@@ -59,7 +47,7 @@ _CORNERS = ("from_start", "from_end", "to_start", "to_end")
 
 
 @crop.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     name = max(_CORNERS, key=lambda name: call[name].shape[1])
     axes = call[name].shape[1]
     call.notes["corners"] = [vector(call, other, axes) for other in _CORNERS]
@@ -67,7 +55,7 @@ def _shapes(call: Call) -> Geometry:
 
 
 @crop.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     axes = int(call.outputs[0].geometry.shapes[0, -2])
     low, high, to_low, to_high = (np.asarray(r, np.float32) for r in call.notes["corners"])
     if call["absolute"]:
@@ -82,36 +70,36 @@ def _cpu(call: Call) -> None:
 
 
 @crop.cases
-def _cases() -> list[Case]:
-    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
-    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
-    wrong = samples((2, 2), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
+    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
+    wrong = op.samples((2, 2), dtype=op.float32, layout="")
 
     def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
         return np.array(rows, np.float32)
 
     box = {"from_start": (1, 2), "from_end": (3, 6)}
     return [
-        case("nothing given", batch_size=1).equals([matrix([1, 0])]).no_oracle(),
-        case("plane", batch_size=1, **box, to_end=(4, 8))
+        op.case("nothing given", batch_size=1).equals([matrix([1, 0])]).no_oracle(),
+        op.case("plane", batch_size=1, **box, to_end=(4, 8))
         .equals([matrix([2, 0, -2], [0, 2, -4])])
         .no_oracle(),
-        case("one number", batch_size=1, from_start=1, from_end=(3, 5), to_start=2, to_end=4)
+        op.case("one number", batch_size=1, from_start=1, from_end=(3, 5), to_start=2, to_end=4)
         .equals([matrix([1, 0, 1], [0, 0.5, 1.5])])
         .no_oracle(),
-        case("mirrored", batch_size=1, from_start=(1, 0), from_end=(0, 1))
+        op.case("mirrored", batch_size=1, from_start=(1, 0), from_end=(0, 1))
         .equals([matrix([-1, 0, 1], [0, 1, 0])])
         .no_oracle(),
-        case("absolute", batch_size=1, from_start=(1, 0), from_end=(0, 1), absolute=True)
+        op.case("absolute", batch_size=1, from_start=(1, 0), from_end=(0, 1), absolute=True)
         .equals([matrix([1, 0, 0], [0, 1, 0])])
         .no_oracle(),
-        case("no size", batch_size=1, from_start=(1, 0), from_end=(1, 1)).no_oracle(),
-        case("after", moves, **box).no_oracle(),
-        case("before", frames, **box, reverse_order=True).no_oracle(),
-        case("empty", batch_size=0, **box).equals([]).no_oracle(),
-        case("lengths", from_start=(1, 2, 3), from_end=(3, 6)).value_error("`from_end`"),
-        case("one axis of two", moves, from_start=0.5).value_error("2 axes"),
-        case("none", from_start=[]).value_error("`from_start`"),
-        case("no matrix", wrong, **box).value_error("n + 1"),
-        case("text", to_end="far").type_error("`to_end`"),
+        op.case("no size", batch_size=1, from_start=(1, 0), from_end=(1, 1)).no_oracle(),
+        op.case("after", moves, **box).no_oracle(),
+        op.case("before", frames, **box, reverse_order=True).no_oracle(),
+        op.case("empty", batch_size=0, **box).equals([]).no_oracle(),
+        op.case("lengths", from_start=(1, 2, 3), from_end=(3, 6)).value_error("`from_end`"),
+        op.case("one axis of two", moves, from_start=0.5).value_error("2 axes"),
+        op.case("none", from_start=[]).value_error("`from_start`"),
+        op.case("no matrix", wrong, **box).value_error("n + 1"),
+        op.case("text", to_end="far").type_error("`to_end`"),
     ]

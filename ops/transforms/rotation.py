@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatArg, FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 
 from .affine import about, apply, made, transform_type, turned, vector
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["rotation"]
 
 
-@maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
+@op.maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
 def rotation(
-    input: SampleType | Value | None = None,
+    input: op.SampleType | op.Value | None = None,
     /,
     *,
-    angle: FloatArg,
-    axis: FloatsArg | None = None,
-    center: FloatsArg | None = None,
+    angle: op.FloatArg,
+    axis: op.FloatsArg | None = None,
+    center: op.FloatsArg | None = None,
     reverse_order: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Make a rotation in the plane, or in space if `axis` is given.
 
     input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
@@ -55,7 +42,7 @@ def rotation(
 
 
 @rotation.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     axis = vector(call, "axis", 3)
     if axis is None:
         return made(call, 2, "angle")
@@ -63,7 +50,7 @@ def _shapes(call: Call) -> Geometry:
     bad = ~((lengths > 0) & np.isfinite(axis).all(axis=1))
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axis",
             expected="three finite numbers, not all 0",
             got=str(axis[sample].tolist()),
@@ -73,17 +60,17 @@ def _shapes(call: Call) -> Geometry:
 
 
 @rotation.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     axis = vector(call, "axis", 3)
     linear = turned(call["angle"], axis)
     apply(call, about(linear, vector(call, "center", linear.shape[1])))
 
 
 @rotation.cases
-def _cases() -> list[Case]:
-    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
-    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
-    wrong = samples((2, 2), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
+    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
+    wrong = op.samples((2, 2), dtype=op.float32, layout="")
 
     def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
         return np.array(rows, np.float32)
@@ -92,24 +79,24 @@ def _cases() -> list[Case]:
     root = float(np.float32(0.75**0.5))
     angles = [30, 0]
     return [
-        case("plane", batch_size=1, angle=30)
+        op.case("plane", batch_size=1, angle=30)
         .equals([matrix([root, -half, 0], [half, root, 0])])
         .no_oracle(),
-        case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
-        case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
+        op.case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
+        op.case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
         .equals([matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])])
         .no_oracle(),
-        case("per sample", batch_size=2, angle=angles)
+        op.case("per sample", batch_size=2, angle=angles)
         .equals([matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])])
         .no_oracle(),
-        case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
-        case("after", moves, angle=30).no_oracle(),
-        case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
-        case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
-        case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
-        case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
-        case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
-        case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
-        case("no matrix", wrong, angle=1).value_error("n + 1"),
-        case("no angle").type_error("`angle`"),
+        op.case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
+        op.case("after", moves, angle=30).no_oracle(),
+        op.case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
+        op.case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
+        op.case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
+        op.case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
+        op.case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
+        op.case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
+        op.case("no matrix", wrong, angle=1).value_error("n + 1"),
+        op.case("no angle").type_error("`angle`"),
     ]

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 
 from .affine import about, apply, axes_of, made, transform_type, vector
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["scale"]
 
 
-@maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
+@op.maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
 def scale(
-    input: SampleType | Value | None = None,
+    input: op.SampleType | op.Value | None = None,
     /,
     *,
-    scale: FloatsArg,
-    center: FloatsArg | None = None,
+    scale: op.FloatsArg,
+    center: op.FloatsArg | None = None,
     ndim: int | None = None,
     reverse_order: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Make the transform p -> scale * (p - center) + center, axis by axis.
 
     input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
@@ -54,10 +41,10 @@ def scale(
 
 
 @scale.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     count, ndim = call["scale"].shape[1], call["ndim"]
     if ndim is not None and count not in (1, ndim):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "`scale` and `ndim` contradict each other",
             argument="ndim",
             expected=f"{count}, as `scale` has",
@@ -70,7 +57,7 @@ def _shapes(call: Call) -> Geometry:
 
 
 @scale.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     axes = int(call.outputs[0].geometry.shapes[0, -2])
     linear = np.zeros((call.size, axes, axes), np.float32)
     for k in range(axes):
@@ -80,10 +67,10 @@ def _cpu(call: Call) -> None:
 
 
 @scale.cases
-def _cases() -> list[Case]:
-    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
-    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
-    wrong = samples((2, 2), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
+    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
+    wrong = op.samples((2, 2), dtype=op.float32, layout="")
 
     def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
         return np.array(rows, np.float32)
@@ -91,26 +78,26 @@ def _cases() -> list[Case]:
     factors = np.array([[2, 3], [1, -1]], np.float32)
     doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
     return [
-        case("plane", batch_size=1, scale=(2, 3))
+        op.case("plane", batch_size=1, scale=(2, 3))
         .equals([matrix([2, 0, 0], [0, 3, 0])])
         .no_oracle(),
-        case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
-        case("ndim", batch_size=1, scale=2, ndim=2)
+        op.case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
+        op.case("ndim", batch_size=1, scale=2, ndim=2)
         .equals([matrix([2, 0, 0], [0, 2, 0])])
         .no_oracle(),
-        case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
+        op.case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
         .equals([matrix([2, 0, -1], [0, 3, -8])])
         .no_oracle(),
-        case("per sample", batch_size=2, scale=factors)
+        op.case("per sample", batch_size=2, scale=factors)
         .equals([matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])])
         .no_oracle(),
-        case("after", moves, scale=2).equals(doubled).no_oracle(),
-        case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
-        case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
-        case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
-        case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
-        case("no axes", scale=2, ndim=0).value_error("`ndim`"),
-        case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
-        case("no matrix", wrong, scale=2).value_error("n + 1"),
-        case("text", scale="big").type_error("`scale`"),
+        op.case("after", moves, scale=2).equals(doubled).no_oracle(),
+        op.case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
+        op.case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
+        op.case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
+        op.case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
+        op.case("no axes", scale=2, ndim=0).value_error("`ndim`"),
+        op.case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
+        op.case("no matrix", wrong, scale=2).value_error("n + 1"),
+        op.case("text", scale="big").type_error("`scale`"),
     ]

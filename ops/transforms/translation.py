@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 
 from .affine import apply, made, transform_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["translation"]
 
 
-@maker("transforms.translation", inputs=(0, 1), frames=("offset",))
+@op.maker("transforms.translation", inputs=(0, 1), frames=("offset",))
 def translation(
-    input: SampleType | Value | None = None,
+    input: op.SampleType | op.Value | None = None,
     /,
     *,
-    offset: FloatsArg,
+    offset: op.FloatsArg,
     reverse_order: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Make the transform p -> p + offset.
 
     input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
@@ -49,12 +37,12 @@ def translation(
 
 
 @translation.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return made(call, call["offset"].shape[1], "offset")
 
 
 @translation.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     offset = call["offset"]
     axes = offset.shape[1]
     own = np.zeros((call.size, axes, axes + 1), np.float32)
@@ -64,10 +52,10 @@ def _cpu(call: Call) -> None:
 
 
 @translation.cases
-def _cases() -> list[Case]:
-    moves = samples((2, 3), (2, 3), dtype=float32, layout="")
-    frames = samples((2, 2, 3), (1, 2, 3), dtype=float32, layout="FAB")
-    wrong = samples((2, 2), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
+    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
+    wrong = op.samples((2, 2), dtype=op.float32, layout="")
 
     def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
         return np.array(rows, np.float32)
@@ -75,19 +63,19 @@ def _cases() -> list[Case]:
     shifted = [moves.at(i) + matrix([0, 0, 1], [0, 0, -2]) for i in (0, 1)]
     rows = np.array([[1, 2], [3, 4]], np.float32)
     return [
-        case("plane", batch_size=1, offset=(1, 2))
+        op.case("plane", batch_size=1, offset=(1, 2))
         .equals([matrix([1, 0, 1], [0, 1, 2])])
         .no_oracle(),
-        case("line", offset=3, batch_size=2).equals([matrix([1, 3])] * 2).no_oracle(),
-        case("per sample", batch_size=2, offset=rows)
+        op.case("line", offset=3, batch_size=2).equals([matrix([1, 3])] * 2).no_oracle(),
+        op.case("per sample", batch_size=2, offset=rows)
         .equals([matrix([1, 0, 1], [0, 1, 2]), matrix([1, 0, 3], [0, 1, 4])])
         .no_oracle(),
-        case("after", moves, offset=(1, -2)).equals(shifted).no_oracle(),
-        case("before", moves, offset=(1, -2), reverse_order=True).no_oracle(),
-        case("sequence", frames, offset=(1, -2)).no_oracle(),
-        case("empty", offset=(1, 2), batch_size=0).equals([]).no_oracle(),
-        case("no matrix", wrong, offset=(1, 2)).value_error("n + 1"),
-        case("other axes", moves, offset=1).value_error("`offset`"),
-        case("seven", offset=[1] * 7).value_error("`offset`"),
-        case("bytes", samples((2, 3), layout=""), offset=(1, 2)).type_error("dtype"),
+        op.case("after", moves, offset=(1, -2)).equals(shifted).no_oracle(),
+        op.case("before", moves, offset=(1, -2), reverse_order=True).no_oracle(),
+        op.case("sequence", frames, offset=(1, -2)).no_oracle(),
+        op.case("empty", offset=(1, 2), batch_size=0).equals([]).no_oracle(),
+        op.case("no matrix", wrong, offset=(1, 2)).value_error("n + 1"),
+        op.case("other axes", moves, offset=1).value_error("`offset`"),
+        op.case("seven", offset=[1] * 7).value_error("`offset`"),
+        op.case("bytes", op.samples((2, 3), layout=""), offset=(1, 2)).type_error("dtype"),
     ]

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.gpu.pieces import fill_launch
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.layouts import check_layout
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import DType
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import Value
 
 __all__ = [
     "broadcast_into",
@@ -29,42 +22,42 @@ __all__ = [
 ]
 
 
-def filled_type(dtype: DType | None, shape: Any, layout: str | None) -> SampleType:
+def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.SampleType:
     """The type of samples of a given shape, scalars without one. Raises OperatorValueError."""
-    if isinstance(shape, SampleType | Value):
-        return SampleType(dtype, None, layout)
+    if isinstance(shape, op.SampleType | op.Value):
+        return op.SampleType(dtype, None, layout)
     extents = shape or ()
     if any(extent < 0 for extent in extents):
-        raise OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
+        raise op.OperatorValueError(argument="shape", expected="extents from 0 on", got=str(shape))
     try:
-        return SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
+        return op.SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
     except ValueError as error:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="layout",
             expected=f"one letter per axis, {len(extents)} in all",
             got=repr(layout),
         ) from error
 
 
-def filled_shapes(call: Call) -> Int64Array | Geometry:
+def filled_shapes(call: op.Call) -> op.Int64Array | op.Geometry:
     """The shape rule: `shape` of each sample."""
     rows = call["shape"]
     if rows is None:
-        return Geometry.equal(call.size, ())
+        return op.Geometry.equal(call.size, ())
     if (rows < 0).any():
         sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="shape",
             expected="extents from 0 on",
             got=str(tuple(rows[sample].tolist())),
             sample=sample,
         )
     filled_type(None, (0,) * rows.shape[1], call["layout"])
-    found: Int64Array = rows
+    found: op.Int64Array = rows
     return found
 
 
-def fill_with(call: Call, value: int) -> None:
+def fill_with(call: op.Call, value: int) -> None:
     """Fill the output with one number."""
     target = call.outputs[0]
 
@@ -78,14 +71,14 @@ def fill_with(call: Call, value: int) -> None:
     call.for_samples(fill)
 
 
-def filling_launch(call: Call, value: int) -> Launch:
+def filling_launch(call: op.Call, value: int) -> op.Launch:
     """The launch that does what `fill_with` does."""
     target = call.outputs[0]
     number: np.generic = np.array([value]).astype(target.data.dtype)[0]
     return fill_launch(target.data, target.geometry.offsets, target.geometry.volumes, number)
 
 
-def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
+def broadcast_into(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
     """Fill each sample of the output with a sample of `values`, broadcast. data: what stands for
     the slab of `values`, converted. Raises OperatorValueError, with the sample."""
     target = call.outputs[0]
@@ -97,7 +90,7 @@ def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
         whole = data[: values.geometry.size].reshape(spread)
     else:
         whole = None
-    source = Batch(data, values.geometry, values.type)
+    source = op.Batch(data, values.geometry, values.type)
 
     def fill(begin: int, end: int) -> None:
         if whole is not None:
@@ -110,7 +103,7 @@ def broadcast_into(call: Call, values: Batch, data: NDArray[Any]) -> None:
     call.for_samples(fill)
 
 
-def broadcast_launch(call: Call, values: Batch) -> Launch:
+def broadcast_launch(call: op.Call, values: op.Batch) -> op.Launch:
     """The launch that does what `broadcast_into` does, and converts the values."""
     target = call.outputs[0]
     given, goal = _check(values.geometry, target.geometry)
@@ -118,7 +111,7 @@ def broadcast_launch(call: Call, values: Batch) -> Launch:
     return move_launch(values, target, values.geometry.offsets, goal, paces)
 
 
-def _check(values: Geometry, wanted: Geometry) -> tuple[Int64Array, Int64Array]:
+def _check(values: op.Geometry, wanted: op.Geometry) -> tuple[op.Int64Array, op.Int64Array]:
     """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped. Returns both
     with equally many axes."""
     ndim = max(values.ndim, wanted.ndim)
@@ -129,7 +122,7 @@ def _check(values: Geometry, wanted: Geometry) -> tuple[Int64Array, Int64Array]:
     bad = ((given != goal) & (given != 1)).any(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the values do not broadcast to the shape",
             expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
             got=str(values.shape(sample)),

@@ -2,69 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType, bool_, float16, float32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .filling import fill_with, filling_launch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["ones_like"]
 
 
-@operator("ones_like", bfloat16=True)
+@op.operator("ones_like", bfloat16=True)
 def ones_like(
-    like: SampleType, /, *, dtype: DTypeLike | None = None, **common: Unpack[Common]
-) -> SampleType:
+    like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Samples full of ones, with the shapes and the layout of `like`.
 
     like: any dtype, rank and layout. dtype: of the result; that of `like` by default.
     """
-    chosen: DType | None = dtype  # type: ignore[assignment]  # converted by the engine
+    chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)
 
 
 @ones_like.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
 @ones_like.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill_with(call, 1)
 
 
 @ones_like.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return filling_launch(call, 1)
 
 
 @ones_like.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 0, 3))
-    plain = samples((2, 3), (2, 3), dtype=float16, layout="")
-    scalars = samples((), (), layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 0, 3))
+    plain = op.samples((2, 3), (2, 3), dtype=op.float16, layout="")
+    scalars = op.samples((), (), layout="")
     return [
-        case("ragged", images).equals([np.ones_like(images.at(i)) for i in range(3)]),
-        case("uniform", plain).equals([np.ones((2, 3), np.float16)] * 2),
-        case("other dtype", images, dtype=float32).equals(
+        op.case("ragged", images).equals([np.ones_like(images.at(i)) for i in range(3)]),
+        op.case("uniform", plain).equals([np.ones((2, 3), np.float16)] * 2),
+        op.case("other dtype", images, dtype=op.float32).equals(
             [np.ones(images.at(i).shape, np.float32) for i in range(3)]
         ),
-        case("bool", plain, dtype=bool_).equals([np.ones((2, 3), np.bool_)] * 2),
-        case("scalars", scalars).equals([np.ones((), np.uint8)] * 2),
-        case("empty", samples()).equals([]),
-        case("dtype", images, dtype=complex).type_error("`dtype`"),
+        op.case("bool", plain, dtype=op.bool_).equals([np.ones((2, 3), np.bool_)] * 2),
+        op.case("scalars", scalars).equals([np.ones((), np.uint8)] * 2),
+        op.case("empty", op.samples()).equals([]),
+        op.case("dtype", images, dtype=complex).type_error("`dtype`"),
     ]

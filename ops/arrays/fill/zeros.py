@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, IntsArg, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
-from gradiva.eager.operators.operator import maker
-from gradiva.eager.types.dtypes import DType, bool_, float16, int32, uint8
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .filling import fill_with, filled_shapes, filled_type, filling_launch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["zeros"]
 
 
-@maker("zeros")
+@op.maker("zeros")
 def zeros(
     *,
-    shape: IntsArg | None = None,
-    dtype: DTypeLike = int32,
-    layout: Layout | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    shape: op.IntsArg | None = None,
+    dtype: op.DTypeLike = op.int32,
+    layout: op.Layout | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Samples full of zeros.
 
     shape: of a sample; a scalar by default. May differ per sample. dtype: any, int32 by default.
@@ -40,7 +27,7 @@ def zeros(
 
     Raises OperatorValueError for negative extents and for a layout with another number of letters.
     """
-    chosen: DType = dtype  # type: ignore[assignment]  # converted by the engine
+    chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return filled_type(chosen, shape, layout)
 
 
@@ -48,30 +35,30 @@ zeros.shapes(filled_shapes)
 
 
 @zeros.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill_with(call, 0)
 
 
 @zeros.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return filling_launch(call, 0)
 
 
 @zeros.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     shapes = np.array([[2, 3], [40, 1], [0, 2]], np.int32)
     return [
-        case("scalars", batch_size=3).equals([np.zeros((), np.int32)] * 3),
-        case("images", batch_size=2, shape=[4, 5, 3], dtype=uint8, layout="HWC").equals(
+        op.case("scalars", batch_size=3).equals([np.zeros((), np.int32)] * 3),
+        op.case("images", batch_size=2, shape=[4, 5, 3], dtype=op.uint8, layout="HWC").equals(
             [np.zeros((4, 5, 3), np.uint8)] * 2
         ),
-        case("per sample", batch_size=3, shape=shapes, dtype=float16).equals(
+        op.case("per sample", batch_size=3, shape=shapes, dtype=op.float16).equals(
             [np.zeros(tuple(shape), np.float16) for shape in shapes]
         ),
-        case("bool", batch_size=1, shape=3, dtype=bool_).equals([np.zeros(3, np.bool_)]),
-        case("one", shape=[2, 2], batch_size=1).equals([np.zeros((2, 2), np.int32)]),
-        case("empty", batch_size=0, shape=[2]).equals([]),
-        case("negative", batch_size=2, shape=[2, -1]).value_error("`shape`"),
-        case("letters", batch_size=2, shape=[2], layout="HW").value_error("`layout`"),
-        case("dtype", batch_size=2, dtype=complex).type_error("`dtype`"),
+        op.case("bool", batch_size=1, shape=3, dtype=op.bool_).equals([np.zeros(3, np.bool_)]),
+        op.case("one", shape=[2, 2], batch_size=1).equals([np.zeros((2, 2), np.int32)]),
+        op.case("empty", batch_size=0, shape=[2]).equals([]),
+        op.case("negative", batch_size=2, shape=[2, -1]).value_error("`shape`"),
+        op.case("letters", batch_size=2, shape=[2], layout="HW").value_error("`layout`"),
+        op.case("dtype", batch_size=2, dtype=complex).type_error("`dtype`"),
     ]

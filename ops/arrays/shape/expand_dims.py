@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import Ints, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.arrays.axes import resolve_axis
 
 from .new_shapes import reshaped_view
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["expand_dims"]
 
 
-@operator("expand_dims", bfloat16=True)
+@op.operator("expand_dims", bfloat16=True)
 def expand_dims(
-    input: SampleType, /, *, axes: Ints, new_axis_names: Layout = "", **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType,
+    /,
+    *,
+    axes: op.Ints,
+    new_axis_names: op.Layout = "",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Add axes of extent 1. Nothing is copied: the result lies in the memory of the input.
 
     input: any dtype, rank and layout. axes: where the new axes stand in the result; negative ones
@@ -42,7 +34,7 @@ def expand_dims(
     """
     chosen: tuple[int, ...] = axes  # type: ignore[assignment]  # converted by the engine
     if new_axis_names and len(new_axis_names) != len(chosen):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="new_axis_names",
             expected=f"one letter per axis of `axes`, {len(chosen)} in all",
             got=repr(new_axis_names),
@@ -58,14 +50,14 @@ def expand_dims(
     if input.layout is None:
         return input.with_(ndim=ndim)
     if input.ndim and not input.layout:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "new axes have names only among named axes",
             argument="new_axis_names",
             expected="an input with a layout",
             got="one without",
         )
     if set(new_axis_names) & set(input.layout):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="new_axis_names",
             expected=f"letters that {input.layout!r} lacks",
             got=repr(new_axis_names),
@@ -80,12 +72,14 @@ def _places(axes: Sequence[int], ndim: int) -> list[int]:
     """The axes of the result that are new, in the order of `axes`."""
     places = [resolve_axis(axis, ndim + len(axes), "axes") for axis in axes]
     if len(set(places)) < len(places):
-        raise OperatorValueError(argument="axes", expected="each axis once", got=str(tuple(axes)))
+        raise op.OperatorValueError(
+            argument="axes", expected="each axis once", got=str(tuple(axes))
+        )
     return places
 
 
 @expand_dims.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = call.inputs[0].geometry.shapes
     places = _places(call["axes"], shapes.shape[1])
     result = np.ones((call.size, shapes.shape[1] + len(places)), np.int64)
@@ -97,29 +91,29 @@ expand_dims.view(reshaped_view)
 
 
 @expand_dims.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
-    masks = samples((4, 5), (4, 5), dtype=float32, layout="HW")
-    scalars = samples((), (), dtype=int32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 2, 3))
+    masks = op.samples((4, 5), (4, 5), dtype=op.float32, layout="HW")
+    scalars = op.samples((), (), dtype=op.int32, layout="")
     return [
-        case("first", images, axes=0).equals([images.at(i)[None] for i in range(3)]),
-        case("named", masks, axes=[2], new_axis_names="C").equals(
+        op.case("first", images, axes=0).equals([images.at(i)[None] for i in range(3)]),
+        op.case("named", masks, axes=[2], new_axis_names="C").equals(
             [masks.at(i)[..., None] for i in range(2)]
         ),
-        case("two", masks, axes=[3, 0], new_axis_names="CF").equals(
+        op.case("two", masks, axes=[3, 0], new_axis_names="CF").equals(
             [masks.at(i)[None, ..., None] for i in range(2)]
         ),
-        case("from the end", masks, axes=[-1])
+        op.case("from the end", masks, axes=[-1])
         .equals([masks.at(i)[..., None] for i in range(2)])
         .no_oracle(),
-        case("scalars", scalars, axes=[0, 1], new_axis_names="HW").equals(
+        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").equals(
             [scalars.at(i)[None, None] for i in range(2)]
         ),
-        case("none", images, axes=[]).equals([images.at(i) for i in range(3)]),
-        case("empty", samples(), axes=[0]).equals([]),
-        case("out of range", masks, axes=[3]).value_error("`axes`"),
-        case("twice", masks, axes=[0, 0]).value_error("once"),
-        case("letters", masks, axes=[0], new_axis_names="AB").value_error("`new_axis_names`"),
-        case("taken", masks, axes=[0], new_axis_names="W").value_error("`new_axis_names`"),
-        case("no axes", masks).type_error("`axes`"),
+        op.case("none", images, axes=[]).equals([images.at(i) for i in range(3)]),
+        op.case("empty", op.samples(), axes=[0]).equals([]),
+        op.case("out of range", masks, axes=[3]).value_error("`axes`"),
+        op.case("twice", masks, axes=[0, 0]).value_error("once"),
+        op.case("letters", masks, axes=[0], new_axis_names="AB").value_error("`new_axis_names`"),
+        op.case("taken", masks, axes=[0], new_axis_names="W").value_error("`new_axis_names`"),
+        op.case("no axes", masks).type_error("`axes`"),
     ]

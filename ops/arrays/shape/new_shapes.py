@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.execution.views import view_of
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
 from gradiva.eager.support.layouts import check_layout
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.value import Value
 
 __all__ = ["reshaped_type", "reshaped_view", "wanted_shapes"]
 
@@ -22,14 +17,14 @@ _LARGEST = float(1 << 42)
 
 
 def reshaped_type(
-    input: SampleType,
-    given: SampleType | None,
+    input: op.SampleType,
+    given: op.SampleType | None,
     shape: Any,
     rel_shape: Any,
     src_dims: Any,
     layout: str | None,
     dtype: Any = None,
-) -> SampleType:
+) -> op.SampleType:
     """The type of a reshaped input. Raises OperatorTypeError and OperatorValueError."""
     sizes = [
         name for name, value in (("shape", shape), ("rel_shape", rel_shape)) if value is not None
@@ -37,19 +32,19 @@ def reshaped_type(
     if given is not None:
         sizes.append("a second input")
         if given.dtype is not None and given.dtype.numpy.kind not in "iu":
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 "the second input is the shape", expected="integers", got=f"dtype {given.dtype}"
             )
         if given.ndim not in (None, 1):
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 "the second input is the shape",
                 expected="1-D samples",
                 got=f"{given.ndim}-D samples",
             )
     if len(sizes) > 1:
-        raise OperatorValueError(f"the shape is given twice, by {' and '.join(sizes)}")
+        raise op.OperatorValueError(f"the shape is given twice, by {' and '.join(sizes)}")
     if not sizes and src_dims is None and layout is None and dtype is None:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "there is nothing to do",
             expected="`shape`, `rel_shape`, `src_dims`, `layout` or a second input",
             got="none",
@@ -59,7 +54,7 @@ def reshaped_type(
     )
     if described is None:
         ndim = input.ndim
-    elif isinstance(described, SampleType | Value):
+    elif isinstance(described, op.SampleType | op.Value):
         ndim = None
     else:
         ndim = len(described)
@@ -69,19 +64,19 @@ def reshaped_type(
     return type if dtype is None else type.with_(dtype=dtype)
 
 
-def _layout(input: SampleType, ndim: int, layout: str | None) -> str | None:
+def _layout(input: op.SampleType, ndim: int, layout: str | None) -> str | None:
     """The layout asked for; else that of the input, if it has as many letters as axes."""
     if layout is None:
         return input.layout if input.ndim == ndim else ""
     try:
         return check_layout(layout, ndim)
     except ValueError as error:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="layout", expected=f"one letter per axis, {ndim} in all", got=repr(layout)
         ) from error
 
 
-def wanted_shapes(call: Call) -> Int64Array:
+def wanted_shapes(call: op.Call) -> op.Int64Array:
     """The shape rule: completed shapes, which hold the bytes of the samples exactly."""
     source = call.inputs[0]
     old = source.dtype.itemsize
@@ -106,14 +101,14 @@ def wanted_shapes(call: Call) -> Int64Array:
     )
     what = "elements" if old == new else f"bytes, in elements of {new},"
     _refuse(~possible, shapes, f"a shape for as many {what} as before", source)
-    found: Int64Array = np.where(free, (volumes // np.maximum(bytes_each, 1))[:, None], shapes)
+    found: op.Int64Array = np.where(free, (volumes // np.maximum(bytes_each, 1))[:, None], shapes)
     return found
 
 
-def _refuse(bad: Any, shapes: Int64Array, expected: str, source: Batch) -> None:
+def _refuse(bad: Any, shapes: op.Int64Array, expected: str, source: op.Batch) -> None:
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="shape",
             expected=expected,
             got=f"{tuple(shapes[sample].tolist())}, for samples of shape "
@@ -122,13 +117,13 @@ def _refuse(bad: Any, shapes: Int64Array, expected: str, source: Batch) -> None:
         )
 
 
-def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
+def _asked(call: op.Call, extents: op.Int64Array, old: int, new: int) -> op.Int64Array:
     """The shapes as asked for, with -1 for the extent that is to be completed."""
     asked = None
     if len(call.inputs) > 1:
         given = call.inputs[1]
         if not given.geometry.uniform:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the second input is the shape: all samples must get one number of axes",
                 got=f"the shapes {given.shape[:4]}",
             )
@@ -147,7 +142,7 @@ def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
     if old == new:
         return base
     if not base.shape[1]:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "a scalar has no axis that could grow or shrink with the dtype",
             argument="dtype",
             expected=f"a dtype of {old} bytes, or `shape`",
@@ -156,7 +151,7 @@ def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
     last = base[:, -1] * old
     if (last % new).any():
         sample = int(np.flatnonzero(last % new)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the last axis does not divide into elements of the dtype",
             argument="dtype",
             expected=f"a multiple of {new} bytes",
@@ -166,7 +161,7 @@ def _asked(call: Call, extents: Int64Array, old: int, new: int) -> Int64Array:
     return np.concatenate([base[:, :-1], (last // new)[:, None]], axis=1)
 
 
-def _chosen(call: Call, extents: Int64Array) -> Int64Array:
+def _chosen(call: op.Call, extents: op.Int64Array) -> op.Int64Array:
     """The extents of the axes in `src_dims`, 1 where it says -1; all of them without it."""
     dims = call["src_dims"]
     if dims is None:
@@ -174,7 +169,7 @@ def _chosen(call: Call, extents: Int64Array) -> Int64Array:
     bad = (dims < -1) | (dims >= extents.shape[1])
     if bad.any():
         sample = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="src_dims",
             expected=f"axes from 0 to {extents.shape[1] - 1}, or -1",
             got=str(tuple(dims[sample].tolist())),
@@ -184,16 +179,16 @@ def _chosen(call: Call, extents: Int64Array) -> Int64Array:
     return np.take_along_axis(padded, dims % padded.shape[1], axis=1)
 
 
-def _scaled(factors: Any, base: Int64Array, chosen: bool) -> Int64Array:
+def _scaled(factors: Any, base: op.Int64Array, chosen: bool) -> op.Int64Array:
     """`base` times `rel_shape`, rounded half up; negative factors ask for completion."""
     count, known = factors.shape[1], base.shape[1]
     if chosen and count != known:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="rel_shape", expected=f"{known} factors, as many as `src_dims`", got=str(count)
         )
     if count > known:
         if (factors[:, known:] >= 0).any():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="rel_shape",
                 expected=f"at most {known} factors, and -1 for further axes",
                 got=str(count),
@@ -203,18 +198,18 @@ def _scaled(factors: Any, base: Int64Array, chosen: bool) -> Int64Array:
     bad = ~(products < _LARGEST)
     if bad.any():
         sample = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="rel_shape",
             expected="finite factors",
             got=str(tuple(factors[sample].tolist())),
             sample=sample,
         )
-    found: Int64Array = np.where(factors < 0, -1, np.floor(np.maximum(products, 0) + 0.5)).astype(
-        np.int64
-    )
+    found: op.Int64Array = np.where(
+        factors < 0, -1, np.floor(np.maximum(products, 0) + 0.5)
+    ).astype(np.int64)
     return found
 
 
-def reshaped_view(call: Call) -> Batch:
+def reshaped_view(call: op.Call) -> op.Batch:
     """The output: the bytes of the input under the new shapes."""
     return view_of(call.inputs[0], call.types[0], call.geometries[0])

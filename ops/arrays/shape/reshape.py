@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import FloatsArg, IntsArg, Layout
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["reshape"]
 
 
-@operator("reshape", inputs=(1, 2), bfloat16=True)
+@op.operator("reshape", inputs=(1, 2), bfloat16=True)
 def reshape(
-    input: SampleType,
+    input: op.SampleType,
     shape_input: Any = None,
     /,
     *,
-    shape: IntsArg | None = None,
-    rel_shape: FloatsArg | None = None,
-    src_dims: IntsArg | None = None,
-    layout: Layout | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    shape: op.IntsArg | None = None,
+    rel_shape: op.FloatsArg | None = None,
+    src_dims: op.IntsArg | None = None,
+    layout: op.Layout | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """The elements of each sample, in their order, under another shape. Nothing is copied: the
     result lies in the memory of the input.
 
@@ -63,47 +54,49 @@ reshape.host_from = 1
 
 
 @reshape.cases
-def _cases() -> list[Case]:
-    images = samples((4, 6, 3), (2, 2, 3), (6, 1, 3))
-    uniform = samples((4, 6), (4, 6), dtype=float32, layout="HW")
-    scalars = samples((), (), dtype=int32, layout="")
-    extents = samples((2,), (2,), (2,), dtype=int32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 6, 3), (2, 2, 3), (6, 1, 3))
+    uniform = op.samples((4, 6), (4, 6), dtype=op.float32, layout="HW")
+    scalars = op.samples((), (), dtype=op.int32, layout="")
+    extents = op.samples((2,), (2,), (2,), dtype=op.int32, layout="")
     for i, row in enumerate([[9, 8], [12, 1], [-1, 6]]):
         extents.at(i)[:] = row
     pixels = [images.at(i).reshape(-1, 3) for i in range(3)]
     return [
-        case("pixels", images, shape=[-1, 3]).equals(pixels),
-        case("flat", images, shape=[-1], layout="X")
+        op.case("pixels", images, shape=[-1, 3]).equals(pixels),
+        op.case("flat", images, shape=[-1], layout="X")
         .equals([images.at(i).reshape(-1) for i in range(3)])
         .no_oracle(),
-        case("uniform", uniform, shape=[8, 3]).equals(
+        op.case("uniform", uniform, shape=[8, 3]).equals(
             [uniform.at(i).reshape(8, 3) for i in range(2)]
         ),
-        case("per sample", uniform, shape=np.array([[24, 1], [3, 8]], np.int32)).equals(
+        op.case("per sample", uniform, shape=np.array([[24, 1], [3, 8]], np.int32)).equals(
             [uniform.at(0).reshape(24, 1), uniform.at(1).reshape(3, 8)]
         ),
-        case("as data", images, extents)
+        op.case("as data", images, extents)
         .equals(
             [images.at(0).reshape(9, 8), images.at(1).reshape(12, 1), images.at(2).reshape(3, 6)]
         )
         .no_oracle(),
-        case("factors", uniform, rel_shape=[0.5, 2]).equals(
+        op.case("factors", uniform, rel_shape=[0.5, 2]).equals(
             [uniform.at(i).reshape(2, 12) for i in range(2)]
         ),
-        case("axes", images, src_dims=[2, 0, 1]).equals(
+        op.case("axes", images, src_dims=[2, 0, 1]).equals(
             [images.at(i).reshape(3, *images.at(i).shape[:2]) for i in range(3)]
         ),
-        case("layout", images, layout="ABC").equals([images.at(i) for i in range(3)]).no_oracle(),
-        case("scalars", scalars, shape=[1, 1]).equals(
+        op.case("layout", images, layout="ABC")
+        .equals([images.at(i) for i in range(3)])
+        .no_oracle(),
+        op.case("scalars", scalars, shape=[1, 1]).equals(
             [scalars.at(i).reshape(1, 1) for i in range(2)]
         ),
-        case("empty", samples(), shape=[1]).equals([]),
-        case("volume", images, shape=[12, 1]).value_error("`shape`"),
-        case("two free", images, shape=[-1, -1]).value_error("at most one"),
-        case("nothing", images).value_error("nothing to do"),
-        case("no such axis", images, src_dims=[0, 1, 3]).value_error("`src_dims`"),
-        case("letters", images, shape=[-1], layout="HW").value_error("`layout`"),
-        case("fractions", images, samples((3,), (3,), (3,), dtype=float32, layout="")).type_error(
-            "integers"
-        ),
+        op.case("empty", op.samples(), shape=[1]).equals([]),
+        op.case("volume", images, shape=[12, 1]).value_error("`shape`"),
+        op.case("two free", images, shape=[-1, -1]).value_error("at most one"),
+        op.case("nothing", images).value_error("nothing to do"),
+        op.case("no such axis", images, src_dims=[0, 1, 3]).value_error("`src_dims`"),
+        op.case("letters", images, shape=[-1], layout="HW").value_error("`layout`"),
+        op.case(
+            "fractions", images, op.samples((3,), (3,), (3,), dtype=op.float32, layout="")
+        ).type_error("integers"),
     ]

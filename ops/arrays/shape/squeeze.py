@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.operators.arguments import IntsArg, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, int32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 from gradiva.ops.arrays.axes import named_axis, resolve_axis
 
 from .new_shapes import reshaped_view
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["squeeze"]
 
 
-@operator("squeeze", bfloat16=True)
+@op.operator("squeeze", bfloat16=True)
 def squeeze(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    axes: IntsArg | None = None,
-    axis_names: Layout | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    axes: op.IntsArg | None = None,
+    axis_names: op.Layout | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Drop axes of extent 1. Nothing is copied: the result lies in the memory of the input.
 
     input: any dtype, rank and layout. axes: the axes to drop; negative ones count from the end. May
@@ -46,8 +31,8 @@ def squeeze(
     1, with the sample; OperatorTypeError unless one of `axes` and `axis_names` is given.
     """
     if (axes is None) == (axis_names is None):
-        raise OperatorTypeError("one of `axes` and `axis_names` is needed, not both")
-    if isinstance(axes, SampleType | Value) or input.ndim is None:
+        raise op.OperatorTypeError("one of `axes` and `axis_names` is needed, not both")
+    if isinstance(axes, op.SampleType | op.Value) or input.ndim is None:
         return input.with_(ndim=None, layout=None)
     if axes is None:
         if input.layout is None:
@@ -65,7 +50,9 @@ def _named(layout: str, names: str) -> list[int]:
 def _resolved(axes: tuple[int, ...], ndim: int) -> list[int]:
     dropped = [resolve_axis(axis, ndim, "axes") for axis in axes]
     if len(set(dropped)) < len(dropped):
-        raise OperatorValueError(argument="axes", expected="each axis once", got=str(tuple(axes)))
+        raise op.OperatorValueError(
+            argument="axes", expected="each axis once", got=str(tuple(axes))
+        )
     return dropped
 
 
@@ -76,7 +63,7 @@ def _without(layout: str | None, axes: list[int]) -> str | None:
 
 
 @squeeze.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     """The shapes without the axes; the layout, where it is not known before."""
     source = call.inputs[0]
     rows = call["axes"]
@@ -91,7 +78,7 @@ def _shapes(call: Call) -> Int64Array:
     bad = ~keep & (shapes != 1)
     if bad.any():
         sample, axis = np.argwhere(bad)[0].tolist()
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axis_names" if call["axes"] is None else "axes",
             expected="axes of extent 1",
             got=f"axis {axis} of a sample of shape {source.geometry.shape(sample)}",
@@ -112,26 +99,28 @@ squeeze.view(reshaped_view)
 
 
 @squeeze.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 1), (1, 7, 1), (6, 2, 1))
-    frames = samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=float32, layout="FHWC")
-    ones = samples((1, 1), (1, 1), dtype=int32, layout="HW")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 1), (1, 7, 1), (6, 2, 1))
+    frames = op.samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=op.float32, layout="FHWC")
+    ones = op.samples((1, 1), (1, 1), dtype=op.int32, layout="HW")
     return [
-        case("channel", images, axes=[2]).equals([images.at(i)[..., 0] for i in range(3)]),
-        case("from the end", images, axes=-1)
+        op.case("channel", images, axes=[2]).equals([images.at(i)[..., 0] for i in range(3)]),
+        op.case("from the end", images, axes=-1)
         .equals([images.at(i)[..., 0] for i in range(3)])
         .no_oracle(),
-        case("two", frames, axes=[2, 0]).equals([frames.at(i)[0, :, 0] for i in range(2)]),
-        case("by name", frames, axis_names="WF").equals([frames.at(i)[0, :, 0] for i in range(2)]),
-        case("none", frames, axes=[]).equals([frames.at(i) for i in range(2)]),
-        case("to scalars", ones, axes=[0, 1]).equals([ones.at(i)[0, 0] for i in range(2)]),
-        case("per sample", ones, axes=np.array([[0], [1]], np.int32))
+        op.case("two", frames, axes=[2, 0]).equals([frames.at(i)[0, :, 0] for i in range(2)]),
+        op.case("by name", frames, axis_names="WF").equals(
+            [frames.at(i)[0, :, 0] for i in range(2)]
+        ),
+        op.case("none", frames, axes=[]).equals([frames.at(i) for i in range(2)]),
+        op.case("to scalars", ones, axes=[0, 1]).equals([ones.at(i)[0, 0] for i in range(2)]),
+        op.case("per sample", ones, axes=np.array([[0], [1]], np.int32))
         .equals([ones.at(i)[0] for i in range(2)])
         .no_oracle(),
-        case("empty", samples(), axes=[0]).equals([]),
-        case("extent", images, axes=[0]).value_error("sample 0"),
-        case("no such axis", images, axes=[3]).value_error("`axes`"),
-        case("no such name", images, axis_names="D").value_error("`axis_names`"),
-        case("twice", frames, axes=[0, -4]).value_error("once"),
-        case("neither", images).type_error("`axes`"),
+        op.case("empty", op.samples(), axes=[0]).equals([]),
+        op.case("extent", images, axes=[0]).value_error("sample 0"),
+        op.case("no such axis", images, axes=[3]).value_error("`axes`"),
+        op.case("no such name", images, axis_names="D").value_error("`axis_names`"),
+        op.case("twice", frames, axes=[0, -4]).value_error("once"),
+        op.case("neither", images).type_error("`axes`"),
     ]

@@ -14,18 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.device_array import DeviceArray
-from gradiva.eager.operators.arguments import ImageType
-from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorRuntimeError,
-    SampleDataError,
-    without_frames,
-)
 from gradiva.ops.decoders.formats.decode_region import Window
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
@@ -40,10 +33,10 @@ __all__ = ["decode_on_gpu"]
 _ALIGNED = 256
 
 
-def decode_on_gpu(call: Call, gpu: Gpu) -> None:
+def decode_on_gpu(call: op.Call, gpu: Gpu) -> None:
     """The GPU work of the image decoders: `Operator.mixed_gpu`."""
     options = Options(
-        output_type=ImageType(call["output_type"]).name,
+        output_type=op.ImageType(call["output_type"]).name,
         hw_decoder_load=call["hw_decoder_load"],
         hybrid_huffman_threshold=call["hybrid_huffman_threshold"],
         jpeg_fancy_upsampling=call["jpeg_fancy_upsampling"],
@@ -68,7 +61,9 @@ def decode_on_gpu(call: Call, gpu: Gpu) -> None:
     host.finish()
 
 
-def _by_library(call: Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host) -> None:
+def _by_library(
+    call: op.Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host
+) -> None:
     """Give nvJPEG its images, and the others to `host`."""
     infos: list[ImageInfo] = call.notes["infos"]
     noted = call.notes.get("windows")
@@ -106,7 +101,7 @@ class _Placed(NamedTuple):
 
 
 def _placed(
-    call: Call,
+    call: op.Call,
     gpu: Gpu,
     jobs: Sequence[Job],
     windows: Sequence[Window] | None,
@@ -140,13 +135,13 @@ def _nothing(_begin: int, _end: int) -> None:
 class _Host:
     """The images that the CPU decodes, in the threads of the call."""
 
-    def __init__(self, call: Call, gpu: Gpu) -> None:
+    def __init__(self, call: op.Call, gpu: Gpu) -> None:
         self._call = call
         self._gpu = gpu
         self._stream = gpu.stream
         self._make, self._costs = call.operator.stage.maker(call)
         self._waiting: list[int] = []
-        self._failures: dict[int, GradivaError] = {}
+        self._failures: dict[int, op.GradivaError] = {}
 
     def add(self, samples: Sequence[int]) -> None:
         """To be decoded, but for those that have failed already."""
@@ -178,18 +173,18 @@ class _Host:
 
     def _is_forgiven(self, sample: int) -> bool:
         error = self._failures[sample]
-        return isinstance(error, SampleDataError) and self._call.goes_on_after(error)
+        return isinstance(error, op.SampleDataError) and self._call.goes_on_after(error)
 
     def _decode(self, sample: int) -> None:
         try:
             self._gpu.runtime.activate()  # a thread of the pool may come from another device
             self._decode_into(self._call.outputs[0].array(sample), sample)
-        except GradivaError as error:
-            self._failures[sample] = without_frames(error.complete(sample=sample))
+        except op.GradivaError as error:
+            self._failures[sample] = op.without_frames(error.complete(sample=sample))
         except Exception as error:  # noqa: BLE001  raised by `finish`
-            failure = OperatorRuntimeError(str(error), sample=sample)
+            failure = op.OperatorRuntimeError(str(error), sample=sample)
             failure.__cause__ = error
-            self._failures[sample] = without_frames(failure)
+            self._failures[sample] = op.without_frames(failure)
 
     def _decode_into(self, target: Any, sample: int) -> None:
         assert isinstance(target, DeviceArray)

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, ImageType, OnError
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Images
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_ndim
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, SampleDataError
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint8, uint16, uint32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch
 from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo
@@ -29,24 +20,22 @@ from .gpu import decode_on_gpu
 
 if TYPE_CHECKING:
     import PIL.Image as pil
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     pil = lazy_module("PIL.Image", "pillow")
 
 __all__ = ["decode_options", "decoded_shapes", "decoded_type", "headers", "image"]
 
-_DTYPES = (uint8, int8, uint16, int16, uint32, int32, float32)
+_DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
 
 
-@operator("decoders.image")
+@op.operator("decoders.image")
 def image(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    output_type: ImageType = ImageType.RGB,
-    dtype: DTypeLike = uint8,
+    output_type: op.ImageType = op.ImageType.RGB,
+    dtype: op.DTypeLike = op.uint8,
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     jpeg_fancy_upsampling: bool = False,
@@ -67,10 +56,10 @@ def image(
     preallocate_width_hint: int = 0,
     split_stages: bool = False,
     use_chunk_allocator: bool = False,
-    on_error: OnError = "raise",
+    on_error: op.OnError = "raise",
     fill_value: float = 0.0,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
 
     input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
@@ -102,19 +91,19 @@ def image(
 _UNREADABLE = ImageInfo("unreadable", 1, 1, 3)
 
 
-def decoded_type(input: SampleType, dtype: Any) -> SampleType:
+def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
     """The type rule of the operators that decode images."""
-    require_dtype(input, (uint8,), "encoded data")
-    require_ndim(input, (1,), "encoded data")
+    op.require_dtype(input, (op.uint8,), "encoded data")
+    op.require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
         )
-    chosen: DType = dtype
-    return SampleType(chosen, 3, "HWC", input.device)
+    chosen: op.DType = dtype
+    return op.SampleType(chosen, 3, "HWC", input.device)
 
 
-def headers(call: Call) -> list[ImageInfo]:
+def headers(call: op.Call) -> list[ImageInfo]:
     """What the headers of the files of the first input say. A file without one fails; in a call
     that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
     found = []
@@ -124,25 +113,25 @@ def headers(call: Call) -> list[ImageInfo]:
             continue
         except ValueError as error:
             problem = str(error)
-        if not call.goes_on_after(SampleDataError(problem, sample=sample)):
-            raise SampleDataError(problem, sample=sample)
+        if not call.goes_on_after(op.SampleDataError(problem, sample=sample)):
+            raise op.SampleDataError(problem, sample=sample)
         found.append(_UNREADABLE)
     return found
 
 
-def decoded_shapes(call: Call) -> Int64Array:
+def decoded_shapes(call: op.Call) -> op.Int64Array:
     """(N, 3): the shapes HWC of the whole images. Notes what their headers say."""
     infos = headers(call)
     call.notes["infos"] = infos
-    colour, turn = ImageType(call["output_type"]).name, call["adjust_orientation"]
+    colour, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
     shapes = [output_shape(info, colour, turn) for info in infos]
     return np.array(shapes, np.int64).reshape(call.size, 3)
 
 
-def decode_options(call: Call) -> dict[str, Any]:
+def decode_options(call: op.Call) -> dict[str, Any]:
     """What a call asks of `decode_into` and `decode_region_into`."""
     return {
-        "output_type": ImageType(call["output_type"]).name,
+        "output_type": op.ImageType(call["output_type"]).name,
         "adjust_orientation": call["adjust_orientation"],
         "use_fast_idct": call["use_fast_idct"],
         "jpeg_fancy_upsampling": call["jpeg_fancy_upsampling"],
@@ -152,7 +141,7 @@ def decode_options(call: Call) -> dict[str, Any]:
 image.shapes(decoded_shapes)
 
 
-def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decoder(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
     infos: list[ImageInfo] = call.notes["infos"]
     options = decode_options(call)
@@ -174,7 +163,7 @@ def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
             else:
                 decode_jpeg(encoded[sample], infos[sample], colour, out, fast)
         except ValueError as error:
-            raise SampleDataError(str(error), sample=sample) from None
+            raise op.SampleDataError(str(error), sample=sample) from None
 
     return decode, call.geometries[0].volumes.tolist()
 
@@ -198,37 +187,43 @@ def encode(array: np.ndarray[Any, Any], format: str, **options: Any) -> np.ndarr
 
 
 @image.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     pictures = [picture(33, 47), picture(16, 16), picture(61, 20)]
-    lossless = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
-    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
-    grays = batch([encode(p[..., 0], "PNG") for p in pictures])
-    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
-    nothing: Batch = batch(np.empty((0, 1), np.uint8))
+    lossless = op.batch(
+        [encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)]
+    )
+    jpegs = op.batch([encode(p, "JPEG", quality=90) for p in pictures])
+    grays = op.batch([encode(p[..., 0], "PNG") for p in pictures])
+    cut = op.batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing: op.Batch = op.batch(np.empty((0, 1), np.uint8))
     return [
-        case("lossless", lossless).equals(pictures),
-        case("jpeg", jpegs).equals(_by_pillow(jpegs)),
-        case("bgr", lossless, output_type=ImageType.BGR).equals([p[..., ::-1] for p in pictures]),
-        case("gray to rgb", grays).equals([np.repeat(p[..., :1], 3, 2) for p in pictures]),
-        case("any", grays, output_type=ImageType.ANY_DATA).equals([p[..., :1] for p in pictures]),
-        case("ycbcr", jpegs, output_type=ImageType.YCbCr),
-        case("float", lossless, dtype=float32).equals(
+        op.case("lossless", lossless).equals(pictures),
+        op.case("jpeg", jpegs).equals(_by_pillow(jpegs)),
+        op.case("bgr", lossless, output_type=op.ImageType.BGR).equals(
+            [p[..., ::-1] for p in pictures]
+        ),
+        op.case("gray to rgb", grays).equals([np.repeat(p[..., :1], 3, 2) for p in pictures]),
+        op.case("any", grays, output_type=op.ImageType.ANY_DATA).equals(
+            [p[..., :1] for p in pictures]
+        ),
+        op.case("ycbcr", jpegs, output_type=op.ImageType.YCbCr),
+        op.case("float", lossless, dtype=op.float32).equals(
             [p.astype(np.float32) * np.float32(1 / 255) for p in pictures]
         ),
-        case("uint16", lossless, dtype=uint16).equals([p * np.uint16(257) for p in pictures]),
-        case("empty", nothing).equals([]),
-        case("cut short", cut).raising(OperatorRuntimeError, "sample 1"),
-        case("no image", batch([np.arange(99, dtype=np.uint8)])).raising(
-            OperatorRuntimeError, "unknown image format"
+        op.case("uint16", lossless, dtype=op.uint16).equals([p * np.uint16(257) for p in pictures]),
+        op.case("empty", nothing).equals([]),
+        op.case("cut short", cut).raising(op.OperatorRuntimeError, "sample 1"),
+        op.case("no image", op.batch([np.arange(99, dtype=np.uint8)])).raising(
+            op.OperatorRuntimeError, "unknown image format"
         ),
-        case("no bytes", batch([np.empty(0, np.uint8)])).raising(
-            OperatorRuntimeError, "empty file"
+        op.case("no bytes", op.batch([np.empty(0, np.uint8)])).raising(
+            op.OperatorRuntimeError, "empty file"
         ),
-        case("not encoded", batch([pictures[0]])).type_error("axes"),
+        op.case("not encoded", op.batch([pictures[0]])).type_error("axes"),
     ]
 
 
-def _by_pillow(encoded: Batch) -> list[np.ndarray[Any, Any]]:
+def _by_pillow(encoded: op.Batch) -> list[np.ndarray[Any, Any]]:
     return [
         np.asarray(pil.open(io.BytesIO(sample.tobytes())))
         for sample in map(encoded.at, range(len(encoded)))

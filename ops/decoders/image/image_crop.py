@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, ImageType, OnError
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import crop_window
 
 from .gpu import decode_on_gpu
 from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["image_crop"]
 
 
-@operator("decoders.image_crop")
+@op.operator("decoders.image_crop")
 def image_crop(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    crop: FloatsArg | None = None,
-    crop_h: FloatArg | None = None,
-    crop_w: FloatArg | None = None,
-    crop_d: FloatArg | None = None,
-    crop_pos_x: FloatArg = 0.5,
-    crop_pos_y: FloatArg = 0.5,
-    crop_pos_z: FloatArg = 0.5,
+    crop: op.FloatsArg | None = None,
+    crop_h: op.FloatArg | None = None,
+    crop_w: op.FloatArg | None = None,
+    crop_d: op.FloatArg | None = None,
+    crop_pos_x: op.FloatArg = 0.5,
+    crop_pos_y: op.FloatArg = 0.5,
+    crop_pos_z: op.FloatArg = 0.5,
     rounding: str = "round",
-    output_type: ImageType = ImageType.RGB,
-    dtype: DTypeLike = uint8,
+    output_type: op.ImageType = op.ImageType.RGB,
+    dtype: op.DTypeLike = op.uint8,
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     jpeg_fancy_upsampling: bool = False,
@@ -56,10 +41,10 @@ def image_crop(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    on_error: OnError = "raise",
+    on_error: op.OnError = "raise",
     fill_value: float = 0.0,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
 
     input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
@@ -80,7 +65,7 @@ def image_crop(
 
 
 @image_crop.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = decoded_shapes(call)
     anchors, windows = crop_window(
         shapes,
@@ -102,25 +87,25 @@ image_crop.mixed_gpu(decode_on_gpu)
 
 
 @image_crop.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
-    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
-    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
-    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
-    nothing = batch(np.empty((0, 1), np.uint8))
+    files = op.batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    jpegs = op.batch([encode(p, "JPEG", quality=90) for p in pictures])
+    cut = op.batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing = op.batch(np.empty((0, 1), np.uint8))
     middle = [pictures[0][12:22, 18:30], pictures[1][3:13, 4:16], pictures[2][26:36, 4:16]]
     low = [pictures[0][33 - 5 :, :4], pictures[1][16 - 6 :, :5], pictures[2][61 - 7 :, :6]]
     corner = {"crop_h": [5, 6, 7], "crop_w": [4, 5, 6], "crop_pos_x": 0, "crop_pos_y": 1}
     return [
-        case("middle", files, crop=(10, 12)).equals(middle),
-        case("corner, per sample", files, **corner).equals(low),
-        case("jpeg", jpegs, crop=(9, 11), crop_pos_y=0.1),
-        case("nothing given", files).equals(pictures),
-        case("float, gray", jpegs, crop=(8, 8), dtype=float32, output_type=2),
-        case("empty", nothing, crop=(4, 4)).equals([]),
-        case("too large", jpegs, crop=(20, 10)).value_error("sample 1"),
-        case("cut short", cut, crop=(4, 4)).raising(OperatorRuntimeError, "sample 1"),
-        case("bad position", jpegs, crop=(4, 4), crop_pos_x=2).value_error("`crop_pos_x`"),
-        case("one size", jpegs, crop_w=4).value_error("crop_h"),
-        case("not encoded", batch([pictures[0]])).type_error("axes"),
+        op.case("middle", files, crop=(10, 12)).equals(middle),
+        op.case("corner, per sample", files, **corner).equals(low),
+        op.case("jpeg", jpegs, crop=(9, 11), crop_pos_y=0.1),
+        op.case("nothing given", files).equals(pictures),
+        op.case("float, gray", jpegs, crop=(8, 8), dtype=op.float32, output_type=2),
+        op.case("empty", nothing, crop=(4, 4)).equals([]),
+        op.case("too large", jpegs, crop=(20, 10)).value_error("sample 1"),
+        op.case("cut short", cut, crop=(4, 4)).raising(op.OperatorRuntimeError, "sample 1"),
+        op.case("bad position", jpegs, crop=(4, 4), crop_pos_x=2).value_error("`crop_pos_x`"),
+        op.case("one size", jpegs, crop_w=4).value_error("crop_h"),
+        op.case("not encoded", op.batch([pictures[0]])).type_error("axes"),
     ]

@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, Floats, ImageType, OnError
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .gpu import decode_on_gpu
 from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["image_random_crop"]
 
 
-@operator("decoders.image_random_crop", random=True)
+@op.operator("decoders.image_random_crop", random=True)
 def image_random_crop(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    random_area: Floats = (0.08, 1.0),
-    random_aspect_ratio: Floats = (3 / 4, 4 / 3),
+    random_area: op.Floats = (0.08, 1.0),
+    random_aspect_ratio: op.Floats = (3 / 4, 4 / 3),
     num_attempts: int = 10,
-    output_type: ImageType = ImageType.RGB,
-    dtype: DTypeLike = uint8,
+    output_type: op.ImageType = op.ImageType.RGB,
+    dtype: op.DTypeLike = op.uint8,
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     jpeg_fancy_upsampling: bool = False,
@@ -51,10 +36,10 @@ def image_random_crop(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    on_error: OnError = "raise",
+    on_error: op.OnError = "raise",
     fill_value: float = 0.0,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Decode a random window of each image.
 
     input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
@@ -80,7 +65,7 @@ def image_random_crop(
 
 
 @image_random_crop.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = decoded_shapes(call)
     return place_windows(call, shapes, random_windows(call, shapes[:, 0], shapes[:, 1]))
 
@@ -91,21 +76,23 @@ image_random_crop.mixed_gpu(decode_on_gpu)
 
 
 @image_random_crop.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
-    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
-    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
-    cut = batch([jpegs.at(0), jpegs.at(1)[:400]])
-    nothing = batch(np.empty((0, 1), np.uint8))
+    jpegs = op.batch([encode(p, "JPEG", quality=90) for p in pictures])
+    files = op.batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    cut = op.batch([jpegs.at(0), jpegs.at(1)[:400]])
+    nothing = op.batch(np.empty((0, 1), np.uint8))
     whole = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
     return [
-        case("default", jpegs, seed=1).no_oracle(),
-        case("whole images", files, **whole, seed=1).equals(pictures),
-        case("small", jpegs, random_area=(0.1, 0.2), seed=2, dtype=float32).no_oracle(),
-        case("empty", nothing).equals([]),
-        case("no range", jpegs, random_area=0.5).value_error("`random_area`"),
-        case("bad ratio", jpegs, random_aspect_ratio=(-1, 1)).value_error("`random_aspect_ratio`"),
-        case("attempts", jpegs, num_attempts=-1).value_error("`num_attempts`"),
-        case("cut short", cut).raising(OperatorRuntimeError, "sample 1"),
-        case("not encoded", batch([pictures[0]])).type_error("axes"),
+        op.case("default", jpegs, seed=1).no_oracle(),
+        op.case("whole images", files, **whole, seed=1).equals(pictures),
+        op.case("small", jpegs, random_area=(0.1, 0.2), seed=2, dtype=op.float32).no_oracle(),
+        op.case("empty", nothing).equals([]),
+        op.case("no range", jpegs, random_area=0.5).value_error("`random_area`"),
+        op.case("bad ratio", jpegs, random_aspect_ratio=(-1, 1)).value_error(
+            "`random_aspect_ratio`"
+        ),
+        op.case("attempts", jpegs, num_attempts=-1).value_error("`num_attempts`"),
+        op.case("cut short", cut).raising(op.OperatorRuntimeError, "sample 1"),
+        op.case("not encoded", op.batch([pictures[0]])).type_error("axes"),
     ]

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, ImageType, IntsArg, OnError
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 from gradiva.ops.indexing.slice_region import check_region, slice_region
 
 from .gpu import decode_on_gpu
 from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["image_slice"]
 
 
-@operator("decoders.image_slice", inputs=(1, 3))
+@op.operator("decoders.image_slice", inputs=(1, 3))
 def image_slice(
-    input: SampleType,
-    anchor: SampleType | Value | None = None,
-    extent: SampleType | Value | None = None,
+    input: op.SampleType,
+    anchor: op.SampleType | op.Value | None = None,
+    extent: op.SampleType | op.Value | None = None,
     /,
     *,
-    start: IntsArg | None = None,
-    end: IntsArg | None = None,
-    shape: IntsArg | None = None,
-    rel_start: FloatsArg | None = None,
-    rel_end: FloatsArg | None = None,
-    rel_shape: FloatsArg | None = None,
-    axes: IntsArg | None = None,
+    start: op.IntsArg | None = None,
+    end: op.IntsArg | None = None,
+    shape: op.IntsArg | None = None,
+    rel_start: op.FloatsArg | None = None,
+    rel_end: op.FloatsArg | None = None,
+    rel_shape: op.FloatsArg | None = None,
+    axes: op.IntsArg | None = None,
     axis_names: str | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    output_type: ImageType = ImageType.RGB,
-    dtype: DTypeLike = uint8,
+    output_type: op.ImageType = op.ImageType.RGB,
+    dtype: op.DTypeLike = op.uint8,
     adjust_orientation: bool = True,
     use_fast_idct: bool = False,
     jpeg_fancy_upsampling: bool = False,
@@ -60,10 +45,10 @@ def image_slice(
     hybrid_huffman_threshold: int = 1000000,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    on_error: OnError = "raise",
+    on_error: op.OnError = "raise",
     fill_value: float = 0.0,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
 
     input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
@@ -96,7 +81,7 @@ def image_slice(
 
 
 @image_slice.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = decoded_shapes(call)
     region = slice_region(call, shapes[:, :2], "HW")
     return place_windows(call, shapes, np.hstack(region))
@@ -108,36 +93,36 @@ image_slice.mixed_gpu(decode_on_gpu)
 
 
 @image_slice.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     pictures = [picture(33, 47), picture(16, 20), picture(61, 20)]
-    files = batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
-    jpegs = batch([encode(p, "JPEG", quality=90) for p in pictures])
-    anchors = batch([np.array(a, np.int32) for a in ((1, 2), (3, 4), (5, 6))])
-    extents = batch([np.array(a, np.int32) for a in ((7, 8), (9, 10), (11, 12))])
+    files = op.batch([encode(p, f) for p, f in zip(pictures, ("PNG", "BMP", "PPM"), strict=True)])
+    jpegs = op.batch([encode(p, "JPEG", quality=90) for p in pictures])
+    anchors = op.batch([np.array(a, np.int32) for a in ((1, 2), (3, 4), (5, 6))])
+    extents = op.batch([np.array(a, np.int32) for a in ((7, 8), (9, 10), (11, 12))])
     parts = [
-        batch([np.array([x, y], np.float32) for x, y in rows])
+        op.batch([np.array([x, y], np.float32) for x, y in rows])
         for rows in (((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((0.25, 0.5), (0.5, 0.25), (0.3, 0.4)))
     ]
-    nothing = batch(np.empty((0, 1), np.uint8))
+    nothing = op.batch(np.empty((0, 1), np.uint8))
     pixels = [pictures[0][2:10, 1:8], pictures[1][4:14, 3:12], pictures[2][6:18, 5:16]]
     rows = [p[2:9] for p in pictures]
     return [
-        case("pixels", files, anchors, extents).equals(pixels),
-        case("fractions", jpegs, *parts),
-        case("start and end", jpegs, start=(3, 2), end=(12, 9)),
-        case("relative", jpegs, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
-        case("rows", files, start=2, shape=7, axis_names="H").equals(rows),
-        case("axes per sample", files, end=5, axes=[[0], [1], [0]])
+        op.case("pixels", files, anchors, extents).equals(pixels),
+        op.case("fractions", jpegs, *parts),
+        op.case("start and end", jpegs, start=(3, 2), end=(12, 9)),
+        op.case("relative", jpegs, rel_start=(0.2, 0.1), rel_shape=(0.5, 0.4)),
+        op.case("rows", files, start=2, shape=7, axis_names="H").equals(rows),
+        op.case("axes per sample", files, end=5, axes=[[0], [1], [0]])
         .equals([pictures[0][:5], pictures[1][:, :5], pictures[2][:5]])
         .no_oracle(),
-        case("empty", nothing, end=(3, 4)).equals([]),
-        case("outside", jpegs, start=(0, 10), shape=(5, 10)).value_error("sample 1"),
-        case("nothing in it", jpegs, start=(5, 5), end=(5, 9)).value_error("empty"),
-        case("both", jpegs, anchors, extents, start=3).value_error("not both"),
-        case("none", jpegs).value_error("none was given"),
-        case("anchor alone", jpegs, anchors).type_error("shape"),
-        case("two ends", jpegs, end=4, shape=4).value_error("exclude"),
-        case("bad axis", jpegs, end=4, axes=(0, 2)).value_error("`axes`"),
-        case("bad name", jpegs, end=4, axis_names="WC").value_error("`axis_names`"),
-        case("three numbers", jpegs, end=(4, 4, 4)).value_error("`end`"),
+        op.case("empty", nothing, end=(3, 4)).equals([]),
+        op.case("outside", jpegs, start=(0, 10), shape=(5, 10)).value_error("sample 1"),
+        op.case("nothing in it", jpegs, start=(5, 5), end=(5, 9)).value_error("empty"),
+        op.case("both", jpegs, anchors, extents, start=3).value_error("not both"),
+        op.case("none", jpegs).value_error("none was given"),
+        op.case("anchor alone", jpegs, anchors).type_error("shape"),
+        op.case("two ends", jpegs, end=4, shape=4).value_error("exclude"),
+        op.case("bad axis", jpegs, end=4, axes=(0, 2)).value_error("`axes`"),
+        op.case("bad name", jpegs, end=4, axis_names="WC").value_error("`axis_names`"),
+        op.case("three numbers", jpegs, end=(4, 4, 4)).value_error("`end`"),
     ]

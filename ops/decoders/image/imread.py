@@ -8,20 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.execution.error_policy import forgives, refuse_single
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    blaming,
-    describe,
-)
-from gradiva.eager.types.provenance import Provenance
-from gradiva.eager.values.tensor import Tensor
+from gradiva.eager.support.errors import blaming
 from gradiva.ops.readers.contents import read_files
 
 from .image import image
@@ -30,7 +23,7 @@ __all__ = ["imread"]
 
 
 def imread(
-    filepaths: str | bytes | os.PathLike[str] | Tensor | Iterable[Any], /, **options: Any
+    filepaths: str | bytes | os.PathLike[str] | op.Tensor | Iterable[Any], /, **options: Any
 ) -> Any:
     """Read and decode image files.
 
@@ -44,16 +37,18 @@ def imread(
     """
     with blaming("imread"):
         if getattr(current_interpreter(), "symbolic", False):
-            raise OperatorTypeError("imread works in dynamic mode; in a pipeline use readers.file")
-        single = isinstance(filepaths, str | bytes | os.PathLike | Tensor) or _is_text(filepaths)
+            raise op.OperatorTypeError(
+                "imread works in dynamic mode; in a pipeline use readers.file"
+            )
+        single = isinstance(filepaths, str | bytes | os.PathLike | op.Tensor) or _is_text(filepaths)
         paths: Any = [filepaths] if single else filepaths
         try:
             names = [_name(path) for path in paths]
         except TypeError:
-            raise OperatorTypeError(
-                argument="filepaths", expected="a path or several", got=describe(filepaths)
+            raise op.OperatorTypeError(
+                argument="filepaths", expected="a path or several", got=op.describe(filepaths)
             ) from None
-        where = Provenance(np.arange(len(names), dtype=np.int64), names)
+        where = op.Provenance(np.arange(len(names), dtype=np.int64), names)
         if forgives(options):
             refuse_single(options, single)
             decoded = _forgiving(names, where, options)
@@ -72,18 +67,18 @@ def _is_text(path: Any) -> bool:
 
 def _name(path: Any) -> str:
     """Raises TypeError."""
-    array: Any = np.asarray(path) if isinstance(path, Tensor) else path
+    array: Any = np.asarray(path) if isinstance(path, op.Tensor) else path
     name = os.fsdecode(array.tobytes() if _is_text(array) else os.fspath(array))
     if "\0" in name:
-        raise OperatorValueError(
-            argument="filepaths", expected="paths without a NUL character", got=describe(name)
+        raise op.OperatorValueError(
+            argument="filepaths", expected="paths without a NUL character", got=op.describe(name)
         )
     return name
 
 
-def _forgiving(names: list[str], where: Provenance, options: dict[str, Any]) -> Any:
+def _forgiving(names: list[str], where: op.Provenance, options: dict[str, Any]) -> Any:
     """A file that cannot be read comes to the decoder without bytes, and fails there."""
-    failures: dict[int, GradivaError] = {}
+    failures: dict[int, op.GradivaError] = {}
     files = read_files(names, where, default_pool(), failures)
     with collecting() as met, interpreter(eager_interpreter()):
         decoded = image(files, **options)

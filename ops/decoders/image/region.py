@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Images
-from gradiva.eager.support.errors import OperatorValueError, SampleDataError
-from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 
@@ -19,7 +17,7 @@ from .image import decode_options
 __all__ = ["place_windows", "region"]
 
 
-def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64Array:
+def place_windows(call: op.Call, shapes: op.Int64Array, windows: op.Int64Array) -> op.Int64Array:
     """The shapes of the outputs, and a note of the windows for the kernel.
 
     shapes: (N, 3) HWC of the whole images; windows: (N, 4): top, left, height, width. Raises
@@ -38,7 +36,7 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
         sample = int(np.flatnonzero(bad)[0])
         top, left, height, width = windows[sample].tolist()
         what = "is empty" if min(height, width) < 1 else "leaves the image"
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"the window {what}",
             expected="a window inside of {} x {} pixels".format(*shapes[sample, :2].tolist()),
             got=f"{height} x {width} pixels at row {top}, column {left}",
@@ -50,13 +48,13 @@ def place_windows(call: Call, shapes: Int64Array, windows: Int64Array) -> Int64A
     return result
 
 
-def _decoder(call: Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decoder(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     decode = _by_window(call, decode_region_into)
     infos: list[ImageInfo] = call.notes["infos"]
     return decode, [info.height * info.width for info in infos]
 
 
-def _looser(call: Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
+def _looser(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
     decode = _by_window(call, decode_region_somewhere)
     infos: list[ImageInfo] = call.notes["infos"]
@@ -64,7 +62,7 @@ def _looser(call: Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int
     return decode, [info.height * info.width * channels for info in infos]
 
 
-def _by_window(call: Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
+def _by_window(call: op.Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
     """`function(data, info, window, memory, options)` of a sample of the call."""
     encoded = call.inputs[0].arrays()
     infos: list[ImageInfo] = call.notes["infos"]
@@ -75,7 +73,7 @@ def _by_window(call: Call, function: Callable[..., Any]) -> Callable[[int, Any],
         try:
             return function(encoded[sample], infos[sample], windows[sample], memory, **options)
         except ValueError as error:
-            raise SampleDataError(str(error), sample=sample) from None
+            raise op.SampleDataError(str(error), sample=sample) from None
 
     return decode
 

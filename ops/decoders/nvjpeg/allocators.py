@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from gradiva.eager.support.errors import without_frames
+from gradiva.eager import extension as op
 
 from .declarations import AllocateFunction, DeviceAllocator, FreeFunction, PinnedAllocator
 
@@ -58,7 +58,7 @@ class Allocator:
         try:
             address, block = self._allocate(size, stream or 0)
         except Exception as error:  # noqa: BLE001  no exception can pass through the library
-            self.problem = without_frames(error)
+            self.problem = op.without_frames(error)
             return _FAILED
         with self._lock:
             self._blocks[address] = block
@@ -76,7 +76,7 @@ class Allocator:
             if self._hand_back is not None:
                 self._hand_back(block, stream or 0)
         except Exception as error:  # noqa: BLE001  as above
-            self.problem = without_frames(error)
+            self.problem = op.without_frames(error)
             self._lost.append(block)  # nobody can say when it is free
             return _FAILED
         return 0

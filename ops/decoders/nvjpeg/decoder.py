@@ -6,9 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.protocol import Runtime
 from gradiva.eager.runtime.worker_pool import Task
-from gradiva.eager.support.errors import OperatorRuntimeError
 
 from .allocators import Allocator
 from .declarations import FLAG_SMOOTH, FLAG_STRICT, Backend
@@ -225,7 +225,7 @@ class JpegDecoder:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise OperatorRuntimeError("this JPEG decoder is closed")
+            raise op.OperatorRuntimeError("this JPEG decoder is closed")
 
     def close(self) -> None:
         """Wait for the device and free everything; may be called again."""

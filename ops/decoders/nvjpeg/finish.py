@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 from gradiva.ops.decoders.formats.convert import write_range, ycbcr_weights
 from gradiva.ops.decoders.formats.decode_region import Window, backwards, stored_window
 
@@ -19,7 +18,7 @@ from .job import WHOLE, Job
 
 __all__ = ["finish_launch", "is_finished", "window_of"]
 
-_KERNEL: Final = CudaKernel("finish", (Path(__file__).with_name("finish.cuh"),), registers=48)
+_KERNEL: Final = op.CudaKernel("finish", (Path(__file__).with_name("finish.cuh"),), registers=48)
 _FROM_YCCK, _INVERTED, _TO_RGB = 1, 2, 4
 _COLOURS: Final = {"BGR": 1, "GRAY": 2, "YCbCr": 3}
 _PICTURE: Final = np.dtype(
@@ -49,10 +48,10 @@ def is_finished(job: Job, part: Window, output_type: str, dtype: np.dtype[Any]) 
 def finish_launch(
     jobs: Sequence[tuple[Job, int, Window]],
     scratch: Any,
-    target: Batch,
+    target: op.Batch,
     output_type: str,
     adjust_orientation: bool,
-) -> Launch:
+) -> op.Launch:
     """The launch that makes samples of `target` of what the library wrote.
 
     jobs: each with the byte of `scratch`, a uint8 array, at which its pixels begin, and its part,
@@ -78,10 +77,10 @@ def finish_launch(
             colour,
         )
     dtype = target.data.dtype
-    unit = _KERNEL.unit({"Target": type_name(dtype)})
-    blocks = blocks_of(rows["pixels"].astype(np.int64))
+    unit = _KERNEL.unit({"Target": op.type_name(dtype)})
+    blocks = op.blocks_of(rows["pixels"].astype(np.int64))
     tables = _values(dtype), ycbcr_weights(255.0, dtype)
-    return Launch(unit, len(blocks), (scratch, Out(target.data), rows, blocks, *tables))
+    return op.Launch(unit, len(blocks), (scratch, op.Out(target.data), rows, blocks, *tables))
 
 
 def _place(job: Job, part: Window, turned: bool) -> tuple[int, int, int, int, int]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.protocol import Runtime
-from gradiva.eager.support.errors import without_frames
 
 from .declarations import Backend, Output, Status, Subsampling
 from .job import Job
@@ -108,7 +108,7 @@ class HardwareDecoder:
                 taken = self._supports(job)
             except NvjpegError as error:
                 self._only_about_images(error)
-                refused.append((job, without_frames(error)))
+                refused.append((job, op.without_frames(error)))
                 continue
             if taken:
                 accepted.append(job)
@@ -123,7 +123,7 @@ class HardwareDecoder:
             # What was under way may still write where the next attempt will, on another stream.
             self.finish()
             if len(accepted) == 1:
-                return [*refused, (accepted[0], without_frames(error))]
+                return [*refused, (accepted[0], op.without_frames(error))]
             # The library does not say which image it was. Each by itself, so that the others keep
             # the engine, and with it their bits.
             for job in accepted:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.protocol import Runtime
-from gradiva.eager.support.errors import without_frames
 
 from .declarations import Backend
 from .job import Job
@@ -92,7 +92,7 @@ class HybridWorker:
         except NvjpegError as error:
             if not error.about_one_image:
                 raise
-            return without_frames(error)
+            return op.without_frames(error)
         return None
 
     def _decode(self, job: Job) -> None:

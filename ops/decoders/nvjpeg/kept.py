@@ -6,8 +6,9 @@ import threading
 import warnings
 from typing import NamedTuple
 
+from gradiva.eager import extension as op
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, user_location
+from gradiva.eager.support.errors import user_location
 
 from .declarations import Status
 from .decoder import JpegDecoder
@@ -40,7 +41,7 @@ class Settings(NamedTuple):
         }
         for name, value in names.items():
             if value < 0:
-                raise OperatorValueError(argument=name, expected="at least 0", got=str(value))
+                raise op.OperatorValueError(argument=name, expected="at least 0", got=str(value))
         return self
 
 
@@ -64,7 +65,7 @@ class KeptDecoders:
             if found is None and not self._useless:
                 try:
                     found = self._decoders[settings] = self._made(settings, batch_size)
-                except OperatorRuntimeError as error:
+                except op.OperatorRuntimeError as error:
                     if isinstance(error, NvjpegError) and error.status == Status.ALLOCATOR_FAILURE:
                         raise
                     self._useless = True

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradiva.eager.support.errors import OperatorRuntimeError
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .declarations import PROTOTYPES, Status, argument_types
@@ -46,7 +46,7 @@ _ADVICE = {
 }
 
 
-class NvjpegError(OperatorRuntimeError):
+class NvjpegError(op.OperatorRuntimeError):
     """A call of nvJPEG failed. `status` is a Status, or a bare number that has no name here."""
 
     def __init__(self, function: str, status: int) -> None:
@@ -78,7 +78,7 @@ class Library:
         for name in PROTOTYPES:
             function = getattr(functions, name, None)
             if function is None:
-                raise OperatorRuntimeError(
+                raise op.OperatorRuntimeError(
                     f"the nvJPEG library {path} has no function {name}: its version is unknown here"
                 )
             if isinstance(functions, ctypes.CDLL):
@@ -135,7 +135,7 @@ def open_library(path: str) -> Library:
     library = Library(ctypes.CDLL(path), path)
     major = library.version[0]
     if major not in _MAJORS:
-        raise OperatorRuntimeError(
+        raise op.OperatorRuntimeError(
             f"the nvJPEG library {path} is of version {major}; known are 12 and 13"
         )
     return library
@@ -161,7 +161,7 @@ def load() -> Library:
                 except OSError as error:
                     problems.append(str(error))
             else:
-                raise OperatorRuntimeError(
+                raise op.OperatorRuntimeError(
                     f"nvJPEG was not found, which decodes JPEG on a GPU; {_INSTALL} "
                     f"({'; '.join(problems)})"
                 )

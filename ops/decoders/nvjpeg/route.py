@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager import extension as op
 
 from .declarations import Output, Subsampling
 from .frame import JpegFrame
@@ -72,13 +72,15 @@ class Options:
         for name in ("hw_decoder_load", "hybrid_huffman_threshold"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise OperatorTypeError(argument=name, expected="a number", got=describe(value))
+                raise op.OperatorTypeError(
+                    argument=name, expected="a number", got=op.describe(value)
+                )
         if not 0 <= self.hw_decoder_load <= 1:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="hw_decoder_load", expected="0 to 1", got=str(self.hw_decoder_load)
             )
         if not self.hybrid_huffman_threshold >= 0:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="hybrid_huffman_threshold",
                 expected="at least 0",
                 got=str(self.hybrid_huffman_threshold),

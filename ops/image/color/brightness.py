@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["brightness"]
 
 
-@operator("brightness", frames=("brightness", "brightness_shift"))
+@op.operator("brightness", frames=("brightness", "brightness_shift"))
 def brightness(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    brightness: FloatArg = 1.0,
-    brightness_shift: FloatArg = 0.0,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    brightness: op.FloatArg = 1.0,
+    brightness_shift: op.FloatArg = 0.0,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Change the brightness of each sample.
 
     out = brightness_shift * range + brightness * in
@@ -54,28 +42,28 @@ def brightness(
 
 
 @brightness.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@pixelwise(brightness, brightness_contrast_row)
-def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(brightness, brightness_contrast_row)
+def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     return linear_rows(call, call["brightness"], call["brightness_shift"], np.float32(1), None)
 
 
 @brightness.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    flat = samples((2, 2, 3), low=100, high=100)
-    floats = samples((3, 4, 3), dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    flat = op.samples((2, 2, 3), low=100, high=100)
+    floats = op.samples((3, 4, 3), dtype=op.float32)
     return [
-        case("default", images).equals([images.at(i) for i in range(3)]),
-        case("half", flat, brightness=0.5).equals([np.full((2, 2, 3), 50, np.uint8)]),
-        case("shift", flat, brightness_shift=0.2).equals([np.full((2, 2, 3), 151, np.uint8)]),
-        case("saturates", flat, brightness=3.0).equals([np.full((2, 2, 3), 255, np.uint8)]),
-        case("per sample", images, brightness=[0.5, 1.5, -1.0]),
-        case("to int16", floats, brightness=900.0, dtype=int16),
-        case("empty", samples(), brightness=0.5).equals([]),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
-        case("wrong length", images, brightness=[1.0]).value_error("`brightness`"),
+        op.case("default", images).equals([images.at(i) for i in range(3)]),
+        op.case("half", flat, brightness=0.5).equals([np.full((2, 2, 3), 50, np.uint8)]),
+        op.case("shift", flat, brightness_shift=0.2).equals([np.full((2, 2, 3), 151, np.uint8)]),
+        op.case("saturates", flat, brightness=3.0).equals([np.full((2, 2, 3), 255, np.uint8)]),
+        op.case("per sample", images, brightness=[0.5, 1.5, -1.0]),
+        op.case("to int16", floats, brightness=900.0, dtype=op.int16),
+        op.case("empty", op.samples(), brightness=0.5).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("wrong length", images, brightness=[1.0]).value_error("`brightness`"),
     ]

@@ -2,61 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.row_kernel import row_kernel
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import DType, float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["brightness_contrast"]
 
-_DTYPES = (uint8, int8, uint16, int16, int32, float32)
+_DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
 
 
-def linear_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
+def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleType:
     """The type rule that `brightness`, `contrast` and `brightness_contrast` share."""
-    require_dtype(input, _DTYPES)
-    layout = require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
+    op.require_dtype(input, _DTYPES)
+    layout = op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"})
     if dtype is None:
-        return with_layout(input, layout)
+        return op.with_layout(input, layout)
     if dtype not in _DTYPES:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
         )
-    return with_layout(input, layout).with_(dtype=dtype)
+    return op.with_layout(input, layout).with_(dtype=dtype)
 
 
-@operator(
+@op.operator(
     "brightness_contrast", frames=("brightness", "brightness_shift", "contrast", "contrast_center")
 )
 def brightness_contrast(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    brightness: FloatArg = 1.0,
-    brightness_shift: FloatArg = 0.0,
-    contrast: FloatArg = 1.0,
-    contrast_center: FloatArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    brightness: op.FloatArg = 1.0,
+    brightness_shift: op.FloatArg = 0.0,
+    contrast: op.FloatArg = 1.0,
+    contrast_center: op.FloatArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Change brightness and contrast of each sample.
 
     out = brightness_shift * range + brightness * (center + contrast * (in - center))
@@ -74,23 +59,23 @@ def brightness_contrast(
 
 
 @brightness_contrast.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-def default_center(dtype: DType) -> float:
+def default_center(dtype: op.DType) -> float:
     """The middle of the non-negative half of the dtype's range."""
     if dtype.is_float:
         return 0.5
     return float(2 ** (dtype.bits - 1 - int(dtype.is_signed)))
 
 
-def output_range(dtype: DType) -> float:
+def output_range(dtype: op.DType) -> float:
     """What a `brightness_shift` of 1 adds."""
     return 1.0 if dtype.is_float else float(np.iinfo(dtype.numpy).max)
 
 
-@row_kernel()
+@op.row_kernel()
 def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
     """One strip of pixels: multiply, add, convert."""
     multiplier = row[0]
@@ -100,7 +85,7 @@ def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
 
 
 def linear_rows(
-    call: Call, brightness: Any, shift: Any, contrast: Any, center: Any
+    call: op.Call, brightness: Any, shift: Any, contrast: Any, center: Any
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits.
 
@@ -116,34 +101,36 @@ def linear_rows(
     return rows
 
 
-@pixelwise(brightness_contrast, brightness_contrast_row)
-def coefficients(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(brightness_contrast, brightness_contrast_row)
+def coefficients(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, 1, 2): multiplier and addend of each sample."""
     names = ("brightness", "brightness_shift", "contrast", "contrast_center")
     return linear_rows(call, *(call[name] for name in names))
 
 
 @brightness_contrast.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    floats = samples((3, 4, 3), dtype=float32)
-    flat = samples((2, 2, 3), low=200, high=200)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    floats = op.samples((3, 4, 3), dtype=op.float32)
+    flat = op.samples((2, 2, 3), low=200, high=200)
     return [
-        case("default", images).equals([images.at(i) for i in range(3)]),
-        case("contrast about 128", flat, contrast=0.5).equals([np.full((2, 2, 3), 164, np.uint8)]),
-        case("explicit center", flat, contrast=0.5, contrast_center=0.5).equals(
+        op.case("default", images).equals([images.at(i) for i in range(3)]),
+        op.case("contrast about 128", flat, contrast=0.5).equals(
+            [np.full((2, 2, 3), 164, np.uint8)]
+        ),
+        op.case("explicit center", flat, contrast=0.5, contrast_center=0.5).equals(
             [np.full((2, 2, 3), 100, np.uint8)]
         ),
-        case(
+        op.case(
             "per sample",
             images,
             brightness=np.array([0.5, 1.5, 1.0], np.float32),
             brightness_shift=[0.1, 0.0, -0.2],
         ),
-        case("to float", images, brightness=0.7, contrast=1.3, dtype=float32),
-        case("floats", floats, brightness=1.2, contrast=0.8, brightness_shift=0.1),
-        case("floats to int16", floats, brightness=900.0, dtype=int16),
-        case("empty", samples(), brightness=0.5).equals([]),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("dtype"),
-        case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
+        op.case("to float", images, brightness=0.7, contrast=1.3, dtype=op.float32),
+        op.case("floats", floats, brightness=1.2, contrast=0.8, brightness_shift=0.1),
+        op.case("floats to int16", floats, brightness=900.0, dtype=op.int16),
+        op.case("empty", op.samples(), brightness=0.5).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("dtype"),
+        op.case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
     ]

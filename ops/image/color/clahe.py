@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .lab_tables import lab_tables
 
 if TYPE_CHECKING:
     import cv2
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
@@ -33,9 +23,9 @@ __all__ = ["clahe"]
 _MOST: Final = 1024
 
 
-@operator("clahe")
+@op.operator("clahe")
 def clahe(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     tiles_x: int,
@@ -43,8 +33,8 @@ def clahe(
     clip_limit: float,
     bins: int = 256,
     luma_only: bool = True,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Contrast-limited adaptive histogram equalisation, by OpenCV.
 
     input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by rank,
@@ -59,24 +49,26 @@ def clahe(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
     OperatorValueError for other numbers of channels and arguments out of range.
     """
-    require_dtype(input, (uint8,))
+    op.require_dtype(input, (op.uint8,))
     for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):
         if not 1 <= tiles <= _MOST:
-            raise OperatorValueError(argument=name, expected=f"1 to {_MOST}", got=str(tiles))
+            raise op.OperatorValueError(argument=name, expected=f"1 to {_MOST}", got=str(tiles))
     if not 0 <= clip_limit < float("inf"):
-        raise OperatorValueError(argument="clip_limit", expected="0 or more", got=str(clip_limit))
+        raise op.OperatorValueError(
+            argument="clip_limit", expected="0 or more", got=str(clip_limit)
+        )
     if bins < 1:
-        raise OperatorValueError(argument="bins", expected="a positive number", got=str(bins))
-    return with_layout(input, require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
+        raise op.OperatorValueError(argument="bins", expected="a positive number", got=str(bins))
+    return op.with_layout(input, op.require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
 
 
 @clahe.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     geometry = call.inputs[0].geometry
     if geometry.ndim == 3:
         wrong = np.flatnonzero(~np.isin(geometry.shapes[:, 2], (1, 3)))
         if wrong.size:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the input has the wrong number of channels",
                 expected="1 or 3",
                 got=str(int(geometry.shapes[wrong[0], 2])),
@@ -86,7 +78,7 @@ def _shapes(call: Call) -> Geometry:
 
 
 @clahe.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     tiles = (call["tiles_x"], call["tiles_y"])
     # Numbers that are no more than 0 as float32 are no limit, as in the reference.
@@ -112,14 +104,14 @@ def _cpu(call: Call) -> None:
 
 
 _HERE: Final = Path(__file__).parent
-_TABLES: Final = CudaKernel(
+_TABLES: Final = op.CudaKernel(
     "clahe_tables", tuple(_HERE / f"{name}.cuh" for name in ("histogram", "lab", "clahe_tables"))
 )
-_KERNEL: Final = CudaKernel("clahe", (_HERE / "lab.cuh", _HERE / "clahe.cuh"))
+_KERNEL: Final = op.CudaKernel("clahe", (_HERE / "lab.cuh", _HERE / "clahe.cuh"))
 
 
 @clahe.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     shapes, volumes = source.geometry.shapes, source.geometry.volumes
     tiles = np.array([call["tiles_y"], call["tiles_x"]])
@@ -137,7 +129,7 @@ def _gpu(call: Call) -> list[Launch]:
         limits = np.maximum(np.where(found < 2**31, found, 1).astype(np.int64), 1)
     counts = np.where(volumes > 0, np.where(luma, 1, channels), 0)
     before = counts.cumsum() - counts
-    owner, channel = numbered(counts)
+    owner, channel = op.numbered(counts)
     first = source.geometry.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
@@ -153,14 +145,14 @@ def _gpu(call: Call) -> list[Launch]:
         extents[:, 1],
     ]
     images = np.stack(rows, axis=1).astype(np.int64)
-    blocks = blocks_of(volumes // np.maximum(channels, 1))
+    blocks = op.blocks_of(volumes // np.maximum(channels, 1))
     count = len(planes) * int(tiles.prod())
-    tables = Scratch(count * 256, np.dtype(np.uint8))
+    tables = op.Scratch(count * 256, np.dtype(np.uint8))
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
-    colours, values, results = lab_tables(), source.data, Out(target.data)
+    colours, values, results = lab_tables(), source.data, op.Out(target.data)
     return [
-        Launch(_TABLES.unit({}), count, (values, Out(tables), planes, colours, down, across)),
-        Launch(
+        op.Launch(_TABLES.unit({}), count, (values, op.Out(tables), planes, colours, down, across)),
+        op.Launch(
             _KERNEL.unit({}),
             len(blocks),
             (values, results, tables, images, blocks, colours, down, across),
@@ -169,9 +161,9 @@ def _gpu(call: Call) -> list[Launch]:
 
 
 @clahe.cases
-def _cases() -> list[Case]:
-    images = samples((24, 25, 3), (11, 17, 3), (6, 1, 3))
-    gray = samples((24, 25, 1), (11, 17, 1))
+def _cases() -> list[op.Case]:
+    images = op.samples((24, 25, 3), (11, 17, 3), (6, 1, 3))
+    gray = op.samples((24, 25, 1), (11, 17, 1))
     tiled: dict[str, Any] = {"tiles_x": 2, "tiles_y": 3, "clip_limit": 2.0}
 
     def by_opencv(image: Any) -> Any:
@@ -182,18 +174,18 @@ def _cases() -> list[Case]:
     ]
     planes = [by_opencv(np.asarray(one)[..., 0])[..., None] for one in gray]
     return [
-        case("luma", images, **tiled),
-        case("channels", images, **tiled, luma_only=False).equals(channels),
-        case("gray", gray, **tiled).equals(planes),
-        case("plane", samples((9, 8), layout="HW"), **tiled).no_oracle(),
-        case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
-        case("empty", samples(), **tiled).equals([]),
-        case("no tiles", images, tiles_x=0).value_error("`tiles_x`"),
-        case("negative limit", images, clip_limit=-1.0).value_error(
-            "`clip_limit`"
+        op.case("luma", images, **tiled),
+        op.case("channels", images, **tiled, luma_only=False).equals(channels),
+        op.case("gray", gray, **tiled).equals(planes),
+        op.case("plane", op.samples((9, 8), layout="HW"), **tiled).no_oracle(),
+        op.case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
+        op.case("empty", op.samples(), **tiled).equals([]),
+        op.case("no tiles", images, tiles_x=0).value_error("`tiles_x`"),
+        op.case("negative limit", images, clip_limit=-1.0).value_error("`clip_limit`"),
+        op.case("two channels", op.samples((4, 4, 2)), **tiled).value_error("channels"),
+        op.case("wrong dtype", op.samples((4, 4, 3), dtype=op.float32), **tiled).type_error(
+            "float32"
         ),
-        case("two channels", samples((4, 4, 2)), **tiled).value_error("channels"),
-        case("wrong dtype", samples((4, 4, 3), dtype=float32), **tiled).type_error("float32"),
-        case("planar", samples((3, 4, 4), layout="CHW"), **tiled).type_error("layout"),
-        case("tiles are required", images, clip_limit=1.0, tiles_x=2).type_error("`tiles_y`"),
+        op.case("planar", op.samples((3, 4, 4), layout="CHW"), **tiled).type_error("layout"),
+        op.case("tiles are required", images, clip_limit=1.0, tiles_x=2).type_error("`tiles_y`"),
     ]

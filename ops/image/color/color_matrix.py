@@ -15,17 +15,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.row_kernel import row_kernel
-from gradiva.eager.operators.arguments import DTypeLike
-from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.pixelwise import axes_of
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.math.series import sine_cosine
 
 __all__ = [
@@ -44,7 +36,7 @@ LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
 )  # fmt: skip
 ASSUMED: Final = {3: "HWC", 4: "FHWC"}
-_DTYPES: Final = (uint8, int8, uint16, int16, int32, float16, float32)
+_DTYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float16, op.float32)
 _TO_YIQ: Final = np.array(
     [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]], np.float32
 )
@@ -60,34 +52,34 @@ _TO_RGB: Final = np.array(
 
 
 def colour_type(
-    input: SampleType, dtype: DTypeLike | None, image_type: int | None = None
-) -> SampleType:
+    input: op.SampleType, dtype: op.DTypeLike | None, image_type: int | None = None
+) -> op.SampleType:
     """The type rule of operators on RGB images; `dtype` None: the input's."""
-    require_dtype(input, _DTYPES)
-    layout = require_layout(input, LAYOUTS, ASSUMED)
+    op.require_dtype(input, _DTYPES)
+    layout = op.require_layout(input, LAYOUTS, ASSUMED)
     if image_type:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "only RGB images are taken; `color_space_conversion` makes them of others",
             argument="image_type",
             expected="types.RGB",
             got=image_type,
         )
     if dtype is None:
-        return with_layout(input, layout)
+        return op.with_layout(input, layout)
     if dtype not in _DTYPES:
         names = ", ".join(known.name for known in _DTYPES)
-        raise OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
-    return with_layout(input, layout).with_(dtype=dtype)
+        raise op.OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+    return op.with_layout(input, layout).with_(dtype=dtype)
 
 
-def require_channels(call: Call, wanted: int = 3) -> Geometry:
+def require_channels(call: op.Call, wanted: int = 3) -> op.Geometry:
     """The input's geometry, if each sample has `wanted` channels. Raises OperatorValueError."""
     source = call.inputs[0]
     layout = source.layout or call.types[0].layout or ""
     channels = axes_of(layout, source.geometry.shapes)[1]
     wrong = np.flatnonzero(channels != wanted)
     if wrong.size:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the input has the wrong number of channels",
             expected=str(wanted),
             got=f"{channels[wrong[0]]}, in a sample of shape {source.geometry.shape(wrong[0])}",
@@ -135,7 +127,7 @@ def parameters(matrix: F32, offset: Any = 0.0) -> F32:
     return rows.reshape(len(matrix), 1, 12)
 
 
-@jit
+@op.jit
 def weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
     """`target` = the weighted sum of three strips, and a constant: four numbers of `row`."""
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
@@ -144,7 +136,7 @@ def weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> 
         target[k] = convert_sat(v, target)
 
 
-@row_kernel("mixing")
+@op.row_kernel("mixing")
 def matrix_row(source: Any, target: Any, row: Any) -> None:
     """One strip: the matrix and the offset. One output at a time, so that LLVM needs few tests of
     overlap and makes vectors."""

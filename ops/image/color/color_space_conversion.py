@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.row_kernel import row_kernel
-from gradiva.eager.operators.arguments import ImageType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .color_matrix import ASSUMED, LAYOUTS, require_channels
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["color_space_conversion"]
 
-_TAKEN: Final = (ImageType.RGB, ImageType.BGR, ImageType.GRAY, ImageType.YCbCr)
+_TAKEN: Final = (op.ImageType.RGB, op.ImageType.BGR, op.ImageType.GRAY, op.ImageType.YCbCr)
 # How channels stand: blue first, or only to be swapped.
 _BLUE_FIRST: Final = np.float32(1)
 _SWAP: Final = np.float32(2)
 Rows = tuple[tuple[float, float, float, float], ...]
 
 
-def _equations() -> dict[tuple[ImageType, ImageType], tuple[Rows, tuple[float, float, float]]]:
+def _equations() -> dict[
+    tuple[op.ImageType, op.ImageType], tuple[Rows, tuple[float, float, float]]
+]:
     """Conversions from and to RGB and gray: three weights and a constant per output channel, and
     what is first subtracted from each input channel.
 
@@ -48,7 +34,7 @@ def _equations() -> dict[tuple[ImageType, ImageType], tuple[Rows, tuple[float, f
     luma, chroma = 219 / 255, 224 / 255
     to_blue, to_red = 2 * (1 - blue) / chroma, 2 * (1 - red) / chroma
     cb, cr = chroma * 0.5 / (1 - blue), chroma * 0.5 / (1 - red)
-    rgb, gray, ycc = ImageType.RGB, ImageType.GRAY, ImageType.YCbCr
+    rgb, gray, ycc = op.ImageType.RGB, op.ImageType.GRAY, op.ImageType.YCbCr
     none, zero = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     about = (16.0, 128.0, 128.0)
     same = (1.0, *none)
@@ -76,10 +62,10 @@ def _equations() -> dict[tuple[ImageType, ImageType], tuple[Rows, tuple[float, f
     }
 
 
-def _row(source: ImageType, target: ImageType) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _row(source: op.ImageType, target: op.ImageType) -> np.ndarray[Any, np.dtype[np.float32]]:
     """What `convert_row` reads: how channels stand, what to subtract from red, green and blue, and
     four numbers per output channel."""
-    rgb, bgr = ImageType.RGB, ImageType.BGR
+    rgb, bgr = op.ImageType.RGB, op.ImageType.BGR
     if {source, target} == {rgb, bgr}:
         return np.array([_SWAP], np.float32)
     plain = (rgb if source == bgr else source, rgb if target == bgr else target)
@@ -94,10 +80,15 @@ def _row(source: ImageType, target: ImageType) -> np.ndarray[Any, np.dtype[np.fl
 _EQUATIONS: Final = _equations()
 
 
-@operator("color_space_conversion")
+@op.operator("color_space_conversion")
 def color_space_conversion(
-    input: SampleType, /, *, image_type: ImageType, output_type: ImageType, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType,
+    /,
+    *,
+    image_type: op.ImageType,
+    output_type: op.ImageType,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
 
     input: uint8; layouts HWC, CHW, and these with D or F. Without a layout, HWC or FHWC by rank. A
@@ -110,36 +101,36 @@ def color_space_conversion(
     Returns samples of the same shapes but for the number of channels. Raises OperatorTypeError for
     other dtypes and layouts, OperatorValueError for equal or other types and numbers of channels.
     """
-    require_dtype(input, (uint8,))
-    layout = require_layout(input, LAYOUTS, ASSUMED)
+    op.require_dtype(input, (op.uint8,))
+    layout = op.require_layout(input, LAYOUTS, ASSUMED)
     for argument, given in (("image_type", image_type), ("output_type", output_type)):
         if given not in _TAKEN:
-            raise OperatorValueError(
-                argument=argument, expected="RGB, BGR, YCbCr or GRAY", got=ImageType(given).name
+            raise op.OperatorValueError(
+                argument=argument, expected="RGB, BGR, YCbCr or GRAY", got=op.ImageType(given).name
             )
     if image_type == output_type:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the input has the output's type already",
             argument="output_type",
-            expected=f"another type than {ImageType(image_type).name}",
-            got=ImageType(output_type).name,
+            expected=f"another type than {op.ImageType(image_type).name}",
+            got=op.ImageType(output_type).name,
         )
-    return with_layout(input, layout)
+    return op.with_layout(input, layout)
 
 
-def _made(call: Call) -> int:
-    return 1 if call["output_type"] == ImageType.GRAY else 3
+def _made(call: op.Call) -> int:
+    return 1 if call["output_type"] == op.ImageType.GRAY else 3
 
 
 @color_space_conversion.shapes
-def _shapes(call: Call) -> Geometry:
-    source = require_channels(call, 1 if call["image_type"] == ImageType.GRAY else 3)
+def _shapes(call: op.Call) -> op.Geometry:
+    source = require_channels(call, 1 if call["image_type"] == op.ImageType.GRAY else 3)
     shapes = source.shapes.copy()
     shapes[:, (call.types[0].layout or "").find("C")] = _made(call)
-    return Geometry.of(shapes)
+    return op.Geometry.of(shapes)
 
 
-@jit
+@op.jit
 def _weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) -> None:
     a, b, c, d = row[first], row[first + 1], row[first + 2], row[first + 3]
     p, q, r = row[1], row[2], row[3]
@@ -148,7 +139,7 @@ def _weigh(one: Any, two: Any, three: Any, target: Any, row: Any, first: int) ->
         target[k] = convert_sat(x * a + y * b + z * c + d, target)
 
 
-@row_kernel("mixing")
+@op.row_kernel("mixing")
 def convert_row(source: Any, target: Any, row: Any) -> None:
     """One strip, one output channel at a time; a gray source counts as three channels, of which
     the second and third have no weight. Sums begin with red, also where blue comes first."""
@@ -165,49 +156,53 @@ def convert_row(source: Any, target: Any, row: Any) -> None:
         _weigh(one, two, three, target[channel], row, 4 + 4 * channel)
 
 
-@pixelwise(color_space_conversion, convert_row, made=_made)
-def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
-    row = _row(ImageType(call["image_type"]), ImageType(call["output_type"]))
+@op.pixelwise(color_space_conversion, convert_row, made=_made)
+def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+    row = _row(op.ImageType(call["image_type"]), op.ImageType(call["output_type"]))
     return np.tile(row, (call.size, 1, 1))
 
 
 @color_space_conversion.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     rgb, bgr, gray, ycc = _TAKEN
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
-    grays = samples((4, 5, 1), (1, 7, 1))
-    white = samples((2, 2, 3), low=255, high=255)
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    grays = op.samples((4, 5, 1), (1, 7, 1))
+    white = op.samples((2, 2, 3), low=255, high=255)
     swapped = [images.at(i)[..., ::-1] for i in range(3)]
     tripled = [np.repeat(grays.at(i), 3, 2) for i in range(2)]
-    gray_planes = samples((1, 4, 5), (1, 2, 2), layout="CHW")
+    gray_planes = op.samples((1, 4, 5), (1, 2, 2), layout="CHW")
     tripled_planes = [np.repeat(gray_planes.at(i), 3, 0) for i in range(2)]
 
-    def types(source: ImageType, target: ImageType) -> dict[str, Any]:
+    def types(source: op.ImageType, target: op.ImageType) -> dict[str, Any]:
         return {"image_type": source, "output_type": target}
 
     pairs = [
-        case(f"{one.name} to {other.name}", grays if one == gray else images, **types(one, other))
+        op.case(
+            f"{one.name} to {other.name}", grays if one == gray else images, **types(one, other)
+        )
         for one in _TAKEN
         for other in _TAKEN
         if one != other
     ]
     return [
-        case("swap", images, **types(rgb, bgr)).equals(swapped),
-        case("from gray", grays, **types(gray, bgr)).equals(tripled),
-        case("from gray planes", gray_planes, **types(gray, rgb))
+        op.case("swap", images, **types(rgb, bgr)).equals(swapped),
+        op.case("from gray", grays, **types(gray, bgr)).equals(tripled),
+        op.case("from gray planes", gray_planes, **types(gray, rgb))
         .equals(tripled_planes)
         .no_oracle(),
-        case("white", white, **types(rgb, ycc)).equals(
+        op.case("white", white, **types(rgb, ycc)).equals(
             [np.full((2, 2, 3), [235, 128, 128], np.uint8)]
         ),
-        case("planes", planes, **types(rgb, gray)).no_oracle(),
+        op.case("planes", planes, **types(rgb, gray)).no_oracle(),
         *pairs,
-        case("empty", samples(), **types(rgb, gray)).equals([]),
-        case("dtype", samples((2, 2, 3), dtype=float32), **types(rgb, gray)).type_error("uint8"),
-        case("layout", samples((2, 2), layout="HW"), **types(gray, rgb)).type_error("layout"),
-        case("channels", grays, **types(rgb, gray)).value_error("channels"),
-        case("channels of gray", images, **types(gray, rgb)).value_error("channels"),
-        case("equal", images, **types(rgb, rgb)).value_error("`output_type`"),
-        case("any", images, **types(ImageType.ANY_DATA, rgb)).value_error("`image_type`"),
+        op.case("empty", op.samples(), **types(rgb, gray)).equals([]),
+        op.case("dtype", op.samples((2, 2, 3), dtype=op.float32), **types(rgb, gray)).type_error(
+            "uint8"
+        ),
+        op.case("layout", op.samples((2, 2), layout="HW"), **types(gray, rgb)).type_error("layout"),
+        op.case("channels", grays, **types(rgb, gray)).value_error("channels"),
+        op.case("channels of gray", images, **types(gray, rgb)).value_error("channels"),
+        op.case("equal", images, **types(rgb, rgb)).value_error("`output_type`"),
+        op.case("any", images, **types(op.ImageType.ANY_DATA, rgb)).value_error("`image_type`"),
     ]

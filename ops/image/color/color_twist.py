@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, ImageType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["color_twist"]
 
 
-@operator("color_twist", frames=("brightness", "contrast", "hue", "saturation"))
+@op.operator("color_twist", frames=("brightness", "contrast", "hue", "saturation"))
 def color_twist(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    brightness: FloatArg = 1.0,
-    contrast: FloatArg = 1.0,
-    hue: FloatArg = 0.0,
-    saturation: FloatArg = 1.0,
-    image_type: ImageType = ImageType.RGB,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    brightness: op.FloatArg = 1.0,
+    contrast: op.FloatArg = 1.0,
+    hue: op.FloatArg = 0.0,
+    saturation: op.FloatArg = 1.0,
+    image_type: op.ImageType = op.ImageType.RGB,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Change hue, saturation, contrast and brightness of each sample at once.
 
     The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then
@@ -62,12 +50,12 @@ def color_twist(
 
 
 @color_twist.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return require_channels(call)
 
 
-@pixelwise(color_twist, matrix_row)
-def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(color_twist, matrix_row)
+def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     dtype = call.inputs[0].dtype
     center = np.float32(0.5 if dtype.is_float else 128.0)
     brightness, contrast = call["brightness"], call["contrast"]
@@ -79,17 +67,17 @@ def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 
 @color_twist.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
-    floats = samples((3, 4, 3), dtype=float32)
-    gray_batch = samples((2, 2, 3), low=90, high=90)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    floats = op.samples((3, 4, 3), dtype=op.float32)
+    gray_batch = op.samples((2, 2, 3), low=90, high=90)
     return [
-        case("default", images).equals([images.at(i) for i in range(3)]),
-        case("gray", gray_batch, hue=77.0, saturation=1.3, brightness=0.5, contrast=0.0).equals(
+        op.case("default", images).equals([images.at(i) for i in range(3)]),
+        op.case("gray", gray_batch, hue=77.0, saturation=1.3, brightness=0.5, contrast=0.0).equals(
             [np.full((2, 2, 3), 64, np.uint8)]
         ),
-        case(
+        op.case(
             "per sample",
             images,
             hue=[30.0, -90.0, 180.0],
@@ -97,13 +85,13 @@ def _cases() -> list[Case]:
             contrast=[1.0, 0.7, 1.4],
             brightness=[0.9, 1, 1.1],
         ),
-        case("planes", planes, hue=45.0).no_oracle(),
-        case("to float", images, hue=45.0, dtype=float32),
-        case("floats", floats, hue=45.0, contrast=2.0),
-        case("BGR", images, image_type=ImageType.BGR).value_error("`image_type`"),
-        case("empty", samples(), hue=45.0).equals([]),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
-        case("bad layout", samples((2, 2), layout="HW")).type_error("layout"),
-        case("channels", samples((2, 2, 4))).value_error("channels"),
-        case("wrong length", images, hue=[1.0]).value_error("`hue`"),
+        op.case("planes", planes, hue=45.0).no_oracle(),
+        op.case("to float", images, hue=45.0, dtype=op.float32),
+        op.case("floats", floats, hue=45.0, contrast=2.0),
+        op.case("BGR", images, image_type=op.ImageType.BGR).value_error("`image_type`"),
+        op.case("empty", op.samples(), hue=45.0).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("bad layout", op.samples((2, 2), layout="HW")).type_error("layout"),
+        op.case("channels", op.samples((2, 2, 4))).value_error("channels"),
+        op.case("wrong length", images, hue=[1.0]).value_error("`hue`"),
     ]

@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["contrast"]
 
 
-@operator("contrast", frames=("contrast", "contrast_center"))
+@op.operator("contrast", frames=("contrast", "contrast_center"))
 def contrast(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    contrast: FloatArg = 1.0,
-    contrast_center: FloatArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    contrast: op.FloatArg = 1.0,
+    contrast_center: op.FloatArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Change the contrast of each sample.
 
     out = center + contrast * (in - center)
@@ -55,30 +43,32 @@ def contrast(
 
 
 @contrast.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@pixelwise(contrast, brightness_contrast_row)
-def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(contrast, brightness_contrast_row)
+def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     one, zero = np.float32(1), np.float32(0)
     return linear_rows(call, one, zero, call["contrast"], call["contrast_center"])
 
 
 @contrast.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    flat = samples((2, 2, 3), low=200, high=200)
-    floats = samples((3, 4, 3), dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    flat = op.samples((2, 2, 3), low=200, high=200)
+    floats = op.samples((3, 4, 3), dtype=op.float32)
     return [
-        case("default", images).equals([images.at(i) for i in range(3)]),
-        case("about 128", flat, contrast=0.5).equals([np.full((2, 2, 3), 164, np.uint8)]),
-        case("about 100", flat, contrast=0.5, contrast_center=100.0).equals(
+        op.case("default", images).equals([images.at(i) for i in range(3)]),
+        op.case("about 128", flat, contrast=0.5).equals([np.full((2, 2, 3), 164, np.uint8)]),
+        op.case("about 100", flat, contrast=0.5, contrast_center=100.0).equals(
             [np.full((2, 2, 3), 150, np.uint8)]
         ),
-        case("per sample", images, contrast=[0.5, 1.5, -1.0], contrast_center=[10.0, 128.0, 90.0]),
-        case("to int16", floats, contrast=900.0, dtype=int16),
-        case("empty", samples(), contrast=0.5).equals([]),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
-        case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
+        op.case(
+            "per sample", images, contrast=[0.5, 1.5, -1.0], contrast_center=[10.0, 128.0, 90.0]
+        ),
+        op.case("to int16", floats, contrast=900.0, dtype=op.int16),
+        op.case("empty", op.samples(), contrast=0.5).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("wrong length", images, contrast=[1.0]).value_error("`contrast`"),
     ]

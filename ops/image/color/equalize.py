@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
+from gradiva.eager import extension as op
+from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     import cv2
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
@@ -31,8 +22,8 @@ __all__ = ["equalize"]
 _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 
-@operator("equalize")
-def equalize(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
+@op.operator("equalize")
+def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Equalise the histogram of each channel of each image or frame.
 
     input: uint8; layouts HW, HWC, CHW, FHW, FHWC, FCHW, CFHW. Without a layout HW, HWC or FHWC by
@@ -44,16 +35,16 @@ def equalize(input: SampleType, /, **common: Unpack[Common]) -> SampleType:
 
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
     """
-    require_dtype(input, (uint8,))
-    return with_layout(input, require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))
+    op.require_dtype(input, (op.uint8,))
+    return op.with_layout(input, op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))
 
 
 @equalize.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _table(counts: Any, pixels: int, table: Any) -> None:
     """The new value of each value, from how often it occurs."""
     least = 0
@@ -70,7 +61,7 @@ def _table(counts: Any, pixels: int, table: Any) -> None:
         table[value] = np.uint8(min(np.float32(255), np.rint(np.float32(below) * scale)))
 
 
-@jit
+@op.jit
 def _equalize_samples(
     src: Any, src_offsets: Any, dst: Any, dst_offsets: Any, extents: Any, begin: int, end: int
 ) -> None:
@@ -124,7 +115,7 @@ def _equalize_samples(
                         target[k + c] = tables[c, source[k + c]]
 
 
-def _extents(call: Call) -> Int64Array:
+def _extents(call: op.Call) -> op.Int64Array:
     """(N, 3): frames, pixels of each, channels of each; interleaved."""
     shapes, layout = call.inputs[0].geometry.shapes, call.outputs[0].layout
     extents = np.ones((call.size, 3), np.int64)
@@ -136,7 +127,7 @@ def _extents(call: Call) -> Int64Array:
 
 
 @equalize.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         _equalize_samples,
@@ -149,33 +140,33 @@ def _cpu(call: Call) -> None:
 
 
 _HERE: Final = Path(__file__).parent
-_COUNTS: Final = CudaKernel(
+_COUNTS: Final = op.CudaKernel(
     "equalize_counts", (_HERE / "histogram.cuh", _HERE / "equalize_counts.cuh")
 )
-_TABLES: Final = CudaKernel(
+_TABLES: Final = op.CudaKernel(
     "equalize_tables", (_HERE / "histogram.cuh", _HERE / "equalize_tables.cuh")
 )
-_KERNEL: Final = CudaKernel("equalize", (_HERE / "equalize.cuh",))
+_KERNEL: Final = op.CudaKernel("equalize", (_HERE / "equalize.cuh",))
 _PIECE: Final = 1 << 14
 """Pixels that one block counts."""
 
 
 @equalize.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     volumes = source.geometry.volumes
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     if not len(blocks):
         return []
     frames, pixels, channels = _extents(call).T
     # A plane is one channel of one frame, a piece a part of it.
     counts = np.where(volumes > 0, frames * channels, 0)
-    owners, numbers = numbered(counts)
+    owners, numbers = op.numbered(counts)
     frame, channel = np.divmod(numbers, np.maximum(channels[owners], 1))
     first = source.geometry.offsets[owners] + frame * (pixels * channels)[owners] + channel
     pieces = -(-pixels // _PIECE)[owners]
     planes = np.stack([pixels[owners], pieces.cumsum() - pieces, pieces], axis=1)
-    plane, part = numbered(pieces)
+    plane, part = op.numbered(pieces)
     step, begin = channels[owners][plane], part * _PIECE
     table = np.stack(
         [first[plane] + begin * step, np.minimum(planes[plane, 0] - begin, _PIECE), step], axis=1
@@ -191,18 +182,18 @@ def _gpu(call: Call) -> list[Launch]:
         ],
         axis=1,
     )
-    counted = Scratch(len(table) * 256, np.dtype(np.uint32))
-    tables = Scratch(len(planes) * 256, np.dtype(np.uint8))
-    values, results = source.data, Out(target.data)
+    counted = op.Scratch(len(table) * 256, np.dtype(np.uint32))
+    tables = op.Scratch(len(planes) * 256, np.dtype(np.uint8))
+    values, results = source.data, op.Out(target.data)
     return [
-        Launch(_COUNTS.unit({}), len(table), (values, Out(counted), table)),
-        Launch(_TABLES.unit({}), len(planes), (counted, Out(tables), planes)),
-        Launch(_KERNEL.unit({}), len(blocks), (values, results, tables, samples, blocks)),
+        op.Launch(_COUNTS.unit({}), len(table), (values, op.Out(counted), table)),
+        op.Launch(_TABLES.unit({}), len(planes), (counted, op.Out(tables), planes)),
+        op.Launch(_KERNEL.unit({}), len(blocks), (values, results, tables, samples, blocks)),
     ]
 
 
 @equalize.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     images = samples((14, 15, 3), (1, 7, 3), (6, 1, 3))
     dark = samples((9, 8), (5, 5), low=3, high=40, layout="HW")
     planes = samples((2, 9, 8), layout="CHW")
@@ -219,13 +210,15 @@ def _cases() -> list[Case]:
 
     framed = [np.stack([channels([frame])[0] for frame in np.asarray(one)]) for one in frames]
     return [
-        case("default", images).equals(channels(images)),
-        case("gray", dark).equals([by_opencv(np.asarray(one)) for one in dark]),
-        case("planes", planes).equals([np.stack([by_opencv(p) for p in planes.at(0)])]),
-        case("sequence", frames).equals(framed),
-        case("one value", flat).equals([flat.at(0)]),
-        case("empty", samples()).equals([]),
-        case("no pixels", samples((0, 4, 3))).equals([np.zeros((0, 4, 3), np.uint8)]).no_oracle(),
-        case("wrong dtype", samples((2, 2, 3), dtype=float32)).type_error("float32"),
-        case("wrong layout", samples((2, 2, 2), layout="WHC")).type_error("layout"),
+        op.case("default", images).equals(channels(images)),
+        op.case("gray", dark).equals([by_opencv(np.asarray(one)) for one in dark]),
+        op.case("planes", planes).equals([np.stack([by_opencv(p) for p in planes.at(0)])]),
+        op.case("sequence", frames).equals(framed),
+        op.case("one value", flat).equals([flat.at(0)]),
+        op.case("empty", samples()).equals([]),
+        op.case("no pixels", samples((0, 4, 3)))
+        .equals([np.zeros((0, 4, 3), np.uint8)])
+        .no_oracle(),
+        op.case("wrong dtype", samples((2, 2, 3), dtype=op.float32)).type_error("float32"),
+        op.case("wrong layout", samples((2, 2, 2), layout="WHC")).type_error("layout"),
     ]

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import pixelwise
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64, uint8
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["hsv"]
 
 
-@operator("hsv", frames=("hue", "saturation", "value"))
+@op.operator("hsv", frames=("hue", "saturation", "value"))
 def hsv(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    hue: FloatArg = 0.0,
-    saturation: FloatArg = 1.0,
-    value: FloatArg = 1.0,
-    dtype: DTypeLike = uint8,
-    **common: Unpack[Common],
-) -> SampleType:
+    hue: op.FloatArg = 0.0,
+    saturation: op.FloatArg = 1.0,
+    value: op.FloatArg = 1.0,
+    dtype: op.DTypeLike = op.uint8,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Change hue, saturation and value (brightness) of each sample.
 
     The hues, as seen in the YIQ space, turn about the axis of luma and are scaled; then all is
@@ -55,40 +43,42 @@ def hsv(
 
 
 @hsv.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return require_channels(call)
 
 
-@pixelwise(hsv, matrix_row)
-def _rows(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(hsv, matrix_row)
+def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     return parameters(
         hue_saturation(call["hue"], call["saturation"], call.size, value=call["value"])
     )
 
 
 @hsv.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (3, 2, 2), layout="CHW")
-    floats = samples((3, 4, 3), dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (3, 2, 2), layout="CHW")
+    floats = op.samples((3, 4, 3), dtype=op.float32)
     gray = np.full((2, 2, 3), 90, np.uint8)
-    gray_batch = samples((2, 2, 3), low=90, high=90)
+    gray_batch = op.samples((2, 2, 3), low=90, high=90)
     return [
-        case("default", images).equals([images.at(i) for i in range(3)]),
-        case("gray is scaled", gray_batch, hue=77.0, saturation=1.3, value=0.5).equals([gray // 2]),
-        case(
+        op.case("default", images).equals([images.at(i) for i in range(3)]),
+        op.case("gray is scaled", gray_batch, hue=77.0, saturation=1.3, value=0.5).equals(
+            [gray // 2]
+        ),
+        op.case(
             "per sample",
             images,
             hue=[30.0, -90.0, 180.0],
             saturation=[0.0, 2.5, 0.3],
             value=[1.0, 0.7, 1.4],
         ),
-        case("planes", planes, hue=45.0).no_oracle(),
-        case("to float", images, hue=45.0, dtype=float32),
-        case("floats", floats, hue=45.0, value=300.0),
-        case("empty", samples(), hue=45.0).equals([]),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
-        case("bad layout", samples((2, 2), layout="HW")).type_error("layout"),
-        case("channels", samples((2, 2, 4))).value_error("channels"),
-        case("wrong length", images, hue=[1.0]).value_error("`hue`"),
+        op.case("planes", planes, hue=45.0).no_oracle(),
+        op.case("to float", images, hue=45.0, dtype=op.float32),
+        op.case("floats", floats, hue=45.0, value=300.0),
+        op.case("empty", op.samples(), hue=45.0).equals([]),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("bad layout", op.samples((2, 2), layout="HW")).type_error("layout"),
+        op.case("channels", op.samples((2, 2, 4))).value_error("channels"),
+        op.case("wrong length", images, hue=[1.0]).value_error("`hue`"),
     ]

@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
+from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Reindex, View
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.dtypes import DType, float16, float32, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .crop_window import LAYOUTS, apply_policy, crop_window
 from .window_copy import channel_fill, copy_windows, launch_windows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["crop", "output_dtype", "window_of", "window_view"]
 
 Int64s = NDArray[np.int64]
 
 
-@operator("crop", bfloat16=True)
+@op.operator("crop", bfloat16=True)
 def crop(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    crop: FloatsArg | None = None,
-    crop_h: FloatArg | None = None,
-    crop_w: FloatArg | None = None,
-    crop_d: FloatArg | None = None,
-    crop_pos_x: FloatArg = 0.5,
-    crop_pos_y: FloatArg = 0.5,
-    crop_pos_z: FloatArg = 0.5,
+    crop: op.FloatsArg | None = None,
+    crop_h: op.FloatArg | None = None,
+    crop_w: op.FloatArg | None = None,
+    crop_d: op.FloatArg | None = None,
+    crop_pos_x: op.FloatArg = 0.5,
+    crop_pos_y: op.FloatArg = 0.5,
+    crop_pos_z: op.FloatArg = 0.5,
     rounding: str = "round",
     out_of_bounds_policy: str = "error",
-    fill_values: Floats = 0.0,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    fill_values: op.Floats = 0.0,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Cut a window out of each sample.
 
     input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut alike).
@@ -66,22 +53,22 @@ def crop(
     All arguments that are numbers may differ per sample. Raises OperatorValueError, naming the
     sample, for a window that leaves it and for positions outside 0..1.
     """
-    layout = require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
-    return with_layout(input, layout).with_(dtype=output_dtype(input, dtype))
+    layout = op.require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
+    return op.with_layout(input, layout).with_(dtype=output_dtype(input, dtype))
 
 
-def output_dtype(input: SampleType, dtype: Any) -> DType | None:
+def output_dtype(input: op.SampleType, dtype: Any) -> op.DType | None:
     """The dtype asked for, if a crop can make it."""
     if dtype is None or dtype is input.dtype:
         return input.dtype
-    if dtype not in (uint8, float32, float16):
+    if dtype not in (op.uint8, op.float32, op.float16):
         expected = "the input's dtype, uint8, float32 or float16"
-        raise OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
-    chosen: DType = dtype
+        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+    chosen: op.DType = dtype
     return chosen
 
 
-def window_of(call: Call, layout: str) -> tuple[Int64s, Int64s]:
+def window_of(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
     """Anchors and shapes of the windows that the crop arguments of a call describe."""
     shapes = call.inputs[0].geometry.shapes
     anchors, windows = crop_window(
@@ -100,13 +87,13 @@ def window_of(call: Call, layout: str) -> tuple[Int64s, Int64s]:
 
 
 @crop.shapes
-def _shapes(call: Call) -> Int64s:
+def _shapes(call: op.Call) -> Int64s:
     anchors, windows = window_of(call, call.types[0].layout or "")
     call.notes["anchors"] = anchors
     return windows
 
 
-def window_view(call: Call) -> View | None:
+def window_view(call: op.Call) -> View | None:
     """The window as a view on the input, if it lies inside of it and nothing is converted.
 
     Reads `call.notes["anchors"]`. None for samples without H and W, too.
@@ -130,36 +117,36 @@ crop.stage = Reindex(window_view)
 
 
 @crop.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     fill, channel = channel_fill(call, call.types[0].layout or "")
     copy_windows(call, call.notes["anchors"], fill, channel)
 
 
 @crop.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     fill, channel = channel_fill(call, call.types[0].layout or "")
     return launch_windows(call, call.notes["anchors"], fill, channel)
 
 
 @crop.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
-    planes = samples((3, 7, 6), (3, 4, 5), dtype=float32, layout="CHW")
-    frames = samples((2, 6, 6, 3), layout="FHWC")
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
+    planes = op.samples((3, 7, 6), (3, 4, 5), dtype=op.float32, layout="CHW")
+    frames = op.samples((2, 6, 6, 3), layout="FHWC")
     big = [np.pad(images.at(i), ((2, 2), (2, 2), (0, 0)), constant_values=7) for i in range(3)]
     return [
-        case("centre", images, crop=(3, 4)).equals(
+        op.case("centre", images, crop=(3, 4)).equals(
             [images.at(0)[2:5, 2:6], images.at(1)[1:4, 1:5], images.at(2)[3:6, 0:4]]
         ),
-        case(
+        op.case(
             "corner, per sample", images, crop_h=2, crop_w=[2, 3, 4], crop_pos_x=0, crop_pos_y=1
         ).equals([images.at(0)[4:, :2], images.at(1)[3:, :3], images.at(2)[7:, :4]]),
-        case("nothing given", images).equals([images.at(i) for i in range(3)]),
-        case("CHW", planes, crop=(2, 2)).equals(
+        op.case("nothing given", images).equals([images.at(i) for i in range(3)]),
+        op.case("CHW", planes, crop=(2, 2)).equals(
             [planes.at(0)[:, 3:5, 2:4], planes.at(1)[:, 1:3, 2:4]]
         ),
-        case("sequence", frames, crop=(4, 4)).equals([frames.at(0)[:, 1:5, 1:5]]),
-        case(
+        op.case("sequence", frames, crop=(4, 4)).equals([frames.at(0)[:, 1:5, 1:5]]),
+        op.case(
             "pad",
             images,
             crop_h=[10, 9, 13],
@@ -167,15 +154,15 @@ def _cases() -> list[Case]:
             out_of_bounds_policy="pad",
             fill_values=7,
         ).equals(big),
-        case("trim", images, crop=(7, 7), out_of_bounds_policy="trim_to_shape").equals(
+        op.case("trim", images, crop=(7, 7), out_of_bounds_policy="trim_to_shape").equals(
             [images.at(0)[:, 1:8], images.at(1), images.at(2)[1:8]]
         ),
-        case("to float", images, crop=(2, 2), dtype=float32),
-        case("empty", samples(), crop=(2, 2)).equals([]),
-        case("too large", images, crop=(6, 4)).value_error("sample 1"),
-        case("bad position", images, crop=(2, 2), crop_pos_x=[0.5, 2, 0]).value_error(
+        op.case("to float", images, crop=(2, 2), dtype=op.float32),
+        op.case("empty", op.samples(), crop=(2, 2)).equals([]),
+        op.case("too large", images, crop=(6, 4)).value_error("sample 1"),
+        op.case("bad position", images, crop=(2, 2), crop_pos_x=[0.5, 2, 0]).value_error(
             "`crop_pos_x`"
         ),
-        case("one size", images, crop_w=2).value_error("crop_h"),
-        case("rank", samples((4,), layout="")).type_error("axes"),
+        op.case("one size", images, crop_w=2).value_error("crop_h"),
+        op.case("rank", op.samples((4,), layout="")).type_error("axes"),
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 __all__ = ["LAYOUTS", "POLICIES", "apply_policy", "crop_window", "fill_array"]
 
@@ -47,9 +47,9 @@ def crop_window(
     axis or, without one, the F axis; in layouts with neither it is ignored.
     """
     if layout not in LAYOUTS:
-        raise OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
+        raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
     if rounding not in ("round", "truncate"):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="rounding", expected="'round' or 'truncate'", got=repr(rounding)
         )
     count = len(shapes)
@@ -65,7 +65,7 @@ def crop_window(
         outside = ~((position >= 0) & (position <= 1))
         if outside.any():
             sample = int(np.flatnonzero(outside)[0])
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=f"crop_pos_{POSITIONS[letter]}",
                 expected="a position from 0 to 1",
                 got=str(position[sample]),
@@ -86,7 +86,7 @@ def apply_policy(
 ) -> tuple[Int64s, Int64s]:
     """Anchors and shapes after `out_of_bounds_policy`: "error", "pad" or "trim_to_shape"."""
     if policy not in POLICIES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="out_of_bounds_policy",
             expected=f"one of {', '.join(POLICIES)}",
             got=repr(policy),
@@ -98,7 +98,7 @@ def apply_policy(
     outside = (anchors < 0) | (anchors + windows > shapes)
     if policy == "error" and outside.any():
         i = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"The window at {tuple(anchors[i].tolist())} of shape {tuple(windows[i].tolist())} "
             f"leaves the sample of shape {tuple(shapes[i].tolist())}; "
             'out_of_bounds_policy="pad" or "trim_to_shape" would accept it',
@@ -128,19 +128,19 @@ def _sizes(
 ) -> dict[str, Int64s]:
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
-            raise OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
+            raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
         table = np.asarray(crop, np.float32)
         if table.ndim == 0 or table.shape[-1] not in (2, 3):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="crop", expected="(h, w) or (d, h, w)", got=str(table.tolist())
             )
         table = np.broadcast_to(table, (count, table.shape[-1]))
         letters = "DHW"[-table.shape[1] :]
         return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}
     if (crop_h is None) != (crop_w is None):
-        raise OperatorValueError("`crop_w` and `crop_h` must be given together")
+        raise op.OperatorValueError("`crop_w` and `crop_h` must be given together")
     if crop_d is not None and crop_w is None:
-        raise OperatorValueError("`crop_d` must be given together with `crop_w` and `crop_h`")
+        raise op.OperatorValueError("`crop_d` must be given together with `crop_w` and `crop_h`")
     given = {"D": crop_d, "H": crop_h, "W": crop_w}
     return {
         letter: _whole(name := f"crop_{letter.lower()}", _per_sample(name, value, count))
@@ -154,7 +154,7 @@ def _whole(name: str, sizes: NDArray[np.float32]) -> Int64s:
     bad = ~(np.abs(sizes) <= _LARGEST)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"a size of at most {_LARGEST} pixels",
             got=str(sizes[sample]),
@@ -167,5 +167,5 @@ def _per_sample(name: str, value: Scalar, count: int) -> NDArray[np.float32]:
     # Arguments are float32 at the interface, and both truncation and rounding must see that.
     values = np.asarray(value, np.float32)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != count):
-        raise OperatorValueError(f"`{name}` must be a scalar or have {count} values.")
+        raise op.OperatorValueError(f"`{name}` must be a scalar or have {count} values.")
     return np.broadcast_to(values, (count,))

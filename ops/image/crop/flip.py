@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Reindex, View
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import float16, float32
-from gradiva.eager.types.sample_type import SampleType
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["flip"]
 
@@ -34,16 +20,16 @@ _LAYOUTS = (
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@operator("flip", bfloat16=True)
+@op.operator("flip", bfloat16=True)
 def flip(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    horizontal: IntArg = 1,
-    vertical: IntArg = 0,
-    depthwise: IntArg = 0,
-    **common: Unpack[Common],
-) -> SampleType:
+    horizontal: op.IntArg = 1,
+    vertical: op.IntArg = 0,
+    depthwise: op.IntArg = 0,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Mirror each sample along the chosen axes.
 
     input: any dtype; layouts HWC, CHW, HW, volumes with D and sequences with F. Without a layout,
@@ -53,15 +39,15 @@ def flip(
 
     Returns samples of the same shapes and dtype. Raises OperatorTypeError for other layouts.
     """
-    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+    return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 
 
 @flip.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-def _view(call: Call) -> View | None:
+def _view(call: op.Call) -> View | None:
     """The mirroring, unless it is along D."""
     if "D" in (call.types[0].layout or ""):
         return None
@@ -73,7 +59,7 @@ def _view(call: Call) -> View | None:
 flip.stage = Reindex(_view)
 
 
-@jit
+@op.jit
 def _flip_samples(
     src: Any,
     src_offsets: Any,
@@ -123,7 +109,7 @@ def _flip_samples(
 
 
 @lru_cache(maxsize=64)
-def _canonical(geometry: Geometry, layout: str) -> Int64Array:
+def _canonical(geometry: op.Geometry, layout: str) -> op.Int64Array:
     """Extents as (planes, D, H, W, C), (N, 5)."""
     shapes = geometry.shapes
     width = layout.index("W")
@@ -137,7 +123,7 @@ def _canonical(geometry: Geometry, layout: str) -> Int64Array:
 
 
 @flip.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
     flips = np.empty((call.size, 3), np.int64)
@@ -158,7 +144,7 @@ def _cpu(call: Call) -> None:
 
 
 @flip.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     extents = _canonical(source.geometry, target.layout)
     first, steps = source.geometry.offsets.copy(), inner_steps(extents)
@@ -172,27 +158,27 @@ def _gpu(call: Call) -> Launch:
 
 
 @flip.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    planes = samples((3, 4, 5), (3, 2, 2), dtype=float32, layout="CHW")
-    volumes = samples((2, 3, 4, 1), (3, 3, 2, 1), dtype=float16, layout="DHWC")
-    frames = samples((2, 3, 4, 3), layout="FHWC")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (3, 2, 2), dtype=op.float32, layout="CHW")
+    volumes = op.samples((2, 3, 4, 1), (3, 3, 2, 1), dtype=op.float16, layout="DHWC")
+    frames = op.samples((2, 3, 4, 3), layout="FHWC")
 
     def mirrored(batch: Any, *axes: int) -> list[np.ndarray[Any, Any]]:
         return [np.flip(batch.at(i), axes) for i in range(len(batch))]
 
     return [
-        case("default", images).equals(mirrored(images, 1)),
-        case("vertical", images, horizontal=0, vertical=1).equals(mirrored(images, 0)),
-        case("per sample", images, horizontal=[1, 0, 1]).equals(
+        op.case("default", images).equals(mirrored(images, 1)),
+        op.case("vertical", images, horizontal=0, vertical=1).equals(mirrored(images, 0)),
+        op.case("per sample", images, horizontal=[1, 0, 1]).equals(
             [images.at(0)[:, ::-1], images.at(1), images.at(2)[:, ::-1]]
         ),
-        case("both, CHW", planes, vertical=1).equals(mirrored(planes, 1, 2)),
-        case("depth", volumes, depthwise=1, vertical=1)
+        op.case("both, CHW", planes, vertical=1).equals(mirrored(planes, 1, 2)),
+        op.case("depth", volumes, depthwise=1, vertical=1)
         .equals(mirrored(volumes, 0, 1, 2))
         .no_oracle(),
-        case("sequence", frames, vertical=1).equals(mirrored(frames, 1, 2)),
-        case("empty", samples()).equals([]),
-        case("wrong layout", samples((2, 2, 2), layout="WHC")).type_error("layout"),
-        case("wrong length", images, horizontal=[1, 0]).value_error("`horizontal`"),
+        op.case("sequence", frames, vertical=1).equals(mirrored(frames, 1, 2)),
+        op.case("empty", op.samples()).equals([]),
+        op.case("wrong layout", op.samples((2, 2, 2), layout="WHC")).type_error("layout"),
+        op.case("wrong length", images, horizontal=[1, 0]).value_error("`horizontal`"),
     ]

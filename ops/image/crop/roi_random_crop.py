@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import maker
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import int64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 from gradiva.ops.random.scaled import scaled
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["roi_random_crop"]
 
 
-@maker("roi_random_crop", inputs=(0, 1), random=True)
+@op.maker("roi_random_crop", inputs=(0, 1), random=True)
 def roi_random_crop(
-    input: SampleType | Value | None = None,
+    input: op.SampleType | op.Value | None = None,
     /,
     *,
-    crop_shape: IntsArg,
-    roi_start: IntsArg,
-    roi_end: IntsArg | None = None,
-    roi_shape: IntsArg | None = None,
-    in_shape: IntsArg | None = None,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    crop_shape: op.IntsArg,
+    roi_start: op.IntsArg,
+    roi_end: op.IntsArg | None = None,
+    roi_shape: op.IntsArg | None = None,
+    in_shape: op.IntsArg | None = None,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Draw the start of a crop window near a region of interest (ROI).
 
     crop_shape: the size of the window, a number for each axis. roi_start, and roi_end or roi_shape:
@@ -53,23 +39,23 @@ def roi_random_crop(
     for arguments that do not go together.
     """
     if (roi_end is None) == (roi_shape is None):
-        raise OperatorValueError("give one of `roi_end` and `roi_shape`")
+        raise op.OperatorValueError("give one of `roi_end` and `roi_shape`")
     if input is not None and in_shape is not None:
-        raise OperatorValueError("`in_shape` excludes an input", argument="in_shape")
+        raise op.OperatorValueError("`in_shape` excludes an input", argument="in_shape")
     device: Any = getattr(input, "device", "cpu")
-    return SampleType(int64, 1, "", device)
+    return op.SampleType(op.int64, 1, "", device)
 
 
 @roi_random_crop.shapes
-def _shapes(call: Call) -> Geometry:
-    return Geometry.equal(call.size, (call["crop_shape"].shape[1],))
+def _shapes(call: op.Call) -> op.Geometry:
+    return op.Geometry.equal(call.size, (call["crop_shape"].shape[1],))
 
 
-def _rows(call: Call, name: str) -> Int64Array:
-    rows: Int64Array = call[name]
+def _rows(call: op.Call, name: str) -> op.Int64Array:
+    rows: op.Int64Array = call[name]
     wanted = call["crop_shape"].shape[1]
     if rows.shape[1] != wanted:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=f"{wanted} numbers, as `crop_shape` has", got=str(rows.shape[1])
         )
     return rows
@@ -78,7 +64,7 @@ def _rows(call: Call, name: str) -> Int64Array:
 def _refuse(problem: str, bad: Any, argument: str, expected: Any, got: Any) -> None:
     if bad.any():
         sample = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             problem,
             argument=argument,
             expected=expected if isinstance(expected, str) else f"{expected[sample].tolist()}",
@@ -87,7 +73,7 @@ def _refuse(problem: str, bad: Any, argument: str, expected: Any, got: Any) -> N
         )
 
 
-@jit
+@op.jit
 def _starts(lows: Any, highs: Any, positions: Any, seed: Any, number: Any, starts: Any) -> None:
     for i in range(len(lows)):
         for axis in range(lows.shape[1]):
@@ -98,7 +84,7 @@ def _starts(lows: Any, highs: Any, positions: Any, seed: Any, number: Any, start
 
 
 @roi_random_crop.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     crop, start = _rows(call, "crop_shape"), _rows(call, "roi_start")
     if call["roi_end"] is not None:
         end = _rows(call, "roi_end")
@@ -116,7 +102,7 @@ def _cpu(call: Call) -> None:
     if call.inputs:
         outer = call.inputs[0].geometry.shapes
         if outer.shape[1] < crop.shape[1]:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="crop_shape",
                 expected=f"at most {outer.shape[1]} numbers, the axes of the input",
                 got=str(crop.shape[1]),
@@ -147,28 +133,28 @@ def _cpu(call: Call) -> None:
 
 
 @roi_random_crop.cases
-def _cases() -> list[Case]:
-    images = samples((15, 16, 3), (9, 9, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((15, 16, 3), (9, 9, 3))
     region = {"roi_start": (1, 2), "roi_shape": (3, 4)}
     place = [np.array([1, 2])] * 2
     return [
-        case("inside", batch_size=4, crop_shape=(2, 1), **region, seed=1).no_oracle(),
-        case("as large", images, crop_shape=(3, 4), **region).equals(place),
-        case("ends", images, crop_shape=(3, 4), roi_start=(1, 2), roi_end=(4, 6)).equals(place),
-        case("around", images, crop_shape=(7, 8), **region, seed=2).no_oracle(),
-        case("unbounded", batch_size=3, crop_shape=(70, 80), **region, seed=2).no_oracle(),
-        case("all of it", batch_size=2, crop_shape=(9, 9), **region, in_shape=(9, 9))
+        op.case("inside", batch_size=4, crop_shape=(2, 1), **region, seed=1).no_oracle(),
+        op.case("as large", images, crop_shape=(3, 4), **region).equals(place),
+        op.case("ends", images, crop_shape=(3, 4), roi_start=(1, 2), roi_end=(4, 6)).equals(place),
+        op.case("around", images, crop_shape=(7, 8), **region, seed=2).no_oracle(),
+        op.case("unbounded", batch_size=3, crop_shape=(70, 80), **region, seed=2).no_oracle(),
+        op.case("all of it", batch_size=2, crop_shape=(9, 9), **region, in_shape=(9, 9))
         .equals([np.array([0, 0])] * 2)
         .no_oracle(),
-        case("empty", samples(), crop_shape=(2, 2), **region).equals([]),
-        case("too large", images, crop_shape=(10, 9), **region).value_error("sample 1"),
-        case("outside", images, crop_shape=(2, 2), roi_start=(0, 0), roi_end=(10, 4)).value_error(
-            "not inside"
-        ),
-        case("no region", images, crop_shape=(2, 2), roi_start=(0, 0)).value_error("`roi_end`"),
-        case("backwards", images, crop_shape=(2, 2), roi_start=(5, 5), roi_end=(4, 7)).value_error(
-            "`roi_end`"
-        ),
-        case("axes", images, crop_shape=(2, 2, 2), **region).value_error("`roi_start`"),
-        case("no window", images, **region).type_error("`crop_shape`"),
+        op.case("empty", op.samples(), crop_shape=(2, 2), **region).equals([]),
+        op.case("too large", images, crop_shape=(10, 9), **region).value_error("sample 1"),
+        op.case(
+            "outside", images, crop_shape=(2, 2), roi_start=(0, 0), roi_end=(10, 4)
+        ).value_error("not inside"),
+        op.case("no region", images, crop_shape=(2, 2), roi_start=(0, 0)).value_error("`roi_end`"),
+        op.case(
+            "backwards", images, crop_shape=(2, 2), roi_start=(5, 5), roi_end=(4, 7)
+        ).value_error("`roi_end`"),
+        op.case("axes", images, crop_shape=(2, 2, 2), **region).value_error("`roi_start`"),
+        op.case("no window", images, **region).type_error("`crop_shape`"),
     ]

@@ -7,13 +7,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
 from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import bfloat16, float16
+from gradiva.eager.types.dtypes import bfloat16
 
 from .crop_window import fill_array
 
@@ -47,7 +44,7 @@ def merge_axes(
         else:
             groups.append([axis])
     if len(groups) > AXES:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "too many axes are cut", expected=f"at most {AXES}", got=str(len(groups))
         )
     wide = tuple(np.ones((len(shapes), AXES), np.int64) for _ in range(3))
@@ -60,10 +57,10 @@ def merge_axes(
     return (wide[0], wide[1], wide[2]), place
 
 
-HALVES: Final = (float16, bfloat16)
+HALVES: Final = (op.float16, bfloat16)
 
 
-@jit
+@op.jit
 def copy_kernel(
     src: Array,
     src_offsets: Int64s,
@@ -124,7 +121,7 @@ def copy_kernel(
                         d += width
 
 
-def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
+def channel_fill(call: op.Call, layout: str) -> tuple[Array, int | None]:
     """The argument `fill_values` as (N, 1) or (N, channels), cast as in C to the output's dtype
     (float32 for float16 and bfloat16); and the axis of the channels if they differ.
 
@@ -142,13 +139,13 @@ def channel_fill(call: Call, layout: str) -> tuple[Array, int | None]:
             many = "; there is no channel axis"
             if channel >= 0:
                 many = f", or one for each of {counts[counts != len(fill)][0]} channels"
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="fill_values", expected=f"1 value{many}", got=str(len(fill))
             )
     return np.tile(fill, (call.size, 1)), channel
 
 
-def copy_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) -> None:
+def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | None) -> None:
     """Fill the output of `call` with the windows of its first input that begin at `anchors`, and
     with `fill` outside of it: (N, 1) or (N, channels), of the output's dtype."""
     source, target = call.inputs[0], call.outputs[0]
@@ -173,7 +170,7 @@ def copy_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) 
         target.data[:] = result
 
 
-def launch_windows(call: Call, anchors: Int64s, fill: Array, channel: int | None) -> Launch:
+def launch_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | None) -> op.Launch:
     """What `copy_windows` does, as a launch on a GPU."""
     source, target = call.inputs[0], call.outputs[0]
     tables, axis = merge_axes(source.geometry.shapes, anchors, target.geometry.shapes, channel)

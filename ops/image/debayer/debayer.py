@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.operators.arguments import IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
+from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     import cv2
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
@@ -39,15 +29,15 @@ _CODES: Final = {
 }
 
 
-@operator("debayer")
+@op.operator("debayer")
 def debayer(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    blue_position: IntsArg,
+    blue_position: op.IntsArg,
     algorithm: str = "bilinear_ocv",
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Interpolate the colours of each pixel from its neighbours', by OpenCV.
 
     input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel. Without a
@@ -61,16 +51,16 @@ def debayer(
     OperatorTypeError for other dtypes and layouts, OperatorValueError for odd sizes, for more
     channels and for other arguments.
     """
-    require_dtype(input, (uint8, uint16))
+    op.require_dtype(input, (op.uint8, op.uint16))
     if isinstance(blue_position, tuple):
         _tile(blue_position)
     if algorithm not in _CODES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="algorithm", expected=f"one of {', '.join(_CODES)}", got=repr(algorithm)
         )
     if algorithm == "vng_ocv":
-        require_dtype(input, (uint8,))
-    layout = require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
+        op.require_dtype(input, (op.uint8,))
+    layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
     if layout is None:
         return input.with_(ndim=None, layout=None)
     result = "FHWC" if layout[0] == "F" else "HWC"
@@ -81,7 +71,7 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
     """OpenCV's name of the pattern. Raises OperatorValueError."""
     found = _TILES.get((position[0], position[1])) if len(position) == 2 else None
     if found is None:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="blue_position",
             expected="two numbers, 0 or 1 each: y and x",
             got=str(tuple(position)),
@@ -91,7 +81,7 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
 
 
 @debayer.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
     shapes = source.geometry.shapes
     layout = source.layout or ("HW" if shapes.shape[1] == 2 else "HWC")
@@ -106,17 +96,17 @@ def _shapes(call: Call) -> Int64Array:
     return result
 
 
-def _refuse(wrong: Any, problem: str, expected: str, facts: Int64Array) -> None:
+def _refuse(wrong: Any, problem: str, expected: str, facts: op.Int64Array) -> None:
     found = np.flatnonzero(wrong)
     if found.size:
         sample = int(found[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             problem, expected=expected, got=" x ".join(map(str, facts[sample])), sample=sample
         )
 
 
 @debayer.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     kind = _CODES[call["algorithm"]]
     tiles = [_tile(place, sample) for sample, place in enumerate(call["blue_position"].tolist())]
@@ -145,13 +135,13 @@ _HERE: Final = Path(__file__).parent
 _FILES: Final = tuple(
     _HERE / f"{name}.cuh" for name in ("debayer_ways", "debayer_gradients", "debayer")
 )
-_KERNEL: Final = CudaKernel("debayer", _FILES)
-_GRADIENTS: Final = CudaKernel("debayer", _FILES, registers=128)
+_KERNEL: Final = op.CudaKernel("debayer", _FILES)
+_GRADIENTS: Final = op.CudaKernel("debayer", _FILES, registers=128)
 """It looks at 49 pixels, for eight directions."""
 
 
 @debayer.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     for sample, place in enumerate(call["blue_position"].tolist()):
         _tile(place, sample)
@@ -168,40 +158,42 @@ def _gpu(call: Call) -> Launch:
         down == 1,
     ]
     samples = np.stack(rows, axis=1).astype(np.int64)
-    blocks = blocks_of(pixels)
-    types = {"Source": type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
-    arguments = source.data, Out(target.data), samples, blocks
+    blocks = op.blocks_of(pixels)
+    types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}
+    arguments = source.data, op.Out(target.data), samples, blocks
     kernel = _GRADIENTS if call["algorithm"] == "vng_ocv" else _KERNEL
-    return Launch(kernel.unit(types), len(blocks), arguments)
+    return op.Launch(kernel.unit(types), len(blocks), arguments)
 
 
 @debayer.cases
-def _cases() -> list[Case]:
+def _cases() -> list[op.Case]:
     mosaics = samples((8, 10), (4, 2), (6, 12), layout="HW")
     flat = samples((4, 6), low=90, high=90, layout="HW")
     frames = samples((2, 4, 6, 1), layout="FHWC")
-    deep = samples((8, 10, 1), dtype=uint16)
+    deep = samples((8, 10, 1), dtype=op.uint16)
     corner = {"blue_position": [0, 0]}
     return [
-        case("one colour", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
-        case("red first", mosaics, blue_position=[1, 1]),
-        case("edges", mosaics, blue_position=[0, 1], algorithm="edgeaware_ocv"),
-        case("gradients", mosaics, blue_position=[1, 0], algorithm="vng_ocv"),
-        case("gray", flat, **corner, algorithm="gray_ocv").equals(
+        op.case("one colour", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
+        op.case("red first", mosaics, blue_position=[1, 1]),
+        op.case("edges", mosaics, blue_position=[0, 1], algorithm="edgeaware_ocv"),
+        op.case("gradients", mosaics, blue_position=[1, 0], algorithm="vng_ocv"),
+        op.case("gray", flat, **corner, algorithm="gray_ocv").equals(
             [np.full((4, 6, 1), 90, np.uint8)]
         ),
-        case("sequence", frames, **corner),
-        case("uint16", deep, **corner),
-        case("per sample", mosaics, blue_position=[[0, 0], [0, 1], [1, 1]]),
-        case("empty", samples(layout="HW"), **corner).equals([]),
-        case("odd size", samples((5, 4), layout="HW"), **corner).value_error("odd"),
-        case("three channels", samples((4, 4, 3)), **corner).value_error("channels"),
-        case("wrong dtype", samples((4, 4), dtype=float32, layout="HW"), **corner).type_error(
+        op.case("sequence", frames, **corner),
+        op.case("uint16", deep, **corner),
+        op.case("per sample", mosaics, blue_position=[[0, 0], [0, 1], [1, 1]]),
+        op.case("empty", samples(layout="HW"), **corner).equals([]),
+        op.case("odd size", samples((5, 4), layout="HW"), **corner).value_error("odd"),
+        op.case("three channels", samples((4, 4, 3)), **corner).value_error("channels"),
+        op.case("wrong dtype", samples((4, 4), dtype=op.float32, layout="HW"), **corner).type_error(
             "float32"
         ),
-        case("no such place", mosaics, blue_position=[2, 0]).value_error("`blue_position`"),
-        case(
+        op.case("no such place", mosaics, blue_position=[2, 0]).value_error("`blue_position`"),
+        op.case(
             "no such place in a sample", mosaics, blue_position=[[0, 0], [0, 2], [1, 1]]
         ).value_error("sample 1"),
-        case("no such algorithm", mosaics, **corner, algorithm="best").value_error("`algorithm`"),
+        op.case("no such algorithm", mosaics, **corner, algorithm="best").value_error(
+            "`algorithm`"
+        ),
     ]

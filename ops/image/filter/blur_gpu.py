@@ -8,24 +8,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import (
-    CudaKernel,
-    Launch,
-    Out,
-    Scratch,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 
 from .blur_windows import extents_of
 from .gaussian_windows import F32
 
 __all__ = ["Windows", "blur_launches"]
 
-_BLUR: Final = CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
+_BLUR: Final = op.CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
 _FLOAT: Final = np.dtype(np.float32)
 
 
@@ -36,17 +26,17 @@ class Windows(NamedTuple):
     """
 
     weights: F32
-    halves: Int64Array
+    halves: op.Int64Array
     factors: F32 | None = None
 
 
-def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
+def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
     """Blur along W, H and D, with float32 between; of several parts the sum."""
     source, target = call.inputs[0], call.outputs[0]
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     extents, _ = extents_of(source.layout, source.geometry.shapes)
-    blocks = blocks_of(target.geometry.volumes)
-    between = [Scratch(target.geometry.size, _FLOAT) for _ in range(3)]
+    blocks = op.blocks_of(target.geometry.volumes)
+    between = [op.Scratch(target.geometry.size, _FLOAT) for _ in range(3)]
     sums = between.pop()
     launches = []
     for number, part in enumerate(parts):
@@ -63,11 +53,11 @@ def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
             # Pointers that the kernel does not use point to the weights.
             factors = part.factors if summed and part.factors is not None else weights
             table = _table(first, target.geometry.offsets, extents, axis, part.halves[:, axis])
-            types = {"Source": type_name(data.dtype), "Target": type_name(written.dtype)}
+            types = {"Source": op.type_name(data.dtype), "Target": op.type_name(written.dtype)}
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
             arguments = (
                 data,
-                Out(written),
+                op.Out(written),
                 sums if summed == 2 else weights,
                 table,
                 blocks,
@@ -75,13 +65,17 @@ def blur_launches(call: Call, parts: Sequence[Windows]) -> list[Launch]:
                 np.int64(weights.shape[1]),
                 factors,
             )
-            launches.append(Launch(unit, len(blocks), arguments))
+            launches.append(op.Launch(unit, len(blocks), arguments))
             data, first = written, target.geometry.offsets
     return launches
 
 
 def _table(
-    source: Int64Array, target: Int64Array, extents: Int64Array, axis: int, halves: Int64Array
+    source: op.Int64Array,
+    target: op.Int64Array,
+    extents: op.Int64Array,
+    axis: int,
+    halves: op.Int64Array,
 ) -> Any:
     """(N, 8) int32: the struct `Axis` of blur.cuh."""
     wide = np.stack([source, target], axis=1)

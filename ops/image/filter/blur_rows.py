@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 __all__ = ["blur_row", "convert_line", "reflect", "symmetric"]
 
@@ -17,7 +17,7 @@ F32: TypeAlias = npt.NDArray[np.float32]
 I64: TypeAlias = npt.NDArray[np.int64]
 
 
-@jit
+@op.jit
 def symmetric(src: F32, at: I64, weights: F32, half: int, n: int, out: F32) -> None:
     """`out[:n]` = the weighted sum of 2 * half + 1 runs of n elements that begin at `src[at[k]]`.
 
@@ -64,7 +64,7 @@ def symmetric(src: F32, at: I64, weights: F32, half: int, n: int, out: F32) -> N
             o[j] = o[j] + wb * (b[j] + c[j])
 
 
-@jit
+@op.jit
 def reflect(index: int, size: int) -> int:
     """Where the border is mirrored to: of -1 to 1, of `size` to `size - 2`, and so on."""
     # Divisions are slow, and needed for windows larger than the image only.
@@ -80,7 +80,7 @@ def reflect(index: int, size: int) -> int:
     return index if index < size else period - index
 
 
-@jit
+@op.jit
 def _filter_line(
     source: Array, channels: int, weights: F32, half: int, at: I64, line: F32, out: F32
 ) -> None:
@@ -101,7 +101,7 @@ def _filter_line(
     symmetric(line, at, weights, half, n, out)
 
 
-@jit
+@op.jit
 def blur_row(
     src: Array,
     base: int,
@@ -150,7 +150,7 @@ def blur_row(
     symmetric(ring, slots, wy, half_y, pitch, out)
 
 
-@jit
+@op.jit
 def convert_line(source: F32, target: Array) -> None:
     """Round and saturate."""
     for j in range(target.size):

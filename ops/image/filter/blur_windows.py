@@ -6,16 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.operators.type_rules import (
-    own_or_float32,
-    require_dtype,
-    require_layout,
-    require_ndim,
-)
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import DTypeLike, bool_, dtypes
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
+from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.dtypes import dtypes
 
 __all__ = ["blurred_type", "extents_of", "per_axis"]
 
@@ -23,20 +16,20 @@ _LAYOUTS: Final = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
     "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",
 )  # fmt: skip
-_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not bool_)
+_DTYPES: Final = tuple(dtype for dtype in dtypes if dtype is not op.bool_)
 
 
-def blurred_type(input: SampleType, dtype: DTypeLike | None) -> SampleType:
+def blurred_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleType:
     """The type rule: any dtype but bool, and the outputs in it or in float32."""
-    require_dtype(input, _DTYPES)
+    op.require_dtype(input, _DTYPES)
     if input.layout == "":
-        require_ndim(input, (1, 2, 3))
+        op.require_ndim(input, (1, 2, 3))
     else:
-        require_layout(input, _LAYOUTS)
+        op.require_layout(input, _LAYOUTS)
     return own_or_float32(input, dtype)
 
 
-def extents_of(layout: str, shapes: Int64Array) -> tuple[Int64Array, int]:
+def extents_of(layout: str, shapes: op.Int64Array) -> tuple[op.Int64Array, int]:
     """Samples as (planes, D, H, W, C), and how many of the axes D, H, W there are."""
     letters = layout or "DHW"[3 - shapes.shape[1] :]
     first = next(axis for axis, letter in enumerate(letters) if letter in "DHW")
@@ -53,7 +46,7 @@ def per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, A
     if values is None:
         return np.zeros((count, axes))
     if values.shape[1] not in (1, axes):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
         )
     return np.broadcast_to(values, (count, axes))

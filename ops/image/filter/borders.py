@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 
 __all__ = ["BORDERS", "BORDERS_SOURCE", "border_text", "pad"]
 
@@ -41,7 +41,7 @@ def pad(image: Array, before: list[int], after: list[int], border: str, fill: An
     return np.ascontiguousarray(image)
 
 
-def _places(extent: int, before: int, after: int, border: str) -> Int64Array:
+def _places(extent: int, before: int, after: int, border: str) -> op.Int64Array:
     index = np.arange(-before, extent + after)
     if border == "clamp" or (border == "reflect_101" and extent == 1):
         return np.clip(index, 0, extent - 1)

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, int32, uint16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["erode"]
 
 
-@operator("experimental.erode")
+@op.operator("experimental.erode")
 def erode(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    mask_size: IntsArg = 3,
-    anchor: IntsArg = -1,
+    mask_size: op.IntsArg = 3,
+    anchor: op.IntsArg = -1,
     border_mode: str = "constant",
     iterations: int = 1,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Replace each pixel by the lowest of a rectangle around it, channel by channel.
 
     input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC or
@@ -58,17 +46,17 @@ def erode(
 
 
 @erode.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
 @erode.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     grow(call, "erode")
 
 
 @erode.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return grow_launches(call, highest=False)
 
 
@@ -84,9 +72,9 @@ def _expected(image: Any, width: int, height: int, x: int, y: int) -> Any:
 
 
 @erode.cases
-def _cases() -> list[Case]:
-    images = samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
-    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=uint16)
+def _cases() -> list[op.Case]:
+    images = op.samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
+    planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=op.uint16)
 
     def expected(*arguments: int) -> list[Any]:
         return [_expected(images.at(i), *arguments) for i in range(3)]
@@ -95,31 +83,35 @@ def _cases() -> list[Case]:
         _expected(planes.at(i).transpose(1, 2, 0), 2, 4, 1, 2).transpose(2, 0, 1) for i in (0, 1)
     ]
     return [
-        case("default", images).equals(expected(3, 3, 1, 1)).no_oracle(),
-        case("wide", images, mask_size=[5, 2], anchor=[0, 1])
+        op.case("default", images).equals(expected(3, 3, 1, 1)).no_oracle(),
+        op.case("wide", images, mask_size=[5, 2], anchor=[0, 1])
         .equals(expected(5, 2, 0, 1))
         .no_oracle(),
-        case("planes", planes, mask_size=[2, 4]).equals(upright).no_oracle(),
-        case("twice", images, iterations=2, border_mode="replicate")
+        op.case("planes", planes, mask_size=[2, 4]).equals(upright).no_oracle(),
+        op.case("twice", images, iterations=2, border_mode="replicate")
         .equals(expected(5, 5, 2, 2))
         .no_oracle(),
-        case("not at all", images, iterations=0)
+        op.case("not at all", images, iterations=0)
         .equals([images.at(i) for i in range(3)])
         .no_oracle(),
-        case(
+        op.case(
             "per sample",
             images,
             mask_size=np.array([[1, 1], [3, 1], [4, 7]]),
             anchor=np.array([[0, 0], [-1, 0], [3, -1]]),
         ).no_oracle(),
-        case("wrap", samples((5, 6), layout="HW", dtype=float32), border_mode="wrap").no_oracle(),
-        case("frames", samples((2, 5, 6, 1), layout="FHWC"), border_mode="reflect_101").no_oracle(),
-        case("empty", samples()).equals([]).no_oracle(),
-        case("no mask", images, mask_size=[3, 0]).value_error("`mask_size`"),
-        case("outside", images, anchor=3).value_error("`anchor`"),
-        case("three", images, mask_size=[3, 3, 3]).value_error("`mask_size`"),
-        case("border", images, border_mode="mirror").value_error("`border_mode`"),
-        case("never", images, iterations=-1).value_error("`iterations`"),
-        case("dtype", samples((4, 4, 3), dtype=int32)).type_error("int32"),
-        case("layout", samples((4, 4, 3), layout="WHC")).type_error("layout"),
+        op.case(
+            "wrap", op.samples((5, 6), layout="HW", dtype=op.float32), border_mode="wrap"
+        ).no_oracle(),
+        op.case(
+            "frames", op.samples((2, 5, 6, 1), layout="FHWC"), border_mode="reflect_101"
+        ).no_oracle(),
+        op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("no mask", images, mask_size=[3, 0]).value_error("`mask_size`"),
+        op.case("outside", images, anchor=3).value_error("`anchor`"),
+        op.case("three", images, mask_size=[3, 3, 3]).value_error("`mask_size`"),
+        op.case("border", images, border_mode="mirror").value_error("`border_mode`"),
+        op.case("never", images, iterations=-1).value_error("`iterations`"),
+        op.case("dtype", op.samples((4, 4, 3), dtype=op.int32)).type_error("int32"),
+        op.case("layout", op.samples((4, 4, 3), layout="WHC")).type_error("layout"),
     ]

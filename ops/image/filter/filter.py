@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.arguments import DTypeLike, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import (
-    own_or_float32,
-    require_dtype,
-    require_layout,
-    require_ndim,
-)
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch
+from gradiva.eager.operators.type_rules import own_or_float32
 
 from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["filter"]
 
@@ -45,19 +26,19 @@ _LAYOUTS: Final = (
 _MODES: Final = ("same", "valid")
 
 
-@operator("filter", inputs=(2, 3))
+@op.operator("filter", inputs=(2, 3))
 def filter(
-    input: SampleType,
+    input: op.SampleType,
     filter: Any,
     fill_value: Any = None,
     /,
     *,
-    anchor: IntsArg = -1,
+    anchor: op.IntsArg = -1,
     border: str = "reflect_101",
-    dtype: DTypeLike | None = None,
+    dtype: op.DTypeLike | None = None,
     mode: str = "same",
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Correlate samples with a filter: out[y, x] = sum of filter[i, j] * in[y + i - a, x + j - b].
 
     input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW and
@@ -80,19 +61,19 @@ def filter(
     OperatorTypeError for other dtypes, layouts and ranks, OperatorValueError for anchors outside of
     the filter, empty filters, and filters larger than the sample in mode "valid".
     """
-    require_dtype(input, (uint8, int8, uint16, int16, float16, float32))
-    require_dtype(filter, (float32,), "the filter")
+    op.require_dtype(input, (op.uint8, op.int8, op.uint16, op.int16, op.float16, op.float32))
+    op.require_dtype(filter, (op.float32,), "the filter")
     if input.layout == "":
-        require_ndim(input, (2, 3))
+        op.require_ndim(input, (2, 3))
     else:
-        require_layout(input, _LAYOUTS)
+        op.require_layout(input, _LAYOUTS)
     if input.layout is not None and input.ndim is not None:
-        require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
+        op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
     if fill_value is not None:
-        require_ndim(fill_value, (0,), "the fill value")
+        op.require_ndim(fill_value, (0,), "the fill value")
     for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
         if given not in known:
-            raise OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+            raise op.OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
     return own_or_float32(input, dtype)
 
 
@@ -107,7 +88,7 @@ def _first(layout: str) -> int:
 
 
 @filter.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     source, windows = call.inputs[0], call.inputs[1].geometry.shapes
     shapes = source.geometry.shapes.copy()
     axes, first = windows.shape[1], _first(source.layout)
@@ -126,7 +107,7 @@ def _shapes(call: Call) -> Int64Array:
     ):
         if bad.any() and not (valid and got is anchors):
             sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 problem,
                 argument="anchor" if got is anchors else None,
                 expected=expected,
@@ -138,10 +119,10 @@ def _shapes(call: Call) -> Int64Array:
     return shapes
 
 
-def _anchors(call: Call, axes: int) -> Int64Array:
-    given: Int64Array = call["anchor"]
+def _anchors(call: op.Call, axes: int) -> op.Int64Array:
+    given: op.Int64Array = call["anchor"]
     if given.shape[1] not in (1, axes):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="anchor",
             expected=f"one number or {axes}, one per axis of the filter",
             got=str(given.shape[1]),
@@ -150,7 +131,7 @@ def _anchors(call: Call, axes: int) -> Int64Array:
 
 
 @filter.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
     anchors = _anchors(call, windows.geometry.ndim)
     valid, border = call["mode"] == "valid", call["border"]
@@ -193,13 +174,13 @@ def _cpu(call: Call) -> None:
 # machine has it. For values of some hundreds that is below this tolerance; where terms cancel out,
 # results of larger ones may differ by more, in units of the last place of the terms.
 @filter.gpu_within(1e-4)
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     anchors = _anchors(call, call.inputs[1].geometry.ndim)
     return filter_launch(call, _first(call.inputs[0].layout), anchors)
 
 
-def _filters(*arrays: Any) -> Batch:
-    return batch([np.asarray(array, np.float32) for array in arrays])
+def _filters(*arrays: Any) -> op.Batch:
+    return op.batch([np.asarray(array, np.float32) for array in arrays])
 
 
 def _expected(image: Array, window: Any, border: str = "reflect") -> Array:
@@ -221,43 +202,51 @@ def _expected(image: Array, window: Any, border: str = "reflect") -> Array:
 
 
 @filter.cases
-def _cases() -> list[Case]:
-    images = samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
-    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16, low=-99, high=99)
-    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=int16, low=-99, high=99)
+def _cases() -> list[op.Case]:
+    images = op.samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
+    volumes = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16, low=-99, high=99)
+    planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=op.int16, low=-99, high=99)
     edges, wide = [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], [[1, 2, -3, 1]]
     three = _filters(edges, wide, [[2]])
     two = _filters(edges, wide)
     deep = np.arange(12).reshape(2, 3, 2) - 5
-    floats = samples((7, 7), layout="HW", dtype=float32)
+    floats = op.samples((7, 7), layout="HW", dtype=op.float32)
     return [
-        case("per sample", images, three).equals(
+        op.case("per sample", images, three).equals(
             [_expected(images.at(i), w) for i, w in enumerate((edges, wide, [[2]]))]
         ),
-        case("clamp", planes, two, border="clamp").equals(
+        op.case("clamp", planes, two, border="clamp").equals(
             [
                 _expected(planes.at(i).transpose(1, 2, 0), w, "edge").transpose(2, 0, 1)
                 for i, w in enumerate((edges, wide))
             ]
         ),
-        case("volume", volumes, _filters(deep), border="wrap")
+        op.case("volume", volumes, _filters(deep), border="wrap")
         .equals([_expected(volumes.at(0), deep, "wrap")])
         .no_oracle(),
-        case("valid", images, three, mode="valid"),
-        case("anchor", images, three, anchor=0, border="reflect_1001"),
-        case("fill", floats, _filters(edges), batch([np.float32(3)]), border="constant"),
-        case("to float", images, three, dtype=float32),
-        case("int8", samples((6, 7), dtype=int8, layout="HW"), _filters(edges)).no_oracle(),
-        case("half", samples((6, 7), dtype=float16, layout="HW"), _filters(edges)).no_oracle(),
-        case("frames", samples((2, 6, 7, 3), layout="FHWC"), _filters(wide)),
-        case("no layout", samples((6, 7), layout=""), _filters(wide)),
-        case("empty", samples(), batch(np.empty((0, 3, 3), np.float32))).equals([]),
-        case("outside", images, three, anchor=3).value_error("`anchor`"),
-        case("rank", images, _filters(deep, deep, deep)).type_error("the filter"),
-        case("integers", images, batch([np.ones((3, 3), np.int32)] * 3)).type_error("float32"),
-        case("too large", images, _filters(*[np.ones((6, 6))] * 3), mode="valid").value_error(
+        op.case("valid", images, three, mode="valid"),
+        op.case("anchor", images, three, anchor=0, border="reflect_1001"),
+        op.case("fill", floats, _filters(edges), op.batch([np.float32(3)]), border="constant"),
+        op.case("to float", images, three, dtype=op.float32),
+        op.case(
+            "int8", op.samples((6, 7), dtype=op.int8, layout="HW"), _filters(edges)
+        ).no_oracle(),
+        op.case(
+            "half", op.samples((6, 7), dtype=op.float16, layout="HW"), _filters(edges)
+        ).no_oracle(),
+        op.case("frames", op.samples((2, 6, 7, 3), layout="FHWC"), _filters(wide)),
+        op.case("no layout", op.samples((6, 7), layout=""), _filters(wide)),
+        op.case("empty", op.samples(), op.batch(np.empty((0, 3, 3), np.float32))).equals([]),
+        op.case("outside", images, three, anchor=3).value_error("`anchor`"),
+        op.case("rank", images, _filters(deep, deep, deep)).type_error("the filter"),
+        op.case("integers", images, op.batch([np.ones((3, 3), np.int32)] * 3)).type_error(
+            "float32"
+        ),
+        op.case("too large", images, _filters(*[np.ones((6, 6))] * 3), mode="valid").value_error(
             "larger"
         ),
-        case("border", images, three, border="mirror").value_error("`border`"),
-        case("dtype", samples((4, 4, 3), dtype=int32), _filters(edges)).type_error("int32"),
+        op.case("border", images, three, border="mirror").value_error("`border`"),
+        op.case("dtype", op.samples((4, 4, 3), dtype=op.int32), _filters(edges)).type_error(
+            "int32"
+        ),
     ]

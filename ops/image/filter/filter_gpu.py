@@ -7,27 +7,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import int16, uint8, uint16
+from gradiva.eager import extension as op
 
 from .borders import border_text
 
 __all__ = ["filter_launch"]
 
-_KERNEL = CudaKernel(
+_KERNEL = op.CudaKernel(
     "filter", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "filter")))
 )
-_EVEN: Final = (uint8, uint16, int16)
+_EVEN: Final = (op.uint8, op.uint16, op.int16)
 """Types whose 2-D sums OpenCV rounds."""
 
 
-def filter_launch(call: Call, first: int, anchors: Int64Array) -> Launch:
+def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launch:
     """first: the first axis that is filtered; anchors: (N, axes)."""
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
     axes = windows.geometry.ndim
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     narrow = np.ones((call.size, 14), np.int64)
     own = windows.geometry.shapes
     valid = call["mode"] == "valid"
@@ -49,13 +46,13 @@ def filter_launch(call: Call, first: int, anchors: Int64Array) -> Launch:
     places = source, target, windows
     wide = np.stack([*(one.geometry.offsets for one in places), fills], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = blocks_of(target.geometry.volumes)
+    blocks = op.blocks_of(target.geometry.volumes)
     types = {
-        "Source": type_name(source.data.dtype),
-        "Target": type_name(target.data.dtype),
-        "Fill": type_name(fill.dtype),
+        "Source": op.type_name(source.data.dtype),
+        "Target": op.type_name(target.data.dtype),
+        "Fill": op.type_name(fill.dtype),
     }
     even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
     text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
-    arguments = (source.data, Out(target.data), windows.data, fill, table, blocks)
-    return Launch(_KERNEL.unit(types, text), len(blocks), arguments)
+    arguments = (source.data, op.Out(target.data), windows.data, fill, table, blocks)
+    return op.Launch(_KERNEL.unit(types, text), len(blocks), arguments)

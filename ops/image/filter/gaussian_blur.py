@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import bool_, float16, float32, int16, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32, windows
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["gaussian_blur"]
 
 
-@operator("gaussian_blur", frames=("sigma", "window_size"))
+@op.operator("gaussian_blur", frames=("sigma", "window_size"))
 def gaussian_blur(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    sigma: FloatsArg | None = None,
-    window_size: IntsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    sigma: op.FloatsArg | None = None,
+    window_size: op.IntsArg | None = None,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Blur samples with a Gaussian window, along each of the axes D, H and W.
 
     input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
@@ -62,13 +48,13 @@ def gaussian_blur(
 
 
 @gaussian_blur.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     if call["sigma"] is None and call["window_size"] is None:
-        raise OperatorValueError("`sigma` or `window_size` must be given")
+        raise op.OperatorValueError("`sigma` or `window_size` must be given")
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _slices(
     src: Any,
     base: int,
@@ -113,7 +99,7 @@ def _slices(
             convert_line(out[:pitch], dst[to + row * pitch : to + (row + 1) * pitch])
 
 
-@jit
+@op.jit
 def _blur_samples(
     src: Any,
     src_offsets: Any,
@@ -195,21 +181,21 @@ def _blur_samples(
                     convert_line(out[:row], dst[there : there + row])
 
 
-def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array]:
+def _windows(call: op.Call) -> tuple[op.Int64Array, F32, op.Int64Array]:
     """Extents, and what `windows` returns."""
     extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
     return extents, *windows(call["sigma"], call["window_size"], axes, call.size)
 
 
 @gaussian_blur.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     extents, weights, halves = _windows(call)
     data, result = source.data, target.data
     # Numba has no float16 on the CPU: such samples pass through float32.
-    if source.dtype is float16:
+    if source.dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
-    if target.dtype is float16:
+    if target.dtype is op.float16:
         result = np.zeros(result.shape, np.float32)
     call.for_samples(
         _blur_samples,
@@ -226,7 +212,7 @@ def _cpu(call: Call) -> None:
 
 
 @gaussian_blur.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     _, weights, halves = _windows(call)
     return blur_launches(call, [Windows(weights, halves)])
 
@@ -246,38 +232,40 @@ def _expected(image: np.ndarray[Any, Any], window: F32, axes: tuple[int, ...]) -
 
 
 @gaussian_blur.cases
-def _cases() -> list[Case]:
-    images = samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
-    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW")
-    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
-    floats = samples((7, 7), (3, 5), layout="HW", dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((9, 8, 3), (5, 7, 3), (6, 11, 3))
+    planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW")
+    volumes = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16)
+    floats = op.samples((7, 7), (3, 5), layout="HW", dtype=op.float32)
     sigma_1 = np.array([0.05448868, 0.24420135, 0.40261996, 0.24420135, 0.05448868])
     five = {"sigma": 1.0, "window_size": 5}
     return [
-        case("one pixel", images, window_size=1).equals([images.at(i) for i in range(3)]),
-        case("five", images, **five).equals(
+        op.case("one pixel", images, window_size=1).equals([images.at(i) for i in range(3)]),
+        op.case("five", images, **five).equals(
             [_expected(images.at(i), sigma_1, (0, 1)) for i in range(3)]
         ),
-        case("planes", planes, **five).equals(
+        op.case("planes", planes, **five).equals(
             [_expected(planes.at(i), sigma_1, (1, 2)) for i in (0, 1)]
         ),
-        case("volume", volumes, sigma=[0.5, 1.0, 0.7]),
-        case("floats", floats, window_size=[3, 7]),
-        case("to float", images, sigma=0.8, dtype=float32),
-        case("half", samples((5, 6), layout="HW", dtype=float16), sigma=0.8).no_oracle(),
-        case("sequence", samples((2, 5, 6, 3), layout="FHWC"), sigma=[2.0, 0.5]),
-        case("per sample", images, sigma=np.array([[0.5], [1.0], [3.0]], np.float32)),
-        case("no layout", samples((4, 5, 3), layout=""), sigma=0.9),
-        case("empty", samples(), **five).equals([]),
-        case("neither", images).value_error("must be given"),
-        case("both zero", images, sigma=0.0).value_error("`sigma`"),
-        case("negative", images, sigma=-1.0).value_error("`sigma`"),
-        case("even", images, window_size=4).value_error("`window_size`"),
-        case("huge", images, sigma=1e9).value_error("65535"),
-        case("axes", images, sigma=[1.0, 2.0, 3.0]).value_error("`sigma`"),
-        case("dtype", images, sigma=1.0, dtype=int16).type_error("`dtype`"),
-        case("bool", samples((2, 2), layout="HW", dtype=bool_), sigma=1.0).type_error("bool"),
-        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8), sigma=1.0).type_error(
-            "layout"
+        op.case("volume", volumes, sigma=[0.5, 1.0, 0.7]),
+        op.case("floats", floats, window_size=[3, 7]),
+        op.case("to float", images, sigma=0.8, dtype=op.float32),
+        op.case("half", op.samples((5, 6), layout="HW", dtype=op.float16), sigma=0.8).no_oracle(),
+        op.case("sequence", op.samples((2, 5, 6, 3), layout="FHWC"), sigma=[2.0, 0.5]),
+        op.case("per sample", images, sigma=np.array([[0.5], [1.0], [3.0]], np.float32)),
+        op.case("no layout", op.samples((4, 5, 3), layout=""), sigma=0.9),
+        op.case("empty", op.samples(), **five).equals([]),
+        op.case("neither", images).value_error("must be given"),
+        op.case("both zero", images, sigma=0.0).value_error("`sigma`"),
+        op.case("negative", images, sigma=-1.0).value_error("`sigma`"),
+        op.case("even", images, window_size=4).value_error("`window_size`"),
+        op.case("huge", images, sigma=1e9).value_error("65535"),
+        op.case("axes", images, sigma=[1.0, 2.0, 3.0]).value_error("`sigma`"),
+        op.case("dtype", images, sigma=1.0, dtype=op.int16).type_error("`dtype`"),
+        op.case("bool", op.samples((2, 2), layout="HW", dtype=op.bool_), sigma=1.0).type_error(
+            "bool"
         ),
+        op.case(
+            "layout", op.samples((2, 2, 2), layout="HCW", dtype=op.uint8), sigma=1.0
+        ).type_error("layout"),
     ]

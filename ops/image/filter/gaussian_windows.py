@@ -7,8 +7,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.operators.type_rules import refuse_samples
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 from gradiva.ops.math.series import decay
 
 from .blur_windows import per_axis
@@ -21,26 +20,26 @@ _MOST: Final = 65535
 
 
 def windows(
-    sigma: F32 | None, window_size: Int64Array | None, axes: int, count: int
-) -> tuple[F32, Int64Array]:
+    sigma: F32 | None, window_size: op.Int64Array | None, axes: int, count: int
+) -> tuple[F32, op.Int64Array]:
     """Weights (N, 3, K) for the axes D, H, W, and half sizes (N, 3); the last `axes` are used.
 
     weights[i, axis, d] is the weight at distance d from the middle. Raises OperatorValueError.
     """
     sigmas = per_axis("sigma", sigma, axes, count).astype(np.float64)
     sizes = per_axis("window_size", window_size, axes, count).astype(np.int64)
-    refuse_samples(~((sigmas >= 0) & (sigmas < np.inf)), "sigma", "0 or more", sigmas)
-    refuse_samples(
+    op.refuse_samples(~((sigmas >= 0) & (sigmas < np.inf)), "sigma", "0 or more", sigmas)
+    op.refuse_samples(
         (sizes < 0) | ((sizes > 0) & (sizes % 2 == 0)), "window_size", "odd, or 0", sizes
     )
     name = "window_size" if sigma is None else "sigma"
-    refuse_samples(
+    op.refuse_samples(
         (sizes == 0) & (sigmas == 0), name, "a `sigma` or a `window_size` that is not 0", sizes
     )
     reach = (2 * np.ceil(np.minimum(3 * sigmas, 1e9))).astype(np.int64)
     sizes = np.where(sizes == 0, reach, sizes)
     sizes |= 1
-    refuse_samples(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
+    op.refuse_samples(sizes > _MOST, "window_size", f"a window of at most {_MOST} pixels", sizes)
     halves = sizes // 2
     sigmas = np.where(sigmas == 0, 0.3 * (halves - 1) + 0.8, sigmas)
     distances = np.arange(halves.max(initial=0) + 1)

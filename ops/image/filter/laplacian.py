@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import bool_, float16, float32, int16, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
@@ -23,26 +15,21 @@ from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32
 from .laplacian_windows import laplacian_windows
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["laplacian"]
 
 
-@operator("laplacian", frames=("scale", "smoothing_size", "window_size"))
+@op.operator("laplacian", frames=("scale", "smoothing_size", "window_size"))
 def laplacian(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    window_size: IntsArg = 3,
-    smoothing_size: IntsArg | None = None,
-    scale: FloatsArg | None = None,
+    window_size: op.IntsArg = 3,
+    smoothing_size: op.IntsArg | None = None,
+    scale: op.FloatsArg | None = None,
     normalized_kernel: bool = False,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """The Laplacian of samples: the sum of the second derivatives along each of the axes D, H, W.
 
     input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
@@ -68,17 +55,17 @@ def laplacian(
 
 
 @laplacian.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _add_line(source: Any, factor: Any, target: Any) -> None:
     for j in range(source.size):
         target[j] = target[j] + factor * source[j]
 
 
-@jit
+@op.jit
 def _derive_samples(
     src: Any,
     src_offsets: Any,
@@ -181,7 +168,7 @@ def _derive_samples(
             convert_line(sums[:size], dst[to : to + size])
 
 
-def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array, F32]:
+def _windows(call: op.Call) -> tuple[op.Int64Array, F32, op.Int64Array, F32]:
     """Extents, and what `laplacian_windows` returns."""
     extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
     return extents, *laplacian_windows(
@@ -195,14 +182,14 @@ def _windows(call: Call) -> tuple[Int64Array, F32, Int64Array, F32]:
 
 
 @laplacian.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     extents, weights, halves, factors = _windows(call)
     data, result = source.data, target.data
     # Numba has no float16 on the CPU: such samples pass through float32.
-    if source.dtype is float16:
+    if source.dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
-    if target.dtype is float16:
+    if target.dtype is op.float16:
         result = np.zeros(result.shape, np.float32)
     call.for_samples(
         _derive_samples,
@@ -220,7 +207,7 @@ def _cpu(call: Call) -> None:
 
 
 @laplacian.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     _, weights, halves, factors = _windows(call)
     return blur_launches(
         call,
@@ -244,37 +231,41 @@ def _expected(image: np.ndarray[Any, Any], axes: tuple[int, ...]) -> Any:
 
 
 @laplacian.cases
-def _cases() -> list[Case]:
-    images = samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
-    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=int16, low=-999, high=999)
-    volumes = samples((5, 6, 7, 2), layout="DHWC", dtype=int16, low=-99, high=99)
-    floats = samples((7, 7), (3, 5), layout="HW", dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
+    planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=op.int16, low=-999, high=999)
+    volumes = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16, low=-99, high=99)
+    floats = op.samples((7, 7), (3, 5), layout="HW", dtype=op.float32)
     plain = {"smoothing_size": 1}
     return [
-        case("default", images),
-        case("plain", images, **plain).equals([_expected(images.at(i), (0, 1)) for i in range(3)]),
-        case("planes", planes, **plain).equals([_expected(planes.at(i), (1, 2)) for i in range(2)]),
-        case("volume", volumes, **plain).equals([_expected(volumes.at(0), (0, 1, 2))]),
-        case("deep", volumes, window_size=[3, 5, 7]),
-        case("floats", floats, window_size=[3, 7], normalized_kernel=True),
-        case("to float", images, scale=0.3, dtype=float32),
-        case("half", samples((5, 6), layout="HW", dtype=float16)).no_oracle(),
-        case("sequence", samples((2, 5, 6, 3), layout="FHWC"), scale=[2.0, 0.5]),
-        case("line", samples((9,), layout="W", dtype=int16, low=-99, high=99)),
-        case(
+        op.case("default", images),
+        op.case("plain", images, **plain).equals(
+            [_expected(images.at(i), (0, 1)) for i in range(3)]
+        ),
+        op.case("planes", planes, **plain).equals(
+            [_expected(planes.at(i), (1, 2)) for i in range(2)]
+        ),
+        op.case("volume", volumes, **plain).equals([_expected(volumes.at(0), (0, 1, 2))]),
+        op.case("deep", volumes, window_size=[3, 5, 7]),
+        op.case("floats", floats, window_size=[3, 7], normalized_kernel=True),
+        op.case("to float", images, scale=0.3, dtype=op.float32),
+        op.case("half", op.samples((5, 6), layout="HW", dtype=op.float16)).no_oracle(),
+        op.case("sequence", op.samples((2, 5, 6, 3), layout="FHWC"), scale=[2.0, 0.5]),
+        op.case("line", op.samples((9,), layout="W", dtype=op.int16, low=-99, high=99)),
+        op.case(
             "per sample",
             images,
             window_size=np.array([[3], [5], [7]]),
             scale=np.array([[1], [0.5], [0.01]], np.float32),
         ),
-        case("no layout", samples((4, 5, 3), layout=""), smoothing_size=3),
-        case("empty", samples()).equals([]),
-        case("even", images, window_size=4).value_error("`window_size`"),
-        case("no window", images, window_size=1).value_error("`window_size`"),
-        case("smoothing", images, smoothing_size=0).value_error("`smoothing_size`"),
-        case("both", images, scale=1.0, normalized_kernel=True).value_error("`scale`"),
-        case("axes", images, scale=[1.0, 2.0, 3.0]).value_error("`scale`"),
-        case("dtype", images, dtype=int16).type_error("`dtype`"),
-        case("bool", samples((2, 2), layout="HW", dtype=bool_)).type_error("bool"),
-        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8)).type_error("layout"),
+        op.case("no layout", op.samples((4, 5, 3), layout=""), smoothing_size=3),
+        op.case("empty", op.samples()).equals([]),
+        op.case("even", images, window_size=4).value_error("`window_size`"),
+        op.case("no window", images, window_size=1).value_error("`window_size`"),
+        op.case("smoothing", images, smoothing_size=0).value_error("`smoothing_size`"),
+        op.case("both", images, scale=1.0, normalized_kernel=True).value_error("`scale`"),
+        op.case("axes", images, scale=[1.0, 2.0, 3.0]).value_error("`scale`"),
+        op.case("dtype", images, dtype=op.int16).type_error("`dtype`"),
+        op.case("bool", op.samples((2, 2), layout="HW", dtype=op.bool_)).type_error("bool"),
+        op.case("layout", op.samples((2, 2, 2), layout="HCW", dtype=op.uint8)).type_error("layout"),
     ]

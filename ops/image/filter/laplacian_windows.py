@@ -9,9 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.operators.type_rules import refuse_samples
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 
 from .blur_windows import per_axis
 
@@ -23,13 +21,13 @@ _MOST: Final = 31
 
 
 def laplacian_windows(
-    window_size: Int64Array,
-    smoothing_size: Int64Array | None,
+    window_size: op.Int64Array,
+    smoothing_size: op.Int64Array | None,
     scale: F32 | None,
     normalized: bool,
     axes: int,
     count: int,
-) -> tuple[F32, Int64Array, F32]:
+) -> tuple[F32, op.Int64Array, F32]:
     """Weights (N, axes, 3, K), half sizes (N, axes, 3) and factors (N, axes): for each partial
     derivative, a window along each of the axes D, H, W, of which the last `axes` are used.
 
@@ -43,7 +41,7 @@ def laplacian_windows(
         _refuse_sizes("smoothing_size", smooth, 1)
     _refuse_sizes("window_size", windows, 3)
     if scale is not None and normalized:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "give `scale` or `normalized_kernel=True`, not both", argument="scale"
         )
     scales = np.ones((count, axes), np.float32)
@@ -79,4 +77,4 @@ def _window(size: int, derive: bool) -> npt.NDArray[np.float64]:
 
 def _refuse_sizes(name: str, sizes: np.ndarray[Any, Any], least: int) -> None:
     bad = (sizes < least) | (sizes > _MOST) | (sizes % 2 == 0)
-    refuse_samples(bad, name, f"an odd number from {least} to {_MOST}", sizes)
+    op.refuse_samples(bad, name, f"an odd number from {least} to {_MOST}", sizes)

@@ -8,26 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
-from gradiva.eager.operators.arguments import IntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 
 from .borders import pad
 from .morphology import ASSUMED, LAYOUTS, pairs, planes_of
 
 if TYPE_CHECKING:
     import cv2
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
@@ -39,10 +28,10 @@ _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
 
 
-@operator("experimental.median_blur")
+@op.operator("experimental.median_blur")
 def median_blur(
-    input: SampleType, /, *, window_size: IntsArg = 3, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *, window_size: op.IntsArg = 3, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Replace each pixel by the median of a rectangle around it, channel by channel.
 
     input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC or
@@ -55,22 +44,22 @@ def median_blur(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
     OperatorValueError for even windows.
     """
-    require_dtype(input, (uint8, uint16, int16, float32))
-    return with_layout(input, require_layout(input, LAYOUTS, ASSUMED))
+    op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
+    return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
 
 
 @median_blur.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-def _sizes(call: Call) -> npt.NDArray[np.int64]:
+def _sizes(call: op.Call) -> npt.NDArray[np.int64]:
     """(N, 2): the width and height of the windows. Raises OperatorValueError."""
     sizes = pairs(call, "window_size")
     bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="window_size",
             expected="odd numbers from 1 on",
             got=str(sizes[sample].tolist()),
@@ -80,7 +69,7 @@ def _sizes(call: Call) -> npt.NDArray[np.int64]:
     bad = sizes.astype(np.float64).prod(axis=1) > _MOST
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="window_size",
             expected=f"windows of at most {_MOST} pixels",
             got=str(sizes[sample].tolist()),
@@ -90,7 +79,7 @@ def _sizes(call: Call) -> npt.NDArray[np.int64]:
 
 
 @median_blur.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     sizes = _sizes(call)
 
@@ -106,16 +95,16 @@ def _cpu(call: Call) -> None:
     call.each_sample(run, source.geometry.volumes.tolist())
 
 
-_KERNEL = CudaKernel("median_blur", (None, Path(__file__).with_name("median_blur.cuh")))
+_KERNEL = op.CudaKernel("median_blur", (None, Path(__file__).with_name("median_blur.cuh")))
 _SIDES: Final = (3, 5)
 """Windows whose pixels fit into registers."""
 
 
 @median_blur.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     sizes = _sizes(call)
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     first = target.layout.index("H")
     shapes = source.geometry.shapes
     wide = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
@@ -125,9 +114,11 @@ def _gpu(call: Call) -> Launch:
     narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.geometry.volumes
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     side = next((side for side in _SIDES if (sizes == side).all()), 0)
-    unit = _KERNEL.unit({"Source": type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n")
-    blocks = blocks_of(target.geometry.volumes)
-    return Launch(unit, len(blocks), (source.data, Out(target.data), table, blocks))
+    unit = _KERNEL.unit(
+        {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"
+    )
+    blocks = op.blocks_of(target.geometry.volumes)
+    return op.Launch(unit, len(blocks), (source.data, op.Out(target.data), table, blocks))
 
 
 def _median(image: Array, width: int, height: int, out: Array) -> None:
@@ -162,29 +153,33 @@ def _expected(image: Array, width: int, height: int) -> Array:
 
 
 @median_blur.cases
-def _cases() -> list[Case]:
-    images = samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
-    planes = samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=uint16)
+def _cases() -> list[op.Case]:
+    images = op.samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
+    planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=op.uint16)
 
     def expected(width: int, height: int) -> list[Array]:
         return [_expected(images.at(i), width, height) for i in range(3)]
 
     across = [_expected(planes.at(i).transpose(1, 2, 0), 5, 5).transpose(2, 0, 1) for i in range(2)]
     return [
-        case("default", images).equals(expected(3, 3)).no_oracle(),
-        case("large", images, window_size=11).equals(expected(11, 11)).no_oracle(),
-        case("wide", images, window_size=[5, 1]).equals(expected(5, 1)).no_oracle(),
-        case("planes", planes, window_size=[5, 5]).equals(across).no_oracle(),
-        case("one pixel", images, window_size=1)
+        op.case("default", images).equals(expected(3, 3)).no_oracle(),
+        op.case("large", images, window_size=11).equals(expected(11, 11)).no_oracle(),
+        op.case("wide", images, window_size=[5, 1]).equals(expected(5, 1)).no_oracle(),
+        op.case("planes", planes, window_size=[5, 5]).equals(across).no_oracle(),
+        op.case("one pixel", images, window_size=1)
         .equals([images.at(i) for i in range(3)])
         .no_oracle(),
-        case("per sample", images, window_size=np.array([[1], [3], [7]])).no_oracle(),
-        case("floats", samples((7, 8), layout="HW", dtype=float32), window_size=[7, 7]).no_oracle(),
-        case("frames", samples((2, 5, 6, 2), layout="FHWC")).no_oracle(),
-        case("empty", samples()).equals([]).no_oracle(),
-        case("even", images, window_size=4).value_error("`window_size`"),
-        case("three", images, window_size=[3, 3, 3]).value_error("`window_size`"),
-        case("dtype", samples((4, 4, 3), dtype=int32)).type_error("int32"),
-        case("layout", samples((4, 4, 3), layout="WHC")).type_error("layout"),
-        case("wrong length", images, window_size=np.array([[3], [3]])).value_error("`window_size`"),
+        op.case("per sample", images, window_size=np.array([[1], [3], [7]])).no_oracle(),
+        op.case(
+            "floats", op.samples((7, 8), layout="HW", dtype=op.float32), window_size=[7, 7]
+        ).no_oracle(),
+        op.case("frames", op.samples((2, 5, 6, 2), layout="FHWC")).no_oracle(),
+        op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("even", images, window_size=4).value_error("`window_size`"),
+        op.case("three", images, window_size=[3, 3, 3]).value_error("`window_size`"),
+        op.case("dtype", op.samples((4, 4, 3), dtype=op.int32)).type_error("int32"),
+        op.case("layout", op.samples((4, 4, 3), layout="WHC")).type_error("layout"),
+        op.case("wrong length", images, window_size=np.array([[3], [3]])).value_error(
+            "`window_size`"
+        ),
     ]

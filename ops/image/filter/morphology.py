@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.dtypes import float32, int16, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 
 from .borders import pad
 
@@ -53,16 +49,18 @@ _FEW: Final = 4
 """After more iterations it is worth looking whether they still change something."""
 
 
-def grown_type(input: SampleType, border_mode: str, iterations: int) -> SampleType:
+def grown_type(input: op.SampleType, border_mode: str, iterations: int) -> op.SampleType:
     """The type rule of both."""
-    require_dtype(input, (uint8, uint16, int16, float32))
+    op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     if border_mode not in BORDER_NAMES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="border_mode", expected=" or ".join(BORDER_NAMES), got=repr(border_mode)
         )
     if iterations < 0:
-        raise OperatorValueError(argument="iterations", expected="0 or more", got=str(iterations))
-    return with_layout(input, require_layout(input, LAYOUTS, ASSUMED))
+        raise op.OperatorValueError(
+            argument="iterations", expected="0 or more", got=str(iterations)
+        )
+    return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
 
 
 def planes_of(layout: str, image: Array) -> Array:
@@ -79,7 +77,7 @@ class Masks(NamedTuple):
     outside: Any
 
 
-def masks_of(call: Call, highest: bool) -> Masks:
+def masks_of(call: op.Call, highest: bool) -> Masks:
     """Raises OperatorValueError."""
     masks, anchors = pairs(call, "mask_size"), pairs(call, "anchor")
     for argument, bad, expected, got in (
@@ -88,7 +86,7 @@ def masks_of(call: Call, highest: bool) -> Masks:
     ):
         if bad.any():
             sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=argument, expected=expected, got=str(got[sample].tolist()), sample=sample
             )
     # The maximum of no pixels is the lowest value: it never wins.
@@ -102,7 +100,7 @@ def masks_of(call: Call, highest: bool) -> Masks:
     return Masks(np.minimum(before, most), np.minimum(masks - 1 - before, most), outside)
 
 
-def grow(call: Call, name: str) -> None:
+def grow(call: op.Call, name: str) -> None:
     """The kernel of both; `name`: of OpenCV's function."""
     source, target = call.inputs[0], call.outputs[0]
     layout, iterations = target.layout, call["iterations"]
@@ -132,11 +130,11 @@ def grow(call: Call, name: str) -> None:
     call.each_sample(run, source.geometry.volumes.tolist())
 
 
-def pairs(call: Call, name: str) -> npt.NDArray[np.int64]:
+def pairs(call: op.Call, name: str) -> npt.NDArray[np.int64]:
     """(N, 2) of one number or of two, (width, height)."""
     given: npt.NDArray[np.int64] = call[name]
     if given.shape[1] not in (1, 2):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected="one number or two, (width, height)", got=str(given.shape[1])
         )
     return np.broadcast_to(given, (call.size, 2))

@@ -7,16 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import (
-    CudaKernel,
-    Launch,
-    Out,
-    Scratch,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
-from gradiva.eager.operators.call import Call
+from gradiva.eager import extension as op
 
 from .blur_windows import extents_of
 from .borders import border_text
@@ -24,15 +15,15 @@ from .morphology import BORDER_NAMES, masks_of
 
 __all__ = ["grow_launches"]
 
-_GROW: Final = CudaKernel(
+_GROW: Final = op.CudaKernel(
     "grow", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "grow")))
 )
 
 
-def grow_launches(call: Call, highest: bool) -> list[Launch]:
+def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
     """Across, then down, as often as it is asked for."""
     source, target = call.inputs[0], call.outputs[0]
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     border = BORDER_NAMES[call["border_mode"]]
     before, after, outside = masks_of(call, highest)
     extents, _ = extents_of(target.layout, source.geometry.shapes)
@@ -43,10 +34,10 @@ def grow_launches(call: Call, highest: bool) -> list[Launch]:
         # Several times are once with larger masks; every pixel is within twice the extent.
         before, after = (np.minimum(reach * times, 2 * most) for reach in (before, after))
         times = min(times, 1)
-    blocks = blocks_of(target.geometry.volumes)
+    blocks = op.blocks_of(target.geometry.volumes)
     text = f"{border_text(border)}constexpr bool HIGHEST = {str(highest).lower()};\n"
-    unit = _GROW.unit({"Source": type_name(source.data.dtype)}, text)
-    between = [Scratch(target.geometry.size, source.dtype.numpy) for _ in range(2)]
+    unit = _GROW.unit({"Source": op.type_name(source.data.dtype)}, text)
+    between = [op.Scratch(target.geometry.size, source.dtype.numpy) for _ in range(2)]
     data: Any = source.data
     first = source.geometry.offsets
     # Without iterations pixels are copied, by a window of one.
@@ -61,6 +52,8 @@ def grow_launches(call: Call, highest: bool) -> list[Launch]:
         columns += [side[:, axis] for side in reach]
         narrow = np.stack([*columns, inner], axis=1)
         table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-        launches.append(Launch(unit, len(blocks), (data, Out(written), table, blocks, outside)))
+        launches.append(
+            op.Launch(unit, len(blocks), (data, op.Out(written), table, blocks, outside))
+        )
         data, first = written, target.geometry.offsets
     return launches

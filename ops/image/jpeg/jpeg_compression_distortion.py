@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of, numbered
-from gradiva.eager.operators.arguments import IntArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, uint8
-from gradiva.eager.types.sample_type import SampleType
 
 if TYPE_CHECKING:
     import cv2
     import simplejpeg
-    from typing_extensions import Unpack
 
-    from gradiva.eager.operators.arguments import Common
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
@@ -36,10 +25,10 @@ _MOST = 65500
 """Pixels along an axis that the encoder takes."""
 
 
-@operator("jpeg_compression_distortion")
+@op.operator("jpeg_compression_distortion")
 def jpeg_compression_distortion(
-    input: SampleType, /, *, quality: IntArg = 50, **common: Unpack[Common]
-) -> SampleType:
+    input: op.SampleType, /, *, quality: op.IntArg = 50, **common: op.Unpack[op.Common]
+) -> op.SampleType:
     """Encode each image as a JPEG, and decode it again.
 
     input: uint8 RGB, HWC or FHWC; HWC or FHWC by rank without a layout, and the output has that
@@ -53,12 +42,12 @@ def jpeg_compression_distortion(
     OperatorValueError for images that have not three channels or more than 65500 pixels along an
     axis.
     """
-    require_dtype(input, (uint8,))
-    return with_layout(input, require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))
+    op.require_dtype(input, (op.uint8,))
+    return op.with_layout(input, op.require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))
 
 
 @jpeg_compression_distortion.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     geometry = call.inputs[0].geometry
     for bad, expected in (
         (geometry.shapes[:, -1] != 3, "3 channels"),
@@ -66,7 +55,7 @@ def _shapes(call: Call) -> Geometry:
     ):
         if bad.any():
             sample = int(np.flatnonzero(bad)[0])
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the shape of an image",
                 expected=expected,
                 got=str(geometry.shape(sample)),
@@ -76,7 +65,7 @@ def _shapes(call: Call) -> Geometry:
 
 
 @jpeg_compression_distortion.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     qualities = np.clip(call["quality"], 1, 100).tolist()
 
@@ -90,7 +79,7 @@ def _cpu(call: Call) -> None:
             options = [cv2.IMWRITE_JPEG_QUALITY, qualities[sample]]
             done, data = cv2.imencode(".jpg", blue_first, options)
             if not done:
-                raise OperatorRuntimeError("the image cannot be encoded", sample=sample)
+                raise op.OperatorRuntimeError("the image cannot be encoded", sample=sample)
             simplejpeg.decode_jpeg(data, "RGB", buffer=result)
 
     call.each_sample(distort, source.geometry.volumes.tolist())
@@ -108,8 +97,8 @@ _CHROMA: Final = (
 """The example tables of the JPEG standard, for quality 50."""
 
 _HERE: Final = Path(__file__).parent
-_SQUARES: Final = CudaKernel("jpeg_squares", (_HERE / "jpeg_squares.cuh",))
-_KERNEL: Final = CudaKernel(
+_SQUARES: Final = op.CudaKernel("jpeg_squares", (_HERE / "jpeg_squares.cuh",))
+_KERNEL: Final = op.CudaKernel(
     "jpeg_compression_distortion", (_HERE / "jpeg_compression_distortion.cuh",)
 )
 
@@ -122,12 +111,12 @@ def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
 
 
 @jpeg_compression_distortion.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     shapes, volumes = source.geometry.shapes, source.geometry.volumes
     sizes = shapes[:, -3:-1]
     counts = np.where(volumes > 0, shapes[:, :-3].prod(axis=1), 0)
-    owner, number = numbered(counts)
+    owner, number = op.numbered(counts)
     pixels, squares = sizes.prod(axis=1), -(-sizes // 16)
     each = squares.prod(axis=1)[owner]
     place = number * pixels[owner] * 3
@@ -142,33 +131,33 @@ def _gpu(call: Call) -> list[Launch]:
     ]
     frames = np.stack(rows, axis=1).astype(np.int64)
     # A block of the first launch makes one square.
-    cut, blocks = blocks_of(each, 1), blocks_of(pixels[owner])
-    made = Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
+    cut, blocks = op.blocks_of(each, 1), op.blocks_of(pixels[owner])
+    made = op.Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
     quanta = _quanta(np.clip(call["quality"], 1, 100))
     return [
-        Launch(_SQUARES.unit({}), len(cut), (source.data, Out(made), frames, cut, quanta)),
-        Launch(_KERNEL.unit({}), len(blocks), (made, Out(target.data), frames, blocks)),
+        op.Launch(_SQUARES.unit({}), len(cut), (source.data, op.Out(made), frames, cut, quanta)),
+        op.Launch(_KERNEL.unit({}), len(blocks), (made, op.Out(target.data), frames, blocks)),
     ]
 
 
 @jpeg_compression_distortion.cases
-def _cases() -> list[Case]:
-    images = samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
     gray = np.full((16, 24, 3), 77, np.uint8)
-    flat = samples((16, 24, 3), low=77, high=77)
+    flat = op.samples((16, 24, 3), low=77, high=77)
     return [
-        case("default", images),
-        case("flat", flat, quality=100).equals([gray]),
-        case("lowest", images, quality=1),
-        case("clamped", images, quality=-7),
-        case("per sample", images, quality=[5, 200, 80]),
-        case("frames", samples((3, 19, 18, 3), layout="FHWC"), quality=30),
-        case("no layout", samples((19, 18, 3), layout=""), quality=30),
-        case("no pixels", samples((0, 18, 3), (2, 2, 3))).no_oracle(),
-        case("empty", samples()).equals([]),
-        case("channels", samples((4, 4, 1))).value_error("3 channels"),
-        case("dtype", samples((4, 4, 3), dtype=float32)).type_error("float32"),
-        case("layout", samples((3, 4, 4), layout="CHW")).type_error("layout"),
-        case("wide", samples((1, 65501, 3))).value_error("65500"),
-        case("wrong length", images, quality=[5]).value_error("`quality`"),
+        op.case("default", images),
+        op.case("flat", flat, quality=100).equals([gray]),
+        op.case("lowest", images, quality=1),
+        op.case("clamped", images, quality=-7),
+        op.case("per sample", images, quality=[5, 200, 80]),
+        op.case("frames", op.samples((3, 19, 18, 3), layout="FHWC"), quality=30),
+        op.case("no layout", op.samples((19, 18, 3), layout=""), quality=30),
+        op.case("no pixels", op.samples((0, 18, 3), (2, 2, 3))).no_oracle(),
+        op.case("empty", op.samples()).equals([]),
+        op.case("channels", op.samples((4, 4, 1))).value_error("3 channels"),
+        op.case("dtype", op.samples((4, 4, 3), dtype=op.float32)).type_error("float32"),
+        op.case("layout", op.samples((3, 4, 4), layout="CHW")).type_error("layout"),
+        op.case("wide", op.samples((1, 65501, 3))).value_error("65500"),
+        op.case("wrong length", images, quality=[5]).value_error("`quality`"),
     ]

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatsArg, Ints, RaggedFloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import float16, float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
+from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import RaggedFloatsArg
 from gradiva.ops.image.crop.crop_window import fill_array
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["erase"]
 
@@ -33,22 +19,22 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
 
 
-@operator("erase")
+@op.operator("erase")
 def erase(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     anchor: RaggedFloatsArg | None = None,
     shape: RaggedFloatsArg | None = None,
-    axes: Ints | None = None,
+    axes: op.Ints | None = None,
     axis_names: str | None = None,
-    fill_value: FloatsArg = 0.0,
+    fill_value: op.FloatsArg = 0.0,
     normalized: bool | None = None,
     normalized_anchor: bool | None = None,
     normalized_shape: bool | None = None,
     centered_anchor: bool = False,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Overwrite regions of each sample.
 
     input: any dtype, layout and rank of at most 5.
@@ -69,33 +55,33 @@ def erase(
     do not fit to each other.
     """
     if normalized is not None and (normalized_anchor, normalized_shape) != (None, None):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "`normalized` stands for `normalized_anchor` and `normalized_shape`: give it alone"
         )
     return input
 
 
 @erase.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     source = call.inputs[0].geometry
     if call["anchor"] is not None and call["shape"] is None:
-        raise OperatorValueError("`anchor` needs `shape`")
+        raise op.OperatorValueError("`anchor` needs `shape`")
     call.notes["regions"] = _regions(call, source.shapes)
     return source
 
 
-def _axes(call: Call, ndim: int) -> list[int]:
+def _axes(call: op.Call, ndim: int) -> list[int]:
     layout = call.inputs[0].type.layout or _ASSUMED.get(ndim, "")
     names, axes = call["axis_names"], call["axes"]
     if names is not None or axes is None:
         names = "HW" if names is None else names
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
         return [layout.index(letter) for letter in names]
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(list(axes)),
@@ -103,7 +89,7 @@ def _axes(call: Call, ndim: int) -> list[int]:
     return wrapped
 
 
-def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _regions(call: op.Call, shapes: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
     """Where the regions of each sample begin in a table, (N + 1,); and the table: the low ends and
     the high ends on all axes, (regions, 2, ndim)."""
     ndim = shapes.shape[1]
@@ -115,7 +101,7 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
     for sample, sizes in enumerate(given):
         low = np.zeros_like(sizes) if call["anchor"] is None else call["anchor"][sample]
         if len(low) != len(sizes) or len(sizes) % max(count, 1) or (len(sizes) and not count):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "`anchor` and `shape` have a number for each axis of each region",
                 expected=f"as many numbers in both, a multiple of {count}",
                 got=f"{len(low)} and {len(sizes)}",
@@ -131,7 +117,7 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
                 begin = begin - size * np.float32(0.5)
             ends = np.stack([begin, begin + size], axis=1)
         if not np.isfinite(ends).all():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "a region has ends that are no numbers", got=str(ends.tolist()), sample=sample
             )
         table = np.zeros((regions, 2, ndim), np.int64)
@@ -142,15 +128,15 @@ def _regions(call: Call, shapes: Int64Array) -> tuple[Int64Array, Int64Array]:
     return starts, np.concatenate([*tables, np.zeros((0, 2, ndim), np.int64)])
 
 
-@jit
+@op.jit
 def erase_kernel(
     src: Array,
-    src_offsets: Int64Array,
+    src_offsets: op.Int64Array,
     dst: Array,
-    dst_offsets: Int64Array,
-    shapes: Int64Array,
-    starts: Int64Array,
-    regions: Int64Array,
+    dst_offsets: op.Int64Array,
+    shapes: op.Int64Array,
+    starts: op.Int64Array,
+    regions: op.Int64Array,
     fill: Array,
     channel: int,
     begin: int,
@@ -196,12 +182,12 @@ def erase_kernel(
                                 row[:] = fill[i, place[channel]]
 
 
-def _plan(call: Call) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
+def _plan(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, Array, int]:
     """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.geometry.ndim
     if ndim > _AXES:
-        raise OperatorValueError("the input", expected="at most 5 axes", got=str(ndim))
+        raise op.OperatorValueError("the input", expected="at most 5 axes", got=str(ndim))
     values = call["fill_value"]
     channel = (source.type.layout or "").find("C")
     if not values.shape[1]:
@@ -212,11 +198,11 @@ def _plan(call: Call) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
             many = "; there is no channel axis in the layout"
             if channel >= 0:
                 many = f", or one for each of {counts[counts != values.shape[1]][0]} channels"
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="fill_value", expected=f"1 value{many}", got=str(values.shape[1])
             )
     dtype, single = target.dtype.numpy, np.dtype(np.float32)
-    fill = fill_array(values, single if target.dtype is float16 else dtype)
+    fill = fill_array(values, single if target.dtype is op.float16 else dtype)
     fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
     starts, table = call.notes["regions"]
     shapes = np.ones((call.size, _AXES), np.int64)
@@ -228,7 +214,7 @@ def _plan(call: Call) -> tuple[Int64Array, Int64Array, Int64Array, Array, int]:
 
 
 @erase.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
@@ -242,30 +228,30 @@ def _cpu(call: Call) -> None:
     )
 
 
-_KERNEL: Final = CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
+_KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_name("erase.cuh")))
 
 
 @erase.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     shapes, starts, regions, fill, channel = _plan(call)
     volumes = target.geometry.volumes[:, None]
-    blocks = blocks_of(volumes[:, 0])
+    blocks = op.blocks_of(volumes[:, 0])
     places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)
     short = [shapes, volumes, starts[:-1, None], starts[1:, None]]
     narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
-    data, result = source.data.view(fill.dtype), Out(target.data.view(fill.dtype))
+    data, result = source.data.view(fill.dtype), op.Out(target.data.view(fill.dtype))
     table, corners = np.concatenate([places, narrow], axis=1), regions.astype(np.int32)
     numbers = np.int64(fill.shape[1]), np.int64(channel)
-    unit = _KERNEL.unit({"Target": type_name(fill.dtype)})
-    return Launch(unit, len(blocks), (data, result, table, blocks, corners, fill, *numbers))
+    unit = _KERNEL.unit({"Target": op.type_name(fill.dtype)})
+    return op.Launch(unit, len(blocks), (data, result, table, blocks, corners, fill, *numbers))
 
 
 @erase.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
-    planes = samples((2, 7, 6), (2, 4, 5), dtype=float32, layout="CHW")
-    sounds = samples((5,), (2,), dtype=float32, layout="")
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (5, 5, 3), (9, 4, 3))
+    planes = op.samples((2, 7, 6), (2, 4, 5), dtype=op.float32, layout="CHW")
+    sounds = op.samples((5,), (2,), dtype=op.float32, layout="")
 
     def erased(inputs: Any, *parts: Any, fill: Any = 0) -> list[Array]:
         result = [inputs.at(i).copy() for i in range(len(inputs))]
@@ -276,22 +262,22 @@ def _cases() -> list[Case]:
 
     one = np.s_[1:3, 2:4]
     lists: Any = (([1, 2], [0, 0, 3, 3], []), ([2, 2], [1, 1, 2, 2], []))
-    numbers = [batch([np.array(row, np.float32) for row in rows]) for rows in lists]
+    numbers = [op.batch([np.array(row, np.float32) for row in rows]) for rows in lists]
     return [
-        case("one region", images, anchor=(1, 2), shape=(2, 2)).equals(
+        op.case("one region", images, anchor=(1, 2), shape=(2, 2)).equals(
             erased(images, *[[one]] * 3)
         ),
-        case(
+        op.case(
             "two regions, colour",
             images,
             anchor=(1, 2, 0, 0),
             shape=(2, 2, 1, 1),
             fill_value=(9, 8.7, 7),
         ).equals(erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))),
-        case("fractions", images, anchor=(0.5, 0.5), shape=(0.5, 0.25), normalized=True).equals(
+        op.case("fractions", images, anchor=(0.5, 0.5), shape=(0.5, 0.25), normalized=True).equals(
             erased(images, [np.s_[3:, 4:6]], [np.s_[2:, 2:3]], [np.s_[4:, 2:3]])
         ),
-        case(
+        op.case(
             "middle",
             planes,
             anchor=(2, 3),
@@ -300,25 +286,25 @@ def _cases() -> list[Case]:
             axis_names="HW",
             fill_value=-1.5,
         ).equals(erased(planes, *[[np.s_[:, 1:3, 2:4]]] * 2, fill=-1.5)),
-        case("channel", planes, anchor=1, shape=1, axes=0).equals(
+        op.case("channel", planes, anchor=1, shape=1, axes=0).equals(
             erased(planes, *[[np.s_[1]]] * 2)
         ),
-        case("no layout", sounds, anchor=1, shape=[[2], [5]], axes=-1)
+        op.case("no layout", sounds, anchor=1, shape=[[2], [5]], axes=-1)
         .equals(erased(sounds, [np.s_[1:3]], [np.s_[1:]]))
         .no_oracle(),
-        case("other numbers of regions", images, anchor=numbers[0], shape=numbers[1])
+        op.case("other numbers of regions", images, anchor=numbers[0], shape=numbers[1])
         .equals(erased(images, [one], [np.s_[:1, :1], np.s_[3:5, 3:5]], []))
         .no_oracle(),
-        case("nothing", images).equals(erased(images, [], [], [])),
-        case("empty", samples(), anchor=(1, 2), shape=(2, 2)).equals([]),
-        case("no shape", images, anchor=(1, 2)).value_error("`shape`"),
-        case("three numbers", images, anchor=(1, 2, 3), shape=(1, 2, 3)).value_error(
+        op.case("nothing", images).equals(erased(images, [], [], [])),
+        op.case("empty", op.samples(), anchor=(1, 2), shape=(2, 2)).equals([]),
+        op.case("no shape", images, anchor=(1, 2)).value_error("`shape`"),
+        op.case("three numbers", images, anchor=(1, 2, 3), shape=(1, 2, 3)).value_error(
             "multiple of 2"
         ),
-        case("no such axis", images, shape=(1, 2), axis_names="DH").value_error("`axis_names`"),
-        case("axis twice", images, shape=(1, 2), axes=(0, -3)).value_error("`axes`"),
-        case("two colours", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
-        case("both", images, shape=(1, 2), normalized=True, normalized_shape=True).value_error(
+        op.case("no such axis", images, shape=(1, 2), axis_names="DH").value_error("`axis_names`"),
+        op.case("axis twice", images, shape=(1, 2), axes=(0, -3)).value_error("`axes`"),
+        op.case("two colours", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
+        op.case("both", images, shape=(1, 2), normalized=True, normalized_shape=True).value_error(
             "alone"
         ),
     ]

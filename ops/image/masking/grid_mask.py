@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import FloatArg, IntArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import refuse_samples, require_layout, with_layout
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.types.dtypes import float16, float32, uint8
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.math.series import sine_cosine
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["grid_mask"]
 
@@ -30,18 +16,18 @@ _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 
 
-@operator("grid_mask")
+@op.operator("grid_mask")
 def grid_mask(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    tile: IntArg = 100,
-    ratio: FloatArg = 0.5,
-    angle: FloatArg = 0.0,
-    shift_x: FloatArg = 0.0,
-    shift_y: FloatArg = 0.0,
-    **common: Unpack[Common],
-) -> SampleType:
+    tile: op.IntArg = 100,
+    ratio: op.FloatArg = 0.5,
+    angle: op.FloatArg = 0.0,
+    shift_x: op.FloatArg = 0.0,
+    shift_y: op.FloatArg = 0.0,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Set the pixels of squares that repeat along x and y to zero (GridMask, arXiv 2001.04086).
 
     input: any dtype; layouts HWC, CHW, HW and sequences of these; HW, HWC or FHWC by rank without
@@ -57,15 +43,15 @@ def grid_mask(
     Returns samples of the same shapes. Raises OperatorTypeError for other layouts,
     OperatorValueError for tiles below 1 and for numbers that are not finite.
     """
-    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+    return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 
 
 @grid_mask.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _mask_samples(
     src: Any,
     src_offsets: Any,
@@ -112,12 +98,12 @@ def _mask_samples(
                             target[k] = zero if masked[x] else source[k]
 
 
-def _plan(call: Call) -> tuple[Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
+def _plan(call: op.Call) -> tuple[op.Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
     """What `_mask_samples` takes: extents and terms."""
     tile = call["tile"]
-    refuse_samples(tile < 1, "tile", "1 or more", tile)
+    op.refuse_samples(tile < 1, "tile", "1 or more", tile)
     for name in ("ratio", "angle", "shift_x", "shift_y"):
-        refuse_samples(~np.isfinite(call[name]), name, "a finite number", call[name])
+        op.refuse_samples(~np.isfinite(call[name]), name, "a finite number", call[name])
     period = tile.astype(np.float32)
     sines, cosines = sine_cosine(call["angle"], radians=True)
     terms = np.empty((call.size, 5), np.float32)
@@ -135,7 +121,7 @@ def _plan(call: Call) -> tuple[Int64Array, np.ndarray[Any, np.dtype[np.float32]]
 
 
 @grid_mask.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     # Bytes move whatever they mean, and zero is zero bytes.
     unsigned = f"u{source.dtype.itemsize}"
@@ -149,15 +135,15 @@ def _cpu(call: Call) -> None:
     )
 
 
-_KERNEL: Final = CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
+_KERNEL: Final = op.CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
 
 
 @grid_mask.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     extents, terms = _plan(call)
     volumes = target.geometry.volumes
-    blocks = blocks_of(volumes)
+    blocks = op.blocks_of(volumes)
     places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
     counts = np.concatenate([extents[:, 1:], volumes[:, None]], axis=1).astype(np.int32)
     # A row is a multiple of 8 bytes.
@@ -165,8 +151,8 @@ def _gpu(call: Call) -> Launch:
     table = np.concatenate([places.view(np.int32), counts, numbers], axis=1)
     unsigned = f"u{source.dtype.itemsize}"
     data, result = source.data.view(unsigned), target.data.view(unsigned)
-    unit = _KERNEL.unit({"Target": type_name(data.dtype)})
-    return Launch(unit, len(blocks), (data, Out(result), table, blocks))
+    unit = _KERNEL.unit({"Target": op.type_name(data.dtype)})
+    return op.Launch(unit, len(blocks), (data, op.Out(result), table, blocks))
 
 
 def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:
@@ -176,32 +162,32 @@ def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[A
 
 
 @grid_mask.cases
-def _cases() -> list[Case]:
-    images = samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
-    planes = samples((3, 16, 16), layout="CHW", dtype=float16)
+def _cases() -> list[op.Case]:
+    images = op.samples((14, 9, 3), (1, 27, 3), (36, 1, 3))
+    planes = op.samples((3, 16, 16), layout="CHW", dtype=op.float16)
     four = {"tile": 4}
     upright = [_expected(images.at(i), 4, 2) for i in range(3)]
     moved = [_expected(np.roll(planes.at(0), (1, 2), (1, 2)).transpose(1, 2, 0), 8, 4)]
     black = [np.zeros_like(images.at(i)) for i in range(3)]
     back = [np.roll(moved[0].transpose(2, 0, 1), (-1, -2), (1, 2))]
     return [
-        case("default", images),
-        case("small tiles", images, **four).equals(upright),
-        case("ratio", images, tile=8, ratio=0.25).equals(
+        op.case("default", images),
+        op.case("small tiles", images, **four).equals(upright),
+        op.case("ratio", images, tile=8, ratio=0.25).equals(
             [_expected(images.at(i), 8, 2) for i in range(3)]
         ),
-        case("everything", images, ratio=1.0).equals(black),
-        case("nothing", images, ratio=0.0).equals([images.at(i) for i in range(3)]),
-        case(
+        op.case("everything", images, ratio=1.0).equals(black),
+        op.case("nothing", images, ratio=0.0).equals([images.at(i) for i in range(3)]),
+        op.case(
             "turned",
-            samples((33, 35, 3), dtype=float32),
+            op.samples((33, 35, 3), dtype=op.float32),
             tile=7,
             angle=0.5,
             ratio=0.6,
             shift_x=1.5,
             shift_y=-2,
         ),
-        case(
+        op.case(
             "per sample",
             images,
             tile=[3, 4, 5],
@@ -209,11 +195,11 @@ def _cases() -> list[Case]:
             angle=[0.0, 1.0, -4.0],
             shift_x=[1, 2, 3],
         ),
-        case("planes", planes, tile=8, shift_x=-2.0, shift_y=-1.0).equals(back).no_oracle(),
-        case("frames", samples((2, 9, 8, 3), layout="FHWC"), **four).no_oracle(),
-        case("empty", samples(), **four).equals([]),
-        case("no tile", images, tile=0).value_error("`tile`"),
-        case("not a number", images, angle=float("nan")).value_error("`angle`"),
-        case("wrong length", images, ratio=[0.5]).value_error("`ratio`"),
-        case("layout", samples((2, 2, 2), layout="HCW", dtype=uint8)).type_error("layout"),
+        op.case("planes", planes, tile=8, shift_x=-2.0, shift_y=-1.0).equals(back).no_oracle(),
+        op.case("frames", op.samples((2, 9, 8, 3), layout="FHWC"), **four).no_oracle(),
+        op.case("empty", op.samples(), **four).equals([]),
+        op.case("no tile", images, tile=0).value_error("`tile`"),
+        op.case("not a number", images, angle=float("nan")).value_error("`angle`"),
+        op.case("wrong length", images, ratio=[0.5]).value_error("`ratio`"),
+        op.case("layout", op.samples((2, 2, 2), layout="HCW", dtype=op.uint8)).type_error("layout"),
     ]

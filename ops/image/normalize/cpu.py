@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 __all__ = ["normalize_samples"]
 
@@ -15,14 +15,14 @@ _LANES: Final = 256
 _FEW: Final = 16
 
 
-@jit
+@op.jit
 def _strip(source: Any, means: Any, scales: Any, shift: Any, target: Any) -> None:
     for j in range(source.size):
         apart = np.float32(source[j]) - means[j]
         target[j] = convert_sat(apart * scales[j] + shift, target)
 
 
-@jit
+@op.jit
 def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, target: Any) -> None:
     for block in range(means.size):
         for k in range(block * rows, (block + 1) * rows):
@@ -30,7 +30,7 @@ def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, targe
             target[k] = convert_sat(apart * scales[block] + shift, target)
 
 
-@jit
+@op.jit
 def normalize_samples(
     src: Any,
     src_offsets: Any,

@@ -3,63 +3,50 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.gather import gather_table
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, IntArg, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import float16, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.image.crop.crop import window_of
 from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
 
 from .crop_mirror_normalize_cpu import normalize_kernel
 from .crop_mirror_normalize_plan import Float32s, Int64s, channel_rows, fold, plan
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["crop_mirror_normalize"]
 
-_INPUTS = (uint8, uint16, int8, int16, int32, float16, float32)
-_OUTPUTS = (float32, float16, uint8, int8)
+_INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
+_OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 
 
-@operator("crop_mirror_normalize")
+@op.operator("crop_mirror_normalize")
 def crop_mirror_normalize(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    crop: FloatsArg | None = None,
-    crop_h: FloatArg | None = None,
-    crop_w: FloatArg | None = None,
-    crop_d: FloatArg | None = None,
-    crop_pos_x: FloatArg = 0.5,
-    crop_pos_y: FloatArg = 0.5,
-    crop_pos_z: FloatArg = 0.5,
+    crop: op.FloatsArg | None = None,
+    crop_h: op.FloatArg | None = None,
+    crop_w: op.FloatArg | None = None,
+    crop_d: op.FloatArg | None = None,
+    crop_pos_x: op.FloatArg = 0.5,
+    crop_pos_y: op.FloatArg = 0.5,
+    crop_pos_z: op.FloatArg = 0.5,
     rounding: str = "round",
     out_of_bounds_policy: str = "error",
-    fill_values: Floats = 0.0,
-    mirror: IntArg = 0,
-    mean: FloatsArg = 0.0,
-    std: FloatsArg = 1.0,
+    fill_values: op.Floats = 0.0,
+    mirror: op.IntArg = 0,
+    mean: op.FloatsArg = 0.0,
+    std: op.FloatsArg = 1.0,
     scale: float = 1.0,
     shift: float = 0.0,
     pad_output: bool = False,
-    dtype: DTypeLike = float32,
-    output_layout: Layout = "CHW",
-    **common: Unpack[Common],
-) -> SampleType:
+    dtype: op.DTypeLike = op.float32,
+    output_layout: op.Layout = "CHW",
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Cut a window, mirror it, normalise it and lay it out anew, in one pass over the pixels.
 
     out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
@@ -79,13 +66,13 @@ def crop_mirror_normalize(
     Raises OperatorValueError for a window that leaves its sample and for the wrong number of means;
     OperatorTypeError for dtypes and layouts it does not take.
     """
-    require_dtype(input, _INPUTS)
-    layout = require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)
+    op.require_dtype(input, _INPUTS)
+    layout = op.require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)
     if dtype not in _OUTPUTS:
         expected = "float32, float16, uint8 or int8"
-        raise OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     if layout and output_layout and sorted(layout) != sorted(output_layout):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="output_layout",
             expected=f"the axes of {layout!r} in some order",
             got=repr(output_layout),
@@ -93,13 +80,13 @@ def crop_mirror_normalize(
     return input.with_(dtype=dtype, layout=output_layout or layout)
 
 
-def _layout(call: Call) -> str:
+def _layout(call: op.Call) -> str:
     own = call.inputs[0].type
     return own.layout or DEFAULT_LAYOUTS[own.ndim or 3]
 
 
 @crop_mirror_normalize.shapes
-def _shapes(call: Call) -> Int64s:
+def _shapes(call: op.Call) -> Int64s:
     layout = _layout(call)
     anchors, windows = window_of(call, layout)
     call.notes["plan"] = plan(
@@ -115,7 +102,7 @@ def _shapes(call: Call) -> Int64s:
     return shapes
 
 
-def _mean_factor(call: Call) -> tuple[Float32s, Float32s]:
+def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
@@ -126,14 +113,16 @@ def _mean_factor(call: Call) -> tuple[Float32s, Float32s]:
 
 
 @crop_mirror_normalize.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
     p = call.notes["plan"]
     data = (
-        convert_array(source.data, np.dtype(np.float32)) if source.dtype is float16 else source.data
+        convert_array(source.data, np.dtype(np.float32))
+        if source.dtype is op.float16
+        else source.data
     )
-    half = target.dtype is float16
+    half = target.dtype is op.float16
     result = np.zeros(target.data.shape, np.float32) if half else target.data
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
     call.for_samples(
@@ -156,26 +145,26 @@ def _cpu(call: Call) -> None:
         target.data[:] = convert_array(result, target.data.dtype)
 
 
-_KERNEL = CudaKernel(
+_KERNEL = op.CudaKernel(
     "crop_mirror_normalize", ("gather.cuh", Path(__file__).with_name("crop_mirror_normalize.cuh"))
 )
 
 
 @crop_mirror_normalize.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
     p = call.notes["plan"]
-    half = target.dtype is float16
+    half = target.dtype is op.float16
     native = np.dtype(np.float32) if half else target.data.dtype
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)
     first = source.geometry.offsets + p.starts
     table = gather_table(first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs)
-    blocks = blocks_of(target.geometry.volumes)
-    types = {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+    blocks = op.blocks_of(target.geometry.volumes)
+    types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     arguments = (
         source.data,
-        Out(target.data),
+        op.Out(target.data),
         table,
         blocks,
         mean,
@@ -184,17 +173,17 @@ def _gpu(call: Call) -> Launch:
         np.int64(mean.shape[1]),
         np.int64(p.channel_axis),
     )
-    return Launch(_KERNEL.unit(types), len(blocks), arguments)
+    return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
-def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
+def _fill(call: op.Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
     """One value per output channel; 0 unless the policy is to pad."""
     most = int(channels.max())
     if call["out_of_bounds_policy"] != "pad":
         return np.zeros(most, dtype)
     fill = fill_array(call["fill_values"], dtype)
     if len(fill) not in (1, most):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="fill_values",
             expected=f"1 value, or one for each of {most} output channels",
             got=str(len(fill)),
@@ -203,10 +192,10 @@ def _fill(call: Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
 
 
 @crop_mirror_normalize.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (5, 7, 3), (9, 6, 3))
-    gray = samples((4, 4, 1), (3, 5, 1), dtype=int16)
-    planes = samples((3, 5, 4), (3, 4, 6), dtype=float32, layout="CHW")
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (5, 7, 3), (9, 6, 3))
+    gray = op.samples((4, 4, 1), (3, 5, 1), dtype=op.int16)
+    planes = op.samples((3, 5, 4), (3, 4, 6), dtype=op.float32, layout="CHW")
     mean, std = [120.0, 110.0, 100.0], [60.0, 59.0, 58.0]
 
     def normal(window: Any, mirrored: bool = False) -> Any:
@@ -220,24 +209,24 @@ def _cases() -> list[Case]:
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
     given = {"crop": (4, 4), "mean": mean, "std": std}
     return [
-        case("default", images).equals(plain),
-        case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
+        op.case("default", images).equals(plain),
+        op.case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
             [normal(centre[0]), normal(centre[1], True), normal(centre[2])]
         ),
-        case(
+        op.case(
             "HWC to uint8",
             images,
             **given,
             output_layout="HWC",
-            dtype=uint8,
+            dtype=op.uint8,
             scale=50.0,
             shift=128.0,
         ),
-        case("pad channels", images, **given, pad_output=True, mirror=1),
-        case("float16", images, **given, dtype=float16),
-        case("gray int16 to int8", gray, mean=100, std=250.0, dtype=int8),
-        case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
-        case(
+        op.case("pad channels", images, **given, pad_output=True, mirror=1),
+        op.case("float16", images, **given, dtype=op.float16),
+        op.case("gray int16 to int8", gray, mean=100, std=250.0, dtype=op.int8),
+        op.case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
+        op.case(
             "pad window",
             images,
             crop=(10, 10),
@@ -246,9 +235,9 @@ def _cases() -> list[Case]:
             out_of_bounds_policy="pad",
             fill_values=[1, 2, 3],
         ),
-        case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
-        case("empty", samples(), **given).equals([]),
-        case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),
-        case("bad layout", images, output_layout="FHW").value_error("`output_layout`"),
-        case("bad dtype", images, dtype=int32).type_error("`dtype`"),
+        op.case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
+        op.case("empty", op.samples(), **given).equals([]),
+        op.case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),
+        op.case("bad layout", images, output_layout="FHW").value_error("`output_layout`"),
+        op.case("bad dtype", images, dtype=op.int32).type_error("`dtype`"),
     ]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 from .crop_mirror_normalize_plan import Array, Float32s, Int64s
 
 __all__ = ["normalize_kernel"]
 
 
-@jit
+@op.jit
 def normalize_kernel(
     src: Array,
     src_offsets: Int64s,

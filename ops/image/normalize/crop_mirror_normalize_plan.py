@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 __all__ = ["Array", "Float32s", "Int64s", "Plan", "channel_rows", "fold", "plan"]
 
@@ -42,7 +42,7 @@ def plan(
     """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"Output layout {output_layout!r} is not a permutation of {layout!r}."
         )
     count, ndim = shapes.shape
@@ -109,7 +109,7 @@ def channel_rows(name: str, rows: Array, channels: Int64s) -> Array:
     """The argument `name`, (N, 1) or (N, channels), checked against each sample's channels."""
     given = rows.shape[1]
     if given != 1 and (channels != given).any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"1 value, or one for each of {int(channels.max())} channels",
             got=str(given),

@@ -8,9 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, blocks_of
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager import extension as op
 from gradiva.ops.math.expression import Spread, spread_launch
 from gradiva.ops.reductions.axes import reduced_shapes
 from gradiva.ops.reductions.cpu import MEAN, PLAIN
@@ -24,16 +22,16 @@ __all__ = ["normalize_launches"]
 _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
 _HERE: Final = Path(__file__).parent
-_SCALES: Final = CudaKernel("scales", (None, _HERE / "normalize_scales.cuh"))
+_SCALES: Final = op.CudaKernel("scales", (None, _HERE / "normalize_scales.cuh"))
 
 
 class _Statistics(NamedTuple):
     """Means or scales: in memory of the device, or given, and so on the host."""
 
     data: Any
-    offsets: Int64Array
-    counts: Int64Array
-    shapes: Int64Array
+    offsets: op.Int64Array
+    counts: op.Int64Array
+    shapes: op.Int64Array
 
 
 @lru_cache(maxsize=1)
@@ -41,11 +39,11 @@ def _functions() -> str:
     return (_HERE / "normalize.cuh").read_text("utf-8")
 
 
-def normalize_launches(call: Call) -> list[Launch]:
+def normalize_launches(call: op.Call) -> list[op.Launch]:
     """The launches of one call: up to five, one if means and deviations are given."""
     source, target = call.inputs[0], call.outputs[0]
     taken = normalized_axes(call)
-    launches: list[Launch] = []
+    launches: list[op.Launch] = []
     numbers = given(call, "mean", taken)
     if numbers is not None:
         means = _on_host(call, taken, numbers)
@@ -71,11 +69,11 @@ def normalize_launches(call: Call) -> list[Launch]:
     return launches
 
 
-def _no_axes(call: Call) -> Int64Array:
+def _no_axes(call: op.Call) -> op.Int64Array:
     return np.empty((call.size, 0), np.int64)
 
 
-def _on_host(call: Call, taken: tuple[int, ...], numbers: Numbers) -> _Statistics:
+def _on_host(call: op.Call, taken: tuple[int, ...], numbers: Numbers) -> _Statistics:
     """Numbers that were given: one for a sample, or as many as there are results."""
     offsets, several = np.ascontiguousarray(numbers.steps[:, 0]), numbers.steps[:, 1].any()
     shapes = reduced_shapes(call.inputs[0].geometry.shapes, taken, True)
@@ -84,23 +82,25 @@ def _on_host(call: Call, taken: tuple[int, ...], numbers: Numbers) -> _Statistic
     )
 
 
-def _measured_means(call: Call, taken: tuple[int, ...], launches: list[Launch]) -> _Statistics:
+def _measured_means(
+    call: op.Call, taken: tuple[int, ...], launches: list[op.Launch]
+) -> _Statistics:
     places, shared = places_of(call, taken), bool(call["batch"])
-    means = Scratch(places.size, _FLOAT64)
+    means = op.Scratch(places.size, _FLOAT64)
     ending = PLAIN if shared else MEAN
     launches += reduction_launches(call.inputs[0], SUM, ending, taken, means, places)
     if shared:
         total = counts_of(call, places).sum()
-        sums, means = means, Scratch(int(places.volumes[:1].sum()), _FLOAT64)
+        sums, means = means, op.Scratch(int(places.volumes[:1].sum()), _FLOAT64)
         launches.append(_scales_launch(call, places, sums, means, np.array([total])))
     return _placed(means, places, shared)
 
 
 def _measured_scales(
-    call: Call, taken: tuple[int, ...], means: _Statistics, launches: list[Launch]
+    call: op.Call, taken: tuple[int, ...], means: _Statistics, launches: list[op.Launch]
 ) -> _Statistics:
     places, shared = places_of(call, taken), bool(call["batch"])
-    sums, scales = Scratch(places.size, _FLOAT64), Scratch(places.size, _FLOAT32)
+    sums, scales = op.Scratch(places.size, _FLOAT64), op.Scratch(places.size, _FLOAT32)
     centers = means.data, means.offsets, means.counts
     launches += reduction_launches(call.inputs[0], DEVIATIONS, PLAIN, taken, sums, places, centers)
     left = counts_of(call, places)
@@ -113,14 +113,18 @@ def _measured_scales(
     return _placed(scales, places, shared)
 
 
-def _placed(data: Scratch, places: Geometry, shared: bool) -> _Statistics:
+def _placed(data: op.Scratch, places: op.Geometry, shared: bool) -> _Statistics:
     offsets = np.zeros_like(places.offsets) if shared else places.offsets
     return _Statistics(data, offsets, places.volumes, places.shapes)
 
 
 def _scales_launch(
-    call: Call, places: Geometry, sums: Scratch, made: Scratch, factors: np.ndarray[Any, Any]
-) -> Launch:
+    call: op.Call,
+    places: op.Geometry,
+    sums: op.Scratch,
+    made: op.Scratch,
+    factors: np.ndarray[Any, Any],
+) -> op.Launch:
     """From sums to means, which are float64, or to scales. factors: one per sample, or a divisor
     for the batch."""
     shared, means = bool(call["batch"]), made.dtype == np.float64
@@ -133,7 +137,9 @@ def _scales_launch(
     }
     generated = "".join(f"constexpr bool {name} = {word};\n" for name, word in words.items())
     unit = _SCALES.unit({"Made": "f64" if means else "f32"}, generated)
-    blocks = blocks_of(table[:, 1])
+    blocks = op.blocks_of(table[:, 1])
     scale, epsilon = np.float64(call["scale"]), np.float64(call["epsilon"])
     together = np.int64(call.size if shared else 1)
-    return Launch(unit, len(blocks), (sums, Out(made), table, blocks, together, scale, epsilon))
+    return op.Launch(
+        unit, len(blocks), (sums, op.Out(made), table, blocks, together, scale, epsilon)
+    )

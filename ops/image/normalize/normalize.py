@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.arguments import DTypeLike, FloatArrayArg, Ints, Layout
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float16, float32, uint8
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager.operators.arguments import FloatArrayArg
 from gradiva.ops.reductions.axes import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
 from .gpu import normalize_launches
 from .statistics import Numbers, given, measured_mean, measured_variance, normalized_axes
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["normalize"]
 
 
-@operator("normalize")
+@op.operator("normalize")
 def normalize(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    axes: Ints | None = None,
-    axis_names: Layout | None = None,
+    axes: op.Ints | None = None,
+    axis_names: op.Layout | None = None,
     batch: bool = False,
     mean: FloatArrayArg | None = None,
     stddev: FloatArrayArg | None = None,
@@ -45,9 +32,9 @@ def normalize(
     scale: float = 1.0,
     ddof: int = 0,
     epsilon: float = 0.0,
-    dtype: DTypeLike = float32,
-    **common: Unpack[Common],
-) -> SampleType:
+    dtype: op.DTypeLike = op.float32,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Shift and scale each sample to a mean of 0 and a standard deviation of 1, or to others.
 
     out = scale * (in - mean) / sqrt(stddev ** 2 + epsilon) + shift
@@ -78,17 +65,19 @@ def normalize(
         reduced_type(input, axes, axis_names, True)
     if batch:
         for name, value in (("mean", mean), ("stddev", stddev)):
-            if isinstance(value, SampleType | Value):
-                raise OperatorValueError("with `batch` there is one number for all", argument=name)
+            if isinstance(value, op.SampleType | op.Value):
+                raise op.OperatorValueError(
+                    "with `batch` there is one number for all", argument=name
+                )
     return input.with_(dtype=dtype)
 
 
 @normalize.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-def _scales(call: Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:
+def _scales(call: op.Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:
     """What distances from the mean are multiplied by."""
     scale, epsilon = call["scale"], call["epsilon"]
     deviation = given(call, "stddev", taken)
@@ -101,16 +90,16 @@ def _scales(call: Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:
 
 
 @normalize.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     taken = normalized_axes(call)
     mean = given(call, "mean", taken) or measured_mean(call, taken)
     scales = _scales(call, taken, mean)
     data = source.data
-    if source.dtype is float16:
+    if source.dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
     out = target.data
-    if target.dtype is float16:
+    if target.dtype is op.float16:
         out = np.zeros(out.shape, np.float32)
     with np.errstate(over="ignore"):
         numbers = [one.values.astype(np.float32) for one in (mean, scales)]
@@ -132,16 +121,16 @@ def _cpu(call: Call) -> None:
 
 
 @normalize.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return normalize_launches(call)
 
 
 @normalize.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
-    flat = samples((3, 4, 3), low=9, high=9)
-    planes = samples((3, 4, 5), (3, 2, 5), dtype=float32, layout="CHW")
-    same = samples((2, 3, 3), (4, 3, 3), (4, 1, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    flat = op.samples((3, 4, 3), low=9, high=9)
+    planes = op.samples((3, 4, 5), (3, 2, 5), dtype=op.float32, layout="CHW")
+    same = op.samples((2, 3, 3), (4, 3, 3), (4, 1, 3))
 
     def table(*values: float) -> Any:
         return np.array(values, np.float32).reshape(1, 1, 1, 3).repeat(3, axis=0)
@@ -149,21 +138,21 @@ def _cases() -> list[Case]:
     powers = [(np.asarray(one, np.float32) - 128) / 64 for one in images]
     rows = [np.asarray(one, np.float32) - np.array([1, 2, 3], np.float32) for one in images]
     return [
-        case("default", images),
-        case("per channel", images, axes=[0, 1], ddof=0),
-        case("per row", planes, axis_names="CW", epsilon=0.5),
-        case("numbers", images, mean=128.0, stddev=64.0).equals(powers),
-        case("arrays", images, mean=table(1, 2, 3), stddev=1.0).equals(rows).no_oracle(),
-        case("mean as arrays", images, mean=table(1, 2, 3)).no_oracle(),
-        case("batch", same, batch=True, axes=[0, 1], ddof=1),
-        case("to uint8", images, shift=128.0, scale=40.0, dtype=uint8),
-        case("no variance", flat, shift=5.0).equals([np.full((3, 4, 3), 5, np.float32)]),
-        case("empty", samples(), axes=[0]).equals([]),
-        case("no axes", images, axes=[]).value_error("at least one"),
-        case("no such axis", images, axes=[3]).value_error("`axes`"),
-        case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
-        case("wrong shape", images, mean=table(1, 2, 3), axes=0).value_error("`mean`"),
-        case("batch and arrays", images, mean=table(1, 2, 3), batch=True).value_error("`batch`"),
-        case("batch of other widths", images, batch=True, axes=0).value_error("`batch`"),
-        case("text", images, mean="128").type_error("`mean`"),
+        op.case("default", images),
+        op.case("per channel", images, axes=[0, 1], ddof=0),
+        op.case("per row", planes, axis_names="CW", epsilon=0.5),
+        op.case("numbers", images, mean=128.0, stddev=64.0).equals(powers),
+        op.case("arrays", images, mean=table(1, 2, 3), stddev=1.0).equals(rows).no_oracle(),
+        op.case("mean as arrays", images, mean=table(1, 2, 3)).no_oracle(),
+        op.case("batch", same, batch=True, axes=[0, 1], ddof=1),
+        op.case("to uint8", images, shift=128.0, scale=40.0, dtype=op.uint8),
+        op.case("no variance", flat, shift=5.0).equals([np.full((3, 4, 3), 5, np.float32)]),
+        op.case("empty", op.samples(), axes=[0]).equals([]),
+        op.case("no axes", images, axes=[]).value_error("at least one"),
+        op.case("no such axis", images, axes=[3]).value_error("`axes`"),
+        op.case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
+        op.case("wrong shape", images, mean=table(1, 2, 3), axes=0).value_error("`mean`"),
+        op.case("batch and arrays", images, mean=table(1, 2, 3), batch=True).value_error("`batch`"),
+        op.case("batch of other widths", images, batch=True, axes=0).value_error("`batch`"),
+        op.case("text", images, mean="128").type_error("`mean`"),
     ]

@@ -6,53 +6,46 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.row_kernel import row_kernel
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.pixelwise import axes_of, pixelwise
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float16, float32, float64, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.operators.pixelwise import axes_of
 
 from .crop_mirror_normalize_plan import channel_rows, fold
 
 __all__ = ["normalize_pixels"]
 
 
-@operator("normalize_pixels")
+@op.operator("normalize_pixels")
 def normalize_pixels(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    mean: FloatsArg = 0.0,
-    std: FloatsArg = 1.0,
+    mean: op.FloatsArg = 0.0,
+    std: op.FloatsArg = 1.0,
     scale: float = 1.0,
     shift: float = 0.0,
-    dtype: DTypeLike = float32,
-) -> SampleType:
+    dtype: op.DTypeLike = op.float32,
+) -> op.SampleType:
     """out = scale * (in - mean) / std + shift, as `crop_mirror_normalize` computes it.
 
     input: uint8, uint16, int8, int16, int32, float16 or float32, with a layout. mean, std: one
     value or one per channel; may differ per sample. dtype: float32 (default), float16, uint8, int8.
     """
-    require_dtype(input, (uint8, uint16, int8, int16, int32, float16, float32))
-    if dtype not in (float32, float16, uint8, int8):
+    op.require_dtype(
+        input, (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
+    )
+    if dtype not in (op.float32, op.float16, op.uint8, op.int8):
         expected = "float32, float16, uint8 or int8"
-        raise OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
+        raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     return input.with_(dtype=dtype)
 
 
 @normalize_pixels.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@row_kernel()
+@op.row_kernel()
 def normalize_row(source: Any, target: Any, row: Any) -> None:
     """One strip of one channel: subtract, multiply, convert."""
     mean, factor = row[0], row[1]
@@ -60,8 +53,8 @@ def normalize_row(source: Any, target: Any, row: Any) -> None:
         target[k] = convert_sat((np.float32(source[k]) - mean) * factor, target)
 
 
-@pixelwise(normalize_pixels, normalize_row)
-def _parameters(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+@op.pixelwise(normalize_pixels, normalize_row)
+def _parameters(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, channels, 2): mean and factor."""
     source = call.inputs[0]
     _, channels, _ = axes_of(source.layout, source.geometry.shapes)
@@ -71,19 +64,19 @@ def _parameters(call: Call) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 
 @normalize_pixels.cases
-def _cases() -> list[Case]:
-    images = samples((4, 5, 3), (1, 7, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3))
     mean, std = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
     factor = np.float32(1) / np.array(std, np.float32)
     expected = [
         (images.at(i).astype(np.float32) - np.array(mean, np.float32)) * factor for i in range(2)
     ]
     return [
-        case("channels", images, mean=mean, std=std).equals(expected).no_oracle(),
-        case("one", images, mean=3.0, std=2.0, dtype=int8).no_oracle(),
-        case("shift", images, scale=2.0, shift=9.0, dtype=uint8).no_oracle(),
-        case("half", images, mean=mean, dtype=float16).no_oracle(),
-        case("empty", samples()).equals([]).no_oracle(),
-        case("bad dtype", samples((2, 2, 3), dtype=float64)).type_error("float64"),
-        case("means", images, mean=[1.0, 2.0]).value_error("`mean`"),
+        op.case("channels", images, mean=mean, std=std).equals(expected).no_oracle(),
+        op.case("one", images, mean=3.0, std=2.0, dtype=op.int8).no_oracle(),
+        op.case("shift", images, scale=2.0, shift=9.0, dtype=op.uint8).no_oracle(),
+        op.case("half", images, mean=mean, dtype=op.float16).no_oracle(),
+        op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("bad dtype", op.samples((2, 2, 3), dtype=op.float64)).type_error("float64"),
+        op.case("means", images, mean=[1.0, 2.0]).value_error("`mean`"),
     ]

@@ -6,10 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 from gradiva.ops.reductions.axes import reduced_shapes, resolve_axes
 from gradiva.ops.reductions.cpu import MEAN, PLAIN
 from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
@@ -34,22 +31,22 @@ class Numbers(NamedTuple):
     """
 
     values: np.ndarray[Any, np.dtype[np.float64]]
-    steps: Int64Array
-    counts: Int64Array
+    steps: op.Int64Array
+    counts: op.Int64Array
 
 
-def _shapes_of(value: Any) -> Int64Array | None:
+def _shapes_of(value: Any) -> op.Int64Array | None:
     """Shapes of the samples of an argument that was given as arrays, None for plain numbers."""
     if value is None:
         return None
-    if isinstance(value, Batch):
+    if isinstance(value, op.Batch):
         return value.geometry.shapes if value.geometry.ndim else None
     if value.ndim == 1:
         return None
     return np.tile(np.array(value.shape[1:], np.int64), (len(value), 1))
 
 
-def normalized_axes(call: Call) -> tuple[int, ...]:
+def normalized_axes(call: op.Call) -> tuple[int, ...]:
     """The axes to reduce: those named; else those along which arrays that were given have an extent
     of 1; else all. Raises OperatorValueError."""
     source = call.inputs[0].geometry
@@ -61,18 +58,18 @@ def normalized_axes(call: Call) -> tuple[int, ...]:
                 return tuple(np.flatnonzero((shapes == 1).all(axis=0)).tolist())
     elif axes == () or names == "":
         argument = "axes" if names is None else "axis_names"
-        raise OperatorValueError(argument=argument, expected="at least one axis", got="none")
+        raise op.OperatorValueError(argument=argument, expected="at least one axis", got="none")
     return resolve_axes(source.ndim, call.inputs[0].layout, axes, names)
 
 
-def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
+def given(call: op.Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     """`mean` or `stddev`, if it was given. Raises OperatorValueError for a wrong shape."""
     value = call[name]
     if value is None:
         return None
     steps = np.zeros((call.size, 2), np.int64)
     shapes = _shapes_of(value)
-    if isinstance(value, Batch):
+    if isinstance(value, op.Batch):
         with np.errstate(invalid="ignore"):  # between samples lies what was there
             numbers = value.data.astype(np.float64)
         offsets = value.geometry.offsets
@@ -86,7 +83,7 @@ def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     fits = (wanted == shapes).all(axis=1) if wanted.shape == shapes.shape else np.zeros(call.size)
     if not fits.all():
         sample = int(np.flatnonzero(fits == 0)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"a number, or an array of shape {tuple(wanted[sample].tolist())}: the one "
             "of the sample, with 1 for the axes that are reduced",
@@ -97,13 +94,13 @@ def given(call: Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     return Numbers(numbers, steps, wanted.prod(axis=1))
 
 
-def places_of(call: Call, taken: tuple[int, ...]) -> Geometry:
+def places_of(call: op.Call, taken: tuple[int, ...]) -> op.Geometry:
     """Where the statistics of each sample go; for those of the whole batch, samples must agree in
     the other axes. Raises OperatorValueError."""
-    places = Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
+    places = op.Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
     if call["batch"] and not places.uniform:
         sample = int(np.flatnonzero((places.shapes != places.shapes[0]).any(axis=1))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "with `batch`, samples may differ along the axes that are reduced only",
             expected=f"the extents {places.shape(0)} of sample 0, 1 standing for those axes",
             got=str(places.shape(sample)),
@@ -112,23 +109,23 @@ def places_of(call: Call, taken: tuple[int, ...]) -> Geometry:
     return places
 
 
-def _in_order(call: Call, sums: np.ndarray[Any, Any]) -> Any:
+def _in_order(call: op.Call, sums: np.ndarray[Any, Any]) -> Any:
     """The sums of all samples added up, in their order: NumPy's own order of sums is no promise."""
     return np.add.accumulate(sums.reshape(call.size, -1), axis=0)[-1]
 
 
-def _spread(places: Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
+def _spread(places: op.Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
     steps = np.ones((len(places), 2), np.int64)
     steps[:, 0] = 0 if shared else places.offsets
     return Numbers(values, steps, places.volumes)
 
 
-def counts_of(call: Call, places: Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
+def counts_of(call: op.Call, places: op.Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
     """How many values stand behind each number of a sample."""
     return call.inputs[0].geometry.volumes / np.maximum(places.volumes, 1)
 
 
-def measured_mean(call: Call, taken: tuple[int, ...]) -> Numbers:
+def measured_mean(call: op.Call, taken: tuple[int, ...]) -> Numbers:
     """The mean of each sample, or of the batch."""
     source, places = call.inputs[0], places_of(call, taken)
     if not call["batch"]:
@@ -142,7 +139,7 @@ def measured_mean(call: Call, taken: tuple[int, ...]) -> Numbers:
     return _spread(places, mean, True)
 
 
-def measured_variance(call: Call, taken: tuple[int, ...], mean: Numbers, ddof: int) -> Numbers:
+def measured_variance(call: op.Call, taken: tuple[int, ...], mean: Numbers, ddof: int) -> Numbers:
     """The mean square of the distances from `mean`; 0 where no values are left to divide by."""
     shared, places = bool(call["batch"]), places_of(call, taken)
     centers = (mean.values, mean.steps[:, 0].copy(), mean.counts)

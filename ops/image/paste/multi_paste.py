@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import steps_of
 from gradiva.eager.gpu.pieces import SLABS, in_eights
 from gradiva.eager.jit.convert import convert_array, convert_sat
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import DTypeLike, IntsArg, RaggedFloatsArg, RaggedIntsArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float16, float32
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import batch
-from gradiva.eager.values.value import Value
+from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import paste_regions
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["multi_paste"]
 
@@ -41,22 +25,22 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 _AXES = 5
 
 
-@operator("multi_paste", inputs=(1, 64))
+@op.operator("multi_paste", inputs=(1, 64))
 def multi_paste(
-    input: SampleType,
+    input: op.SampleType,
     /,
-    *more: SampleType | Value,
+    *more: op.SampleType | op.Value,
     in_ids: RaggedIntsArg | None = None,
-    output_size: IntsArg | None = None,
+    output_size: op.IntsArg | None = None,
     in_anchors: RaggedIntsArg | None = None,
     in_anchors_rel: RaggedFloatsArg | None = None,
     shapes: RaggedIntsArg | None = None,
     shapes_rel: RaggedFloatsArg | None = None,
     out_anchors: RaggedIntsArg | None = None,
     out_anchors_rel: RaggedFloatsArg | None = None,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Put regions of samples on a canvas of zeros, later ones over earlier ones.
 
     input, more: 1 to 64 inputs of one dtype and layout: any dtype; layouts HWC, CHW, HW, volumes
@@ -81,20 +65,20 @@ def multi_paste(
         for what in ("dtype", "ndim", "layout"):
             mine, its = getattr(input, what), getattr(other, what)
             if mine is not None and its is not None and mine != its:
-                raise OperatorTypeError(
+                raise op.OperatorTypeError(
                     f"input {number} has another {what} than input 0",
                     expected=str(mine) or "none",
                     got=str(its) or "none",
                 )
-    result = with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+    result = op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
     return result if dtype is None else result.with_(dtype=dtype)
 
 
 @multi_paste.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     layout = call.types[0].layout or ""
     if not layout:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "samples of this rank need a layout",
             expected=f"one of {', '.join(_LAYOUTS)}",
             got=f"{call.inputs[0].ndim}-D samples without one",
@@ -112,7 +96,7 @@ def _shapes(call: Call) -> Int64Array:
         if len(own):
             result[sample, others] = own[0]
             if (own != own[0]).any():
-                raise OperatorValueError(
+                raise op.OperatorValueError(
                     "the regions of a sample have the same channels and frames",
                     got=" and ".join(str(tuple(row)) for row in np.unique(own, axis=0).tolist()),
                     sample=sample,
@@ -120,19 +104,19 @@ def _shapes(call: Call) -> Int64Array:
     return result
 
 
-@jit
+@op.jit
 def paste_kernel(
     src: Array,
     dst: Array,
-    dst_offsets: Int64Array,
-    volumes: Int64Array,
-    starts: Int64Array,
+    dst_offsets: op.Int64Array,
+    volumes: op.Int64Array,
+    starts: op.Int64Array,
     own: Array,
-    extents: Int64Array,
-    src_at: Int64Array,
-    src_steps: Int64Array,
-    dst_at: Int64Array,
-    dst_steps: Int64Array,
+    extents: op.Int64Array,
+    src_at: op.Int64Array,
+    src_steps: op.Int64Array,
+    dst_at: op.Int64Array,
+    dst_steps: op.Int64Array,
     clear: bool,
     begin: int,
     end: int,
@@ -159,7 +143,7 @@ def paste_kernel(
 
 
 @multi_paste.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     target = call.outputs[0]
     layout, regions = target.layout, call.notes["regions"]
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -170,7 +154,7 @@ def _cpu(call: Call) -> None:
     there = steps_of(shapes)[owner]
     place = (there[:, cut] * regions.place).sum(axis=1)
     single = np.dtype(np.float32)
-    halves = target.dtype is float16 and call.inputs[0].dtype is not float16
+    halves = target.dtype is op.float16 and call.inputs[0].dtype is not op.float16
     result = np.zeros(target.data.shape, single) if halves else target.data
     for number, given in enumerate(call.inputs):
         own = regions.inputs == number
@@ -182,7 +166,7 @@ def _cpu(call: Call) -> None:
             # Bytes move whatever they mean: one compiled kernel per element size.
             unsigned = f"u{given.dtype.itemsize}"
             data, into = data.view(unsigned), result.view(unsigned)
-        elif given.dtype is float16:
+        elif given.dtype is op.float16:
             data = convert_array(data, single)
         call.for_samples(
             paste_kernel,
@@ -200,13 +184,13 @@ def _cpu(call: Call) -> None:
 
 
 def _rows(
-    extents: Int64Array,
-    at: Int64Array,
-    here: Int64Array,
-    place: Int64Array,
-    there: Int64Array,
+    extents: op.Int64Array,
+    at: op.Int64Array,
+    here: op.Int64Array,
+    place: op.Int64Array,
+    there: op.Int64Array,
     interleaved: bool,
-) -> tuple[Int64Array, ...]:
+) -> tuple[op.Int64Array, ...]:
     """The tables with five axes; interleaved channels join the width."""
     if interleaved:
         extents = np.hstack([extents[:, :-2], extents[:, -2:].prod(axis=1, keepdims=True)])
@@ -219,11 +203,11 @@ def _rows(
 
 
 _FILES: Final = ("slabs.cuh", "coordinates.cuh", Path(__file__).with_name("multi_paste.cuh"))
-_KERNEL: Final = CudaKernel("multi_paste", _FILES)
+_KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 
 
 @multi_paste.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     target, regions = call.outputs[0], call.notes["regions"]
     shapes, volumes = target.geometry.shapes, target.geometry.volumes
     cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
@@ -246,8 +230,8 @@ def _gpu(call: Call) -> list[Launch]:
         # Bytes move whatever they mean.
         unsigned = f"u{target.dtype.itemsize}"
         slabs, result = [slab.view(unsigned) for slab in slabs], result.view(unsigned)
-    kinds = {"Source": type_name(slabs[0].dtype), "Target": type_name(result.dtype)}
-    blocks, launches = blocks_of(volumes), []
+    kinds = {"Source": op.type_name(slabs[0].dtype), "Target": op.type_name(result.dtype)}
+    blocks, launches = op.blocks_of(volumes), []
     # Later inputs lie over earlier ones, as their launches follow.
     for number, group in in_eights(slabs):
         mine = (regions.inputs >= number) & (regions.inputs < number + SLABS)
@@ -258,16 +242,16 @@ def _gpu(call: Call) -> list[Launch]:
         canvases = np.concatenate([target.geometry.offsets[:, None], narrow], axis=1)
         places = np.stack([regions.inputs - number, at], axis=1)
         table = np.concatenate([places, steps, corners], axis=1)[mine]
-        arguments = (*group, Out(result), canvases, blocks, table, np.int64(number == 0))
-        launches.append(Launch(_KERNEL.unit(kinds), len(blocks), arguments))
+        arguments = (*group, op.Out(result), canvases, blocks, table, np.int64(number == 0))
+        launches.append(op.Launch(_KERNEL.unit(kinds), len(blocks), arguments))
     return launches
 
 
 @multi_paste.cases
-def _cases() -> list[Case]:
-    images = samples((4, 6, 3), (3, 5, 3), (2, 3, 3))
-    equal, others = samples((2, 3, 3), (2, 3, 3)), samples((2, 3, 3), (2, 3, 3), seed=1)
-    planes = samples((2, 3, 4), (2, 2, 5), dtype=float32, layout="CHW")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 6, 3), (3, 5, 3), (2, 3, 3))
+    equal, others = op.samples((2, 3, 3), (2, 3, 3)), op.samples((2, 3, 3), (2, 3, 3), seed=1)
+    planes = op.samples((2, 3, 4), (2, 2, 5), dtype=op.float32, layout="CHW")
 
     def pasted(shape: tuple[int, ...], *parts: tuple[Any, Any], dtype: Any = np.uint8) -> Array:
         canvas = np.zeros(shape, dtype)
@@ -276,15 +260,17 @@ def _cases() -> list[Case]:
         return canvas
 
     a, b, c = (images.at(i) for i in range(3))
-    ids = batch([np.array(row, np.int32) for row in ([0, 2], [1], [])])
-    anchors = batch([np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])])
+    ids = op.batch([np.array(row, np.int32) for row in ([0, 2], [1], [])])
+    anchors = op.batch(
+        [np.array(row, np.int32).reshape(-1, 2) for row in ([0, 0, 3, 3], [1, 2], [])]
+    )
     return [
-        case("two inputs", equal, others, output_size=(5, 6), out_anchors=(0, 0, 1, 2))
+        op.case("two inputs", equal, others, output_size=(5, 6), out_anchors=(0, 0, 1, 2))
         .equals(
             [pasted((5, 6, 3), (equal.at(i), (0, 0)), (others.at(i), (1, 2))) for i in range(2)]
         )
         .no_oracle(),
-        case(
+        op.case(
             "other numbers of regions", images, in_ids=ids, output_size=(6, 8), out_anchors=anchors
         ).equals(
             [
@@ -293,7 +279,7 @@ def _cases() -> list[Case]:
                 pasted((6, 8, 3)),
             ]
         ),
-        case(
+        op.case(
             "parts",
             images,
             in_ids=[[1], [0], [0]],
@@ -309,7 +295,7 @@ def _cases() -> list[Case]:
             ]
         )
         .no_oracle(),
-        case(
+        op.case(
             "fractions",
             images,
             output_size=(5, 7),
@@ -325,11 +311,11 @@ def _cases() -> list[Case]:
             ]
         )
         .no_oracle(),
-        case("no size", equal, others).equals([others.at(i) for i in range(2)]),
-        case("to float", equal, dtype=float32, output_size=(2, 4)).equals(
+        op.case("no size", equal, others).equals([others.at(i) for i in range(2)]),
+        op.case("to float", equal, dtype=op.float32, output_size=(2, 4)).equals(
             [pasted((2, 4, 3), (equal.at(i), (0, 0)), dtype=np.float32) for i in range(2)]
         ),
-        case("planes", planes, output_size=(3, 5))
+        op.case("planes", planes, output_size=(3, 5))
         .equals(
             [
                 np.pad(planes.at(0), ((0, 0), (0, 0), (0, 1))),
@@ -337,18 +323,24 @@ def _cases() -> list[Case]:
             ]
         )
         .no_oracle(),
-        case("empty", samples(), output_size=(2, 4)).equals([]),
-        case("outside", images, output_size=(4, 6), out_anchors=(0, 1)).value_error(
+        op.case("empty", op.samples(), output_size=(2, 4)).equals([]),
+        op.case("outside", images, output_size=(4, 6), out_anchors=(0, 1)).value_error(
             "leaves the output"
         ),
-        case(
+        op.case(
             "outside its sample", images, output_size=(9, 9), in_anchors=(1, 1), shapes=(2, 2)
         ).value_error("sample 2"),
-        case("bad id", images, output_size=(9, 9), in_ids=[[0], [1], [3]]).value_error("`in_ids`"),
-        case("no common size", images).value_error("`output_size`"),
-        case("both", images, output_size=(9, 9), shapes=(1, 1), shapes_rel=(1, 1)).value_error(
+        op.case("bad id", images, output_size=(9, 9), in_ids=[[0], [1], [3]]).value_error(
+            "`in_ids`"
+        ),
+        op.case("no common size", images).value_error("`output_size`"),
+        op.case("both", images, output_size=(9, 9), shapes=(1, 1), shapes_rel=(1, 1)).value_error(
             "exclude"
         ),
-        case("three numbers", images, output_size=(9, 9), shapes=(1, 1, 1)).value_error("`shapes`"),
-        case("dtypes", equal, samples((2, 3, 3), (2, 3, 3), dtype=float32)).type_error("dtype"),
+        op.case("three numbers", images, output_size=(9, 9), shapes=(1, 1, 1)).value_error(
+            "`shapes`"
+        ),
+        op.case("dtypes", equal, op.samples((2, 3, 3), (2, 3, 3), dtype=op.float32)).type_error(
+            "dtype"
+        ),
     ]

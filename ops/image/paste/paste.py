@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import FloatArg, Ints
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import float16, float32
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import LAYOUTS, fill_array
 from gradiva.ops.image.crop.window_copy import copy_windows, launch_windows
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["paste"]
 
 _MOST = 1 << 20
 
 
-@operator("paste")
+@op.operator("paste")
 def paste(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    ratio: FloatArg,
-    fill_value: Ints,
-    paste_x: FloatArg = 0.5,
-    paste_y: FloatArg = 0.5,
-    min_canvas_size: FloatArg = 0.0,
+    ratio: op.FloatArg,
+    fill_value: op.Ints,
+    paste_x: op.FloatArg = 0.5,
+    paste_y: op.FloatArg = 0.5,
+    min_canvas_size: op.FloatArg = 0.0,
     n_channels: int = 3,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Put each sample on a canvas that is larger.
 
     input: any dtype; layouts with H, W and C, volumes and sequences too (all slices and frames are
@@ -59,14 +45,14 @@ def paste(
     """
     count = len(fill_value) if isinstance(fill_value, tuple) else 1
     if count != 1 and count != n_channels:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="fill_value", expected=f"1 value, or {n_channels}", got=str(count)
         )
-    return with_layout(input, require_layout(input, LAYOUTS, {3: "HWC"}))
+    return op.with_layout(input, op.require_layout(input, LAYOUTS, {3: "HWC"}))
 
 
 @paste.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     layout = call.types[0].layout or "HWC"
     shapes = call.inputs[0].geometry.shapes
     _check(call, "ratio", 1, _MOST)
@@ -85,10 +71,10 @@ def _shapes(call: Call) -> Int64Array:
     return canvas
 
 
-def _check(call: Call, name: str, low: float, high: float) -> None:
+def _check(call: op.Call, name: str, low: float, high: float) -> None:
     bad = ~((call[name] >= low) & (call[name] <= high))
     if bad.any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"a number from {low} to {high}",
             got=str(call[name][bad][0]),
@@ -96,17 +82,17 @@ def _check(call: Call, name: str, low: float, high: float) -> None:
         )
 
 
-def _window(call: Call) -> tuple[Call, Any, Any, int | None]:
+def _window(call: op.Call) -> tuple[op.Call, Any, Any, int | None]:
     """What `copy_windows` takes."""
     target = call.outputs[0]
-    dtype = np.dtype(np.float32) if target.dtype is float16 else target.dtype.numpy
+    dtype = np.dtype(np.float32) if target.dtype is op.float16 else target.dtype.numpy
     fill = fill_array(call["fill_value"], dtype)
     channel = None
     if len(fill) > 1:
         channel = (call.types[0].layout or "HWC").index("C")
         counts = target.geometry.shapes[:, channel]
         if (counts != counts[0]).any() or counts[0] > len(fill):
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="fill_value",
                 expected="1 value, or one for each channel",
                 got=f"{len(fill)} for {counts.max()} channels",
@@ -118,19 +104,19 @@ def _window(call: Call) -> tuple[Call, Any, Any, int | None]:
 
 
 @paste.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     copy_windows(*_window(call))
 
 
 @paste.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return launch_windows(*_window(call))
 
 
 @paste.cases
-def _cases() -> list[Case]:
-    images = samples((4, 6, 3), (5, 5, 3), (1, 3, 3))
-    planes = samples((2, 4, 6), dtype=float32, layout="CHW")
+def _cases() -> list[op.Case]:
+    images = op.samples((4, 6, 3), (5, 5, 3), (1, 3, 3))
+    planes = op.samples((2, 4, 6), dtype=op.float32, layout="CHW")
 
     def pasted(image: Any, shape: tuple[int, ...], at: tuple[int, ...], fill: Any) -> Any:
         canvas = np.full(shape, fill, image.dtype)
@@ -139,14 +125,14 @@ def _cases() -> list[Case]:
 
     colour = {"fill_value": (9, 8, 7)}
     return [
-        case("twice", images, ratio=2.0, **colour).equals(
+        op.case("twice", images, ratio=2.0, **colour).equals(
             [
                 pasted(images.at(0), (8, 12, 3), (2, 3, 0), (9, 8, 7)),
                 pasted(images.at(1), (10, 10, 3), (2, 2, 0), (9, 8, 7)),
                 pasted(images.at(2), (2, 6, 3), (0, 1, 0), (9, 8, 7)),
             ]
         ),
-        case(
+        op.case(
             "per sample",
             images,
             ratio=[1, 1.5, 3],
@@ -160,7 +146,7 @@ def _cases() -> list[Case]:
                 pasted(images.at(2), (3, 9, 3), (0, 6, 0), 5),
             ]
         ),
-        case(
+        op.case(
             "least size", images, ratio=1, min_canvas_size=5, paste_x=0, paste_y=0, **colour
         ).equals(
             [
@@ -169,16 +155,18 @@ def _cases() -> list[Case]:
                 pasted(images.at(2), (5, 5, 3), (0, 0, 0), (9, 8, 7)),
             ]
         ),
-        case("gray", samples((2, 2, 1)), ratio=2, **colour)
-        .equals([pasted(samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)])
+        op.case("gray", op.samples((2, 2, 1)), ratio=2, **colour)
+        .equals([pasted(op.samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)])
         .no_oracle(),
-        case("planes", planes, ratio=1.5, fill_value=(-1, 2), n_channels=2)
+        op.case("planes", planes, ratio=1.5, fill_value=(-1, 2), n_channels=2)
         .equals([pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))])
         .no_oracle(),
-        case("empty", samples(), ratio=2, **colour).equals([]),
-        case("small ratio", images, ratio=[1, 2, 0.5], **colour).value_error("sample 2"),
-        case("position", images, ratio=2, paste_x=1.5, **colour).value_error("`paste_x`"),
-        case("two values", images, ratio=2, fill_value=(1, 2)).value_error("`fill_value`"),
-        case("no ratio", images, **colour).type_error("`ratio`"),
-        case("layout", samples((4, 4), layout="HW"), ratio=2, fill_value=1).type_error("layout"),
+        op.case("empty", op.samples(), ratio=2, **colour).equals([]),
+        op.case("small ratio", images, ratio=[1, 2, 0.5], **colour).value_error("sample 2"),
+        op.case("position", images, ratio=2, paste_x=1.5, **colour).value_error("`paste_x`"),
+        op.case("two values", images, ratio=2, fill_value=(1, 2)).value_error("`fill_value`"),
+        op.case("no ratio", images, **colour).type_error("`ratio`"),
+        op.case("layout", op.samples((4, 4), layout="HW"), ratio=2, fill_value=1).type_error(
+            "layout"
+        ),
     ]

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
+from gradiva.eager import extension as op
 
 __all__ = ["Regions", "paste_regions"]
 
@@ -21,16 +19,16 @@ class Regions(NamedTuple):
     extents, its low end in the output. sizes: (N, axes), of the outputs.
     """
 
-    starts: Int64Array
-    sources: Int64Array
-    inputs: Int64Array
-    low: Int64Array
-    shape: Int64Array
-    place: Int64Array
-    sizes: Int64Array
+    starts: op.Int64Array
+    sources: op.Int64Array
+    inputs: op.Int64Array
+    low: op.Int64Array
+    shape: op.Int64Array
+    place: op.Int64Array
+    sizes: op.Int64Array
 
 
-def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
+def paste_regions(call: op.Call, extents: list[op.Int64Array]) -> Regions:
     """extents: of the axes along which regions are cut, (N, axes) for each input.
 
     Raises OperatorValueError for regions that leave their sample or the output.
@@ -38,7 +36,7 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
     count = extents[0].shape[1]
     for name in ("in_anchors", "out_anchors", "shapes"):
         if call[name] is not None and call[f"{name}_rel"] is not None:
-            raise OperatorValueError(f"`{name}` and `{name}_rel` exclude each other")
+            raise op.OperatorValueError(f"`{name}` and `{name}_rel` exclude each other")
     starts = np.zeros(call.size + 1, np.int64)
     if call["in_ids"] is None:
         many = len(extents)
@@ -47,7 +45,7 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
         inputs = np.tile(np.arange(many), call.size)
     else:
         if len(extents) > 1:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "`in_ids` names samples of one input", expected="1 input", got=str(len(extents))
             )
         starts[1:] = np.cumsum([len(row) for row in call["in_ids"]])
@@ -55,7 +53,7 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
         inputs = np.zeros(len(sources), np.int64)
         bad = (sources < 0) | (sources >= call.size)
         if bad.any():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="in_ids",
                 expected=f"numbers from 0 to {call.size - 1}",
                 got=str(sources[bad][0]),
@@ -75,7 +73,7 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
         left = ((begin < 0) | (shape < 0) | (shape > whole) | (begin > whole - shape)).any(axis=1)
         if left.any():
             first = int(np.argmax(left))
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 f"a pasted region leaves {what}",
                 expected=f"a region within {tuple(whole[first].tolist())}",
                 got=f"one at {begin[first].tolist()} of shape {shape[first].tolist()}",
@@ -84,30 +82,30 @@ def paste_regions(call: Call, extents: list[Int64Array]) -> Regions:
     return Regions(starts, sources, inputs, low, shape, place, sizes)
 
 
-def _sizes(call: Call, extents: Int64Array, count: int) -> Int64Array:
+def _sizes(call: op.Call, extents: op.Int64Array, count: int) -> op.Int64Array:
     rows = call["output_size"]
     if rows is None:
         if len(extents) and (extents != extents[0]).any():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "samples of different shapes need `output_size`",
                 got=f"{tuple(extents[0].tolist())} and others",
             )
         return extents[: call.size].copy()
     if call.size and (rows.shape[1] != count or (rows < 0).any()):
         bad = (rows < 0).any(axis=1)
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="output_size",
             expected=f"{count} numbers, none below 0",
             got=str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
             sample=int(np.argmax(bad)) if bad.any() else None,
         )
-    wide: Int64Array = rows if call.size else np.zeros((0, count), np.int64)
+    wide: op.Int64Array = rows if call.size else np.zeros((0, count), np.int64)
     return wide
 
 
 def _numbers(
-    call: Call, name: str, starts: Int64Array, extents: Int64Array, rounded: Any
-) -> Int64Array | None:
+    call: op.Call, name: str, starts: op.Int64Array, extents: op.Int64Array, rounded: Any
+) -> op.Int64Array | None:
     """The argument `name`, or `<name>_rel` times the extents in float32, rounded: (R, axes)."""
     for title in (name, f"{name}_rel"):
         rows = call[title]
@@ -117,25 +115,25 @@ def _numbers(
         for sample, row in enumerate(rows):
             regions = int(starts[sample + 1] - starts[sample])
             if len(row) != regions * count:
-                raise OperatorValueError(
+                raise op.OperatorValueError(
                     argument=title,
                     expected=f"{regions} regions x {count} numbers",
                     got=f"{len(row)} numbers",
                     sample=sample,
                 )
-        table: Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
+        table: op.Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
         if title == name:
             return table.astype(np.int64)
         bad = ~((table >= 0) & (table <= 1))
         if bad.any():
             first = int(np.argmax(bad.any(axis=1)))
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=title,
                 expected="fractions from 0 to 1",
                 got=str(table[bad][0]),
                 sample=int(np.searchsorted(starts, first, "right")) - 1,
             )
         product = table.astype(np.float32) * extents.astype(np.float32)
-        whole: Int64Array = rounded(product).astype(np.int64)
+        whole: op.Int64Array = rounded(product).astype(np.int64)
         return whole
     return None

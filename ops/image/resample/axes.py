@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 from .cpu import blend_rows_first
 from .taps import (
@@ -38,7 +38,7 @@ I64: TypeAlias = npt.NDArray[np.int64]
 EXTENT, TAPS, STARTS, WEIGHTS, LOW, END = range(6)
 
 
-@jit
+@op.jit
 def _is_new(key: F64, values: F64) -> bool:
     """Whether these differ from those of the sample before; keeps them."""
     new = False
@@ -48,7 +48,7 @@ def _is_new(key: F64, values: F64) -> bool:
     return new
 
 
-@jit
+@op.jit
 def _real_facts(
     m: int, lo: float, hi: float, filt: int, antialias: int, origin: int, to: Any
 ) -> int:
@@ -66,7 +66,7 @@ def _real_facts(
     return _wide(filt, spread)
 
 
-@jit
+@op.jit
 def batch_axes(
     sizes: I64, window: I64, roi: F64, filters: I64, flips: I64
 ) -> tuple[I64, I64, I64, F64]:

@@ -25,8 +25,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import borrowed
-from gradiva.eager.jit.jit import jit
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -46,7 +46,7 @@ F64: TypeAlias = npt.NDArray[np.float64]
 I64: TypeAlias = npt.NDArray[np.int64]
 
 
-@jit
+@op.jit
 def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
     """Whether blending rows before filtering them is the cheaper order for this sample.
 
@@ -62,13 +62,13 @@ def blend_rows_first(size: I64, region: F64, taps: I64) -> bool:
     return bool(blended * columns + size[6] * filtered <= rows * filtered + blended * size[7])
 
 
-@jit
+@op.jit
 def padded(elements: int) -> int:
     """The length of a line of scratch: room for one element more, in whole cache lines."""
     return elements // 16 * 16 + 16
 
 
-@jit
+@op.jit
 def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int, int, int, int]:
     """Lengths that serve any sample: `starts` (4, a), `weights` (3, b), `lines` c, `marks` d."""
     a, b, c, d = 1, 1, 1, 1
@@ -97,7 +97,7 @@ def scratch_sizes(sizes: I64, window: I64, roi: F64, filters: I64) -> tuple[int,
     return a, b, c, 2 * d + 17
 
 
-@jit
+@op.jit
 def _store(
     row: F32,
     channels: int,
@@ -129,7 +129,7 @@ def _store(
     )
 
 
-@jit
+@op.jit
 def _nearest_sample(
     src: Array,
     src_at: int,
@@ -171,7 +171,7 @@ def _nearest_sample(
                 )
 
 
-@jit
+@op.jit
 def _filtered_sample(
     src: Array,
     src_at: int,
@@ -283,7 +283,7 @@ def _filtered_sample(
                     )
 
 
-@jit
+@op.jit
 def resample_range(
     src: Array,
     src_offsets: I64,

@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, Scratch, Tail, blocks_of, type_name
+from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import Tail
 from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.batch_shape import Int64Array
 
 from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
 from .run import Tables, rounding
@@ -21,16 +20,16 @@ __all__ = ["resample_call", "resample_launches"]
 
 _HERE: Final = Path(__file__).parent
 _FILES: Final = ("arithmetic.cuh", None)
-_RESAMPLE: Final = CudaKernel("resample", (*_FILES, _HERE / "resample.cuh"))
-_NEAREST: Final = CudaKernel("resample_nearest", (*_FILES, _HERE / "resample_nearest.cuh"))
-_TABLES: Final = CudaKernel("resample_tables", (_HERE / "resample_tables.cuh",))
+_RESAMPLE: Final = op.CudaKernel("resample", (*_FILES, _HERE / "resample.cuh"))
+_NEAREST: Final = op.CudaKernel("resample_nearest", (*_FILES, _HERE / "resample_nearest.cuh"))
+_TABLES: Final = op.CudaKernel("resample_tables", (_HERE / "resample_tables.cuh",))
 _WIDEST: Final = 4
 _READ, _OUTPUTS = 3, 9
 """Columns of what `batch_axes` says of tables: inputs that an output reads, outputs."""
 _SINGLE: Final = np.dtype(np.float32)
 
 
-def resample_call(call: Call, tables: Tables, flips: Any = None) -> list[Launch]:
+def resample_call(call: op.Call, tables: Tables, flips: Any = None) -> list[op.Launch]:
     """Resample the windows in `tables` of the first input of `call` into its first output; flips:
     (N, 3), whether each is then mirrored along D, H, W; None for none is."""
     target = call.outputs[0]
@@ -44,8 +43,8 @@ def resample_call(call: Call, tables: Tables, flips: Any = None) -> list[Launch]
 
 
 def resample_launches(
-    data: Any, tables: Tables, tail: Tail, flips: Int64Array | None = None
-) -> list[Launch]:
+    data: Any, tables: Tables, tail: Tail, flips: op.Int64Array | None = None
+) -> list[op.Launch]:
     """The windows in `tables` of samples in the slab `data`, taken through `tail`."""
     if flips is None:
         flips = np.zeros((len(tables.sizes), 3), np.int64)
@@ -53,7 +52,7 @@ def resample_launches(
         tables.sizes, tables.window, tables.roi, tables.filters, flips
     )
     starts, weights = (
-        Scratch(int(size), np.dtype(kind))
+        op.Scratch(int(size), np.dtype(kind))
         for size, kind in (
             (whole[:, _OUTPUTS].sum(), np.int32),
             ((whole[:, _OUTPUTS] * whole[:, _READ]).sum(), np.float32),
@@ -72,7 +71,7 @@ def resample_launches(
         volumes, own = one.outer * frame, tail
         if one is not passes[-1]:
             sizes = volumes * tail.channels
-            scratch = Scratch(int(sizes.sum()), _SINGLE)
+            scratch = op.Scratch(int(sizes.sum()), _SINGLE)
             own = Tail((), tail.channels, scratch, sizes.cumsum() - sizes)
         wide = [
             offsets + one.source,
@@ -88,41 +87,41 @@ def resample_launches(
         zero = one.zero.astype(np.float32).view(np.int32)
         table = _joined(wide, narrow, last=[zero])
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
-        blocks = blocks_of(volumes)
-        arguments = data, Out(own.data), table, blocks, starts, weights, parameters
-        made.append(Launch(unit, len(blocks), arguments))
+        blocks = op.blocks_of(volumes)
+        arguments = data, op.Out(own.data), table, blocks, starts, weights, parameters
+        made.append(op.Launch(unit, len(blocks), arguments))
         data, offsets = own.data, own.offsets
     return made
 
 
-def _filled(whole: Int64Array, real: Any, starts: Scratch, weights: Scratch) -> Launch:
+def _filled(whole: op.Int64Array, real: Any, starts: op.Scratch, weights: op.Scratch) -> op.Launch:
     """The launch that makes the tables of all axes."""
     floats = real[:, 2:].astype(np.float32).view(np.int32)
     wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
     table = _joined(wide, [*whole[:, 2:].T, np.zeros_like(whole[:, 0])], first=[*floats.T])
-    blocks = blocks_of(whole[:, _OUTPUTS])
-    arguments = _CURVES, table, blocks, Out(starts), Out(weights)
-    return Launch(_TABLES.unit({}), len(blocks), arguments)
+    blocks = op.blocks_of(whole[:, _OUTPUTS])
+    arguments = _CURVES, table, blocks, op.Out(starts), op.Out(weights)
+    return op.Launch(_TABLES.unit({}), len(blocks), arguments)
 
 
 class _Pass(NamedTuple):
     """Columns of the struct `Pass` of resample.cuh, int64 (N,); `source` from the sample on."""
 
-    source: Int64Array
-    outer: Int64Array
-    outer_step: Int64Array
-    rows: Int64Array
-    row_step: Int64Array
-    extent: Int64Array
-    tap_step: Int64Array
-    inner: Int64Array
-    taps: Int64Array
-    starts: Int64Array
-    weights: Int64Array
+    source: op.Int64Array
+    outer: op.Int64Array
+    outer_step: op.Int64Array
+    rows: op.Int64Array
+    row_step: op.Int64Array
+    extent: op.Int64Array
+    tap_step: op.Int64Array
+    inner: op.Int64Array
+    taps: op.Int64Array
+    starts: op.Int64Array
+    weights: op.Int64Array
     zero: Any
 
 
-def _passes(tables: Tables, axes: Int64Array, first: Any, side: int) -> list[_Pass]:
+def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[_Pass]:
     """The passes over W and H, or over H and W where `first` says so, and the one over D.
 
     side: elements that a thread makes. What a pass makes of a sample lies without gaps.
@@ -205,7 +204,7 @@ def _passes(tables: Tables, axes: Int64Array, first: Any, side: int) -> list[_Pa
     ]
 
 
-def _nearest(data: Any, tables: Tables, tail: Tail, axes: Int64Array, starts: Any) -> Launch:
+def _nearest(data: Any, tables: Tables, tail: Tail, axes: op.Int64Array, starts: Any) -> op.Launch:
     """The launch of samples that are resampled to the nearest pixel along all axes."""
     sizes, extents = tables.sizes, axes[:, :, EXTENT]
     inner = sizes[:, 1] // tail.channels
@@ -223,12 +222,12 @@ def _nearest(data: Any, tables: Tables, tail: Tail, axes: Int64Array, starts: An
     ]
     table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
     unit, parameters = _compiled(_NEAREST, data.dtype, tail)
-    blocks = blocks_of(volumes)
-    arguments = data, Out(tail.data), table, blocks, starts, parameters
-    return Launch(unit, len(blocks), arguments)
+    blocks = op.blocks_of(volumes)
+    arguments = data, op.Out(tail.data), table, blocks, starts, parameters
+    return op.Launch(unit, len(blocks), arguments)
 
 
-def _target(tail: Tail, frame: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _target(tail: Tail, frame: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
     """Elements of the target from one frame, of so many groups, to the next, and from one channel
     of a group to the next."""
     return frame * tail.made, frame if tail.planes else np.ones_like(frame)
@@ -242,9 +241,9 @@ def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ())
     return np.concatenate([words, np.stack([*first, *columns, *last], axis=1)], axis=1)
 
 
-def _compiled(kernel: CudaKernel, source: np.dtype[Any], tail: Tail) -> tuple[Any, Any]:
+def _compiled(kernel: op.CudaKernel, source: np.dtype[Any], tail: Tail) -> tuple[Any, Any]:
     """The kernel with the steps of `tail` in it, and their parameters."""
-    types = {"Source": type_name(source), "Target": type_name(tail.data.dtype)}
+    types = {"Source": op.type_name(source), "Target": op.type_name(tail.data.dtype)}
     constants = (
         f"constexpr int GROUP = {tail.channels};\n"
         f"constexpr i64 APART = {1 if tail.planes else tail.made};\n"

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.jit.row_kernel import row_kernel
+from gradiva.eager import extension as op
 
 from .lanes import filter_four
 
@@ -23,7 +22,7 @@ _ZERO = np.float32(0.0)
 _U1, _U2 = np.uint64(1), np.uint64(2)
 
 
-@jit
+@op.jit
 def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int, out: F32) -> None:
     """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
     o = out[:n]
@@ -64,7 +63,7 @@ def blend_rows(src: Array, at: I64, weights: F32, first: int, taps: int, n: int,
             o[j] = o[j] + wa * np.float32(a[j])
 
 
-@jit
+@op.jit
 def _filter_edges(
     source: Array,
     at: int,
@@ -97,7 +96,7 @@ def _filter_edges(
         x += 1
 
 
-@jit
+@op.jit
 def _filter_row(
     source: Array,
     at: int,
@@ -136,7 +135,7 @@ def _filter_row(
                 pixel[c] = pixel[c] + w * np.float32(source[place + c])
 
 
-@jit
+@op.jit
 def filter_lines(
     source: Array,
     at: I64,
@@ -166,7 +165,7 @@ def filter_lines(
         _filter_edges(source, at[i], heads, weights, taps, n, safe, out, to[i])
 
 
-@jit
+@op.jit
 def find_heads(
     starts: I64, n: int, skip: int, channels: int, taps: int, room: int, heads: I64, safe: I64
 ) -> None:
@@ -185,7 +184,7 @@ def find_heads(
         safe[1] -= 1
 
 
-@jit
+@op.jit
 def _fill_ring(
     src: Array,
     base: int,
@@ -216,7 +215,7 @@ def _fill_ring(
     filter_lines(src, at, heads, wx, kx, nx, safe, channels, count, ring, to)
 
 
-@jit
+@op.jit
 def resample_rows(
     src: Array,
     base: int,
@@ -292,7 +291,7 @@ def resample_rows(
         blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
 
 
-@jit
+@op.jit
 def pick_row(line: Array, channels: int, starts: I64, n: int, out: F32) -> None:
     """`out` = n whole pixels of one line, those that `starts` names."""
     if channels == 1:
@@ -311,7 +310,7 @@ def pick_row(line: Array, channels: int, starts: I64, n: int, out: F32) -> None:
                 out[o + c] = np.float32(line[s + c])
 
 
-@row_kernel()
+@op.row_kernel()
 def store_row(source: Any, target: Any, limits: Any) -> None:
     """Round half away from zero, saturate, NaN -> 0; the target has at most 16 bits."""
     lo, hi = limits[0], limits[1]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -18,7 +19,6 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
-from gradiva.eager.operators.call import Call
 
 from .cpu import resample_range, scratch_sizes
 from .rows import store_row
@@ -82,7 +82,7 @@ def run_resample(
 
 
 def resample_samples(
-    call: Call, tables: Tables, mirror: Array | None = None, upside_down: Array | None = None
+    call: op.Call, tables: Tables, mirror: Array | None = None, upside_down: Array | None = None
 ) -> None:
     """Resample the windows in `tables` of the first input of `call` into its first output.
 

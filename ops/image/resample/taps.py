@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
@@ -45,14 +45,14 @@ _RADII = np.array([0.0, 1.0, 2.0, 3.0, 1.0, 1.0], np.float64)
 _ROOT8 = np.float32(np.sqrt(8.0))
 
 
-@jit
+@op.jit
 def _spread(m: int, lo: float, hi: float, antialias: int) -> float:
     """How much the filter of an axis is stretched, as float32 numbers."""
     scale = abs(np.float32(hi) - np.float32(lo)) / np.float32(max(m, 1))
     return max(np.float64(scale), 1.0) if antialias else 1.0
 
 
-@jit
+@op.jit
 def _wide(filt: int, spread: float) -> int:
     """How many inputs a filter covers, those beyond the border included."""
     if filt == 0:
@@ -60,20 +60,20 @@ def _wide(filt: int, spread: float) -> int:
     return int(math.ceil(2.0 * _RADII[filt] * spread - 1e-9))
 
 
-@jit
+@op.jit
 def axis_taps(n: int, m: int, lo: float, hi: float, filt: int, antialias: int) -> int:
     """How many input positions one output position of this axis reads."""
     return max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
 
 
-@jit
+@op.jit
 def axis_origin(n: int, m: int, lo: float, hi: float, filt: int, antialias: int) -> int:
     """The first input position that the reference keeps for this axis."""
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
     return min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
 
 
-@jit
+@op.jit
 def first_axis(size: I64, region: F64, filt: I64) -> int:
     """The axis (0, 1, 2 for D, H, W) that the reference resamples first.
 
@@ -107,7 +107,7 @@ def first_axis(size: I64, region: F64, filt: I64) -> int:
     return first
 
 
-@jit
+@op.jit
 def _nearest(
     n: int,
     lo: float,
@@ -137,7 +137,7 @@ def _nearest(
         at = at + scale
 
 
-@jit
+@op.jit
 def _reach(filt: int, spread: np.float32) -> np.float32:
     """How far a filter reaches, to the last bit.
 
@@ -150,7 +150,7 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
     return np.float32(_STEPS) / (np.float32(_STEPS) / (sigma * _ROOT8))
 
 
-@jit
+@op.jit
 def fill_axis(
     n: int,
     m: int,
@@ -207,7 +207,7 @@ def fill_axis(
     return taps
 
 
-@jit
+@op.jit
 def _curve_at(table: int, size: float, at: float) -> float:
     if at < 0.0 or at >= size:
         return 0.0

@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import InterpType
+from gradiva.eager import extension as op
 
 from .shapes import resize_geometry
 
@@ -19,7 +16,7 @@ _AXES = ("size", "max_size", "roi_start", "roi_end")
 _NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
 
 
-def sizes_of(call: Call, inputs: Int64Array) -> tuple[Int64Array, Any, Any]:
+def sizes_of(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, Any, Any]:
     """What the arguments of a call make of the extents (N, axes): see `resize_geometry`."""
     return resize_geometry(
         inputs,
@@ -35,7 +32,7 @@ def _wide(rows: Any) -> Any:
     return None if rows is None else rows.astype(np.float64)
 
 
-def per_axis(call: Call, name: str, count: int) -> Any:
+def per_axis(call: op.Call, name: str, count: int) -> Any:
     """(N, axes) float64; one number stands for all axes."""
     rows = call[name]
     if rows is None:
@@ -44,22 +41,22 @@ def per_axis(call: Call, name: str, count: int) -> Any:
     if rows.ndim == 1:
         rows = np.broadcast_to(rows, (call.size, len(rows)))
     if rows.shape[1] not in (1, count):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name, expected=f"1 or {count} numbers", got=str(rows.shape[1])
         )
     return np.broadcast_to(rows, (call.size, count)).copy()
 
 
-def filters_of(call: Call, sizes: Int64Array, low: Any, high: Any) -> Int64Array:
+def filters_of(call: op.Call, sizes: op.Int64Array, low: Any, high: Any) -> op.Int64Array:
     """(N, 5): the filter of D, H and W, then 1 for antialiasing, then the number of axes."""
     given = {name: call[name] for name in ("interp_type", "min_filter", "mag_filter")}
     plain = given["interp_type"]
     if plain is None:
-        plain = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
+        plain = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
     for name, rows in given.items():
         bad = None if rows is None else (rows < 0) | (rows > 5)
         if bad is not None and bad.any():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=name,
                 expected="an interpolation such as types.INTERP_LINEAR",
                 got=str(rows[bad][0]),

@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.call import Call
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import InterpType, float32, int16, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .arguments import per_axis
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
@@ -26,23 +22,23 @@ __all__ = ["check_compat", "compat_sizes", "note_compat", "run_compat"]
 Array = np.ndarray[Any, Any]
 
 DTYPES = {
-    "pil": (uint8, uint16, float32),
-    "opencv": (uint8, uint16, int16, float32),
-    "torchvision": (uint8, float32),
+    "pil": (op.uint8, op.uint16, op.float32),
+    "opencv": (op.uint8, op.uint16, op.int16, op.float32),
+    "torchvision": (op.uint8, op.float32),
 }
 _NAMES = {
-    InterpType.INTERP_NN: "NN",
-    InterpType.INTERP_LINEAR: "LINEAR",
-    InterpType.INTERP_TRIANGULAR: "TRIANGULAR",
-    InterpType.INTERP_CUBIC: "CUBIC",
-    InterpType.INTERP_LANCZOS3: "LANCZOS3",
+    op.InterpType.INTERP_NN: "NN",
+    op.InterpType.INTERP_LINEAR: "LINEAR",
+    op.InterpType.INTERP_TRIANGULAR: "TRIANGULAR",
+    op.InterpType.INTERP_CUBIC: "CUBIC",
+    op.InterpType.INTERP_LANCZOS3: "LANCZOS3",
 }
-_CUBIC, _NEAREST = InterpType.INTERP_CUBIC, InterpType.INTERP_NN
+_CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
 
 
 def check_compat(
     compat: str,
-    input: SampleType,
+    input: op.SampleType,
     layout: str | None,
     *,
     dtype: Any,
@@ -52,30 +48,30 @@ def check_compat(
 ) -> None:
     """Refuse what the library has no meaning for, as far as the types tell."""
     if compat not in DTYPES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="compat", expected=f"one of {', '.join(DTYPES)}", got=repr(compat)
         )
     if input.dtype is not None and input.dtype not in DTYPES[compat]:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="compat",
             expected=f"{_listed(DTYPES[compat])} with {compat!r}",
             got=f"samples of {input.dtype}",
         )
     if layout and "D" in layout:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="compat", expected="images, not volumes", got=f"layout {layout!r}"
         )
     if dtype is not None and input.dtype is not None and dtype is not input.dtype:
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
         )
     if compat == "pil" and not antialias:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="antialias", expected="True: Pillow always does it", got="False"
         )
     for name, value in (("min_filter", min_filter), ("mag_filter", mag_filter)):
         if value is not None:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=name, expected="`interp_type` alone with `compat`", got="a filter"
             )
 
@@ -84,29 +80,29 @@ def _listed(values: Any) -> str:
     return ", ".join(str(value) for value in values)
 
 
-def note_compat(call: Call, low: Array, high: Array, crop: bool = False) -> Int64Array:
+def note_compat(call: op.Call, low: Array, high: Array, crop: bool = False) -> op.Int64Array:
     """The filters of a call (N,), checked. Keeps what `run_compat` needs: these, the regions (N, 4)
     as top, left, bottom, right, and whether Pillow's filters must not look beyond them."""
     compat, filters = call["compat"], call["interp_type"]
     if filters is None:
-        filters = np.full(call.size, int(InterpType.INTERP_LINEAR), np.int64)
+        filters = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
     known = [name for name in _NAMES if compat != "torchvision" or "LANCZOS" not in _NAMES[name]]
     bad = ~np.isin(filters, known)
     if bad.any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="interp_type",
             expected=f"one of {', '.join(_NAMES[name] for name in known)} with {compat!r}",
             got=str(filters[bad][0]),
             sample=int(np.argmax(bad)),
         )
     if compat == "opencv":
-        area = filters == InterpType.INTERP_TRIANGULAR
+        area = filters == op.InterpType.INTERP_TRIANGULAR
         limits = np.where(area, AREA_CHANNELS, MOST_CHANNELS)
         layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
         channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
         if (channels > limits).any():
             sample = int(np.argmax(channels > limits))
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="compat",
                 expected=f"at most {limits[sample]} channels, as OpenCV's filter",
                 got=str(channels[sample]),
@@ -116,11 +112,11 @@ def note_compat(call: Call, low: Array, high: Array, crop: bool = False) -> Int6
     return np.asarray(filters)
 
 
-def compat_sizes(call: Call, inputs: Int64Array) -> tuple[Int64Array, Array, Array]:
+def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, Array, Array]:
     """Output sizes (N, 2), and both corners of the regions (N, 2), for inputs of (h, w)."""
     compat, mode, limit = call["compat"], call["mode"], per_axis(call, "max_size", 2)
     if (inputs == 0).any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "`compat` takes images that have pixels", sample=int(np.argwhere(inputs == 0)[0][0])
         )
     low, high = _regions(call, inputs)
@@ -149,11 +145,11 @@ def compat_sizes(call: Call, inputs: Int64Array) -> tuple[Int64Array, Array, Arr
         shorter = wanted["resize_shorter"] is not None
         return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
     if mode not in (None, "default", "stretch"):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="mode", expected=f"no {mode!r}: {compat!r} has no such rule", got=repr(mode)
         )
     if limit is not None:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="max_size", expected=f"`resize_shorter` beside it with {compat!r}", got="none"
         )
     for names in (("size",), ("resize_x", "resize_y")):
@@ -162,13 +158,13 @@ def compat_sizes(call: Call, inputs: Int64Array) -> tuple[Int64Array, Array, Arr
             for name, value in zip(names, values, strict=True):
                 expected = f"a size for each axis with {compat!r}"
                 if value is None:
-                    raise OperatorValueError(argument=name, expected=expected, got="none")
+                    raise op.OperatorValueError(argument=name, expected=expected, got="none")
                 if (value == 0).any():
                     _refuse(name, expected, value, value == 0)
     return sizes, low, high
 
 
-def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array) -> Int64Array:
+def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array) -> op.Int64Array:
     """torchvision's rule, for tensors and for Pillow's images: the other side is truncated.
 
     named: (N,) pixels of the shorter side, or else of the longer one, which is also what `limit`
@@ -178,7 +174,7 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
     if limit is not None:
         name = "max_size"
         if not shorter or (limit != limit[:, :1]).any():
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument=name, expected="one number beside `resize_shorter`", got=str(limit[0])
             )
         top = np.floor(limit[:, 0] + 0.5)
@@ -202,13 +198,13 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
     return np.stack([height, width], axis=1).astype(np.int64)
 
 
-def _regions(call: Call, inputs: Int64Array) -> tuple[Array, Array]:
+def _regions(call: op.Call, inputs: op.Int64Array) -> tuple[Array, Array]:
     """Both corners (N, 2): in whole pixels, but for Pillow."""
     start, end = per_axis(call, "roi_start", 2), per_axis(call, "roi_end", 2)
     whole = inputs.astype(np.float64)
     if start is None or end is None:
         if (start is None) != (end is None):
-            raise OperatorValueError("give both `roi_start` and `roi_end`, or neither")
+            raise op.OperatorValueError("give both `roi_start` and `roi_end`, or neither")
         return np.zeros_like(whole), whole
     relative = call["roi_relative"]
     corners = []
@@ -232,7 +228,7 @@ def _regions(call: Call, inputs: Int64Array) -> tuple[Array, Array]:
 
 
 def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
-    raise OperatorValueError(
+    raise op.OperatorValueError(
         argument=name,
         expected=expected,
         got=f"{values[bad][0]:g}",
@@ -240,7 +236,7 @@ def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
     )
 
 
-def run_compat(call: Call) -> None:
+def run_compat(call: op.Call) -> None:
     """The kernel, after `note_compat`. A sample at a time: the libraries release the GIL."""
     filters, regions, crop = call.notes["compat"]
     compat, antialias = call["compat"], call["antialias"]
@@ -254,7 +250,7 @@ def run_compat(call: Call) -> None:
         image, made = source.array(sample), target.array(sample)
         if not made.size:
             return
-        filter = InterpType(int(filters[sample]))
+        filter = op.InterpType(int(filters[sample]))
         region = tuple(regions[sample].tolist())
         if pixels is None:
             _torchvision(image, region, made, layout.index("H"), filter, antialias)
@@ -281,7 +277,7 @@ def _frames(sample: Array, layout: str) -> Array:
 
 
 def _torchvision(
-    image: Array, region: Any, made: Array, first: int, filter: InterpType, antialias: bool
+    image: Array, region: Any, made: Array, first: int, filter: op.InterpType, antialias: bool
 ) -> None:
     """Its resize of tensors, for samples whose axes H and W are `first` and the next."""
     top, left, bottom, right = map(int, region)

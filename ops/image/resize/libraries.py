@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.dtypes import InterpType
 
 __all__ = ["AREA_CHANNELS", "MOST_CHANNELS", "resize_opencv", "resize_pil"]
 
@@ -20,22 +20,22 @@ AREA_CHANNELS, MOST_CHANNELS = 4, 128
 """How many channels OpenCV's INTER_AREA and its other filters take."""
 
 _PIL = {
-    InterpType.INTERP_NN: "NEAREST",
-    InterpType.INTERP_LINEAR: "BILINEAR",
-    InterpType.INTERP_TRIANGULAR: "BILINEAR",
-    InterpType.INTERP_CUBIC: "BICUBIC",
-    InterpType.INTERP_LANCZOS3: "LANCZOS",
+    op.InterpType.INTERP_NN: "NEAREST",
+    op.InterpType.INTERP_LINEAR: "BILINEAR",
+    op.InterpType.INTERP_TRIANGULAR: "BILINEAR",
+    op.InterpType.INTERP_CUBIC: "BICUBIC",
+    op.InterpType.INTERP_LANCZOS3: "LANCZOS",
 }
 _OPENCV = {
-    InterpType.INTERP_NN: "INTER_NEAREST",
-    InterpType.INTERP_LINEAR: "INTER_LINEAR",
-    InterpType.INTERP_TRIANGULAR: "INTER_AREA",
-    InterpType.INTERP_CUBIC: "INTER_CUBIC",
-    InterpType.INTERP_LANCZOS3: "INTER_LANCZOS4",
+    op.InterpType.INTERP_NN: "INTER_NEAREST",
+    op.InterpType.INTERP_LINEAR: "INTER_LINEAR",
+    op.InterpType.INTERP_TRIANGULAR: "INTER_AREA",
+    op.InterpType.INTERP_CUBIC: "INTER_CUBIC",
+    op.InterpType.INTERP_LANCZOS3: "INTER_LANCZOS4",
 }
 
 
-def resize_pil(source: Array, region: Any, target: Array, filter: InterpType) -> None:
+def resize_pil(source: Array, region: Any, target: Array, filter: op.InterpType) -> None:
     """Image.fromarray(source).resize(..., box=region), for arrays (H, W, C).
 
     uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colours by alpha
@@ -53,7 +53,7 @@ def resize_pil(source: Array, region: Any, target: Array, filter: InterpType) ->
         target[:, :, channel] = np.asarray(image.resize(size, method, box))
 
 
-def resize_opencv(source: Array, region: Any, target: Array, filter: InterpType) -> None:
+def resize_opencv(source: Array, region: Any, target: Array, filter: op.InterpType) -> None:
     """cv2.resize of whole arrays (H, W, C); the channels of a pixel go together."""
     size = (target.shape[1], target.shape[0])
     method = getattr(cv2, _OPENCV[filter])

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.arguments import DTypeLike, Floats, InterpArg, Ints
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import InterpType, float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .compat import check_compat, note_compat
 from .resize import DTYPES, check_dtype, filters_of, launch_plan, resize, run_plan
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
 
 __all__ = ["random_resized_crop"]
 
@@ -32,25 +19,25 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 _LARGEST = 1 << 24
 
 
-@operator("random_resized_crop", random=True)
+@op.operator("random_resized_crop", random=True)
 def random_resized_crop(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    size: Ints,
-    random_area: Floats = (0.08, 1.0),
-    random_aspect_ratio: Floats = (3 / 4, 4 / 3),
+    size: op.Ints,
+    random_area: op.Floats = (0.08, 1.0),
+    random_aspect_ratio: op.Floats = (3 / 4, 4 / 3),
     num_attempts: int = 10,
-    interp_type: InterpArg | None = None,
-    min_filter: InterpArg | None = None,
-    mag_filter: InterpArg | None = None,
+    interp_type: op.InterpArg | None = None,
+    min_filter: op.InterpArg | None = None,
+    mag_filter: op.InterpArg | None = None,
     antialias: bool = True,
     compat: str | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: op.DTypeLike | None = None,
     minibatch_size: int = 32,
     temp_buffer_hint: int = 0,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Resample a random window of each sample to one size.
 
     input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, sequences with F, whose
@@ -67,8 +54,8 @@ def random_resized_crop(
 
     Raises OperatorValueError for bad sizes and ranges, and for samples without pixels.
     """
-    require_dtype(input, DTYPES)
-    layout = require_layout(input, _LAYOUTS, _ASSUMED)
+    op.require_dtype(input, DTYPES)
+    layout = op.require_layout(input, _LAYOUTS, _ASSUMED)
     check_dtype(input, dtype)
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     _height_and_width(size)
@@ -82,21 +69,21 @@ def random_resized_crop(
             min_filter=min_filter,
             mag_filter=mag_filter,
         )
-    result = with_layout(input, layout)
+    result = op.with_layout(input, layout)
     return result if dtype is None else result.with_(dtype=dtype)
 
 
 def _height_and_width(size: Any) -> tuple[int, int]:
     extents = tuple(np.atleast_1d(size).tolist())
     if len(extents) not in (1, 2) or not all(1 <= extent <= _LARGEST for extent in extents):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="size", expected=f"(h, w), from 1 to {_LARGEST} pixels", got=str(size)
         )
     return extents[0], extents[-1]
 
 
 @random_resized_crop.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [layout.index("H"), layout.index("W")]
@@ -121,27 +108,27 @@ random_resized_crop.stage = resize.stage
 
 
 @random_resized_crop.cases
-def _cases() -> list[Case]:
-    images = samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
-    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
-    frames = samples((2, 6, 8, 3), layout="FHWC", dtype=int16)
+def _cases() -> list[op.Case]:
+    images = op.samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
+    planes = op.samples((3, 8, 6), (3, 5, 5), dtype=op.float32, layout="CHW")
+    frames = op.samples((2, 6, 8, 3), layout="FHWC", dtype=op.int16)
     whole = {"num_attempts": 0, "random_aspect_ratio": (0.1, 10.0)}
-    nearest = {"interp_type": InterpType.INTERP_NN}
-    twice = [samples((8, 6, 3)).at(0)]
+    nearest = {"interp_type": op.InterpType.INTERP_NN}
+    twice = [op.samples((8, 6, 3)).at(0)]
     return [
-        case("default", images, size=(5, 6), seed=1).no_oracle(),
-        case("whole image, nearest", samples((8, 6, 3)), size=(16, 12), **whole, **nearest).equals(
-            [image.repeat(2, 0).repeat(2, 1) for image in twice]
-        ),
-        case("planes", planes, size=4, seed=2, antialias=False).no_oracle(),
-        case(
-            "float", images, size=(7, 9), seed=3, dtype=float32, interp_type=[1, 2, 3]
+        op.case("default", images, size=(5, 6), seed=1).no_oracle(),
+        op.case(
+            "whole image, nearest", op.samples((8, 6, 3)), size=(16, 12), **whole, **nearest
+        ).equals([image.repeat(2, 0).repeat(2, 1) for image in twice]),
+        op.case("planes", planes, size=4, seed=2, antialias=False).no_oracle(),
+        op.case(
+            "float", images, size=(7, 9), seed=3, dtype=op.float32, interp_type=[1, 2, 3]
         ).no_oracle(),
-        case("sequence", frames, size=(3, 4), seed=4).no_oracle(),
-        case("of torchvision", images, size=(5, 6), seed=1, compat="torchvision").no_oracle(),
-        case(
+        op.case("sequence", frames, size=(3, 4), seed=4).no_oracle(),
+        op.case("of torchvision", images, size=(5, 6), seed=1, compat="torchvision").no_oracle(),
+        op.case(
             "window of all, of Pillow",
-            samples((8, 6, 3)),
+            op.samples((8, 6, 3)),
             size=(16, 12),
             **whole,
             **nearest,
@@ -149,11 +136,11 @@ def _cases() -> list[Case]:
         )
         .equals([image.repeat(2, 0).repeat(2, 1) for image in twice])
         .no_oracle(),
-        case("unknown library", images, size=4, compat="zork").value_error("torchvision"),
-        case("empty", samples(), size=(4, 4)).equals([]),
-        case("no size", images).type_error("`size`"),
-        case("bad size", images, size=(4, 0)).value_error("`size`"),
-        case("bad area", images, size=4, random_area=(0.5, 0.1)).value_error("`random_area`"),
-        case("no pixels", samples((0, 4, 3)), size=4).value_error("sample 0"),
-        case("bad dtype", samples((4, 4, 3), dtype=float64), size=4).type_error("float64"),
+        op.case("unknown library", images, size=4, compat="zork").value_error("torchvision"),
+        op.case("empty", op.samples(), size=(4, 4)).equals([]),
+        op.case("no size", images).type_error("`size`"),
+        op.case("bad size", images, size=(4, 0)).value_error("`size`"),
+        op.case("bad area", images, size=4, random_area=(0.5, 0.1)).value_error("`random_area`"),
+        op.case("no pixels", op.samples((0, 4, 3)), size=4).value_error("sample 0"),
+        op.case("bad dtype", op.samples((4, 4, 3), dtype=op.float64), size=4).type_error("float64"),
     ]

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
+from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.gpu.gather import table_launch
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, Floats, FloatsArg, InterpArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
 from gradiva.eager.operators.fusion_roles import Rows
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import (
-    InterpType,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    uint8,
-    uint16,
-)
-from gradiva.eager.types.sample_type import SampleType
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
@@ -38,11 +21,6 @@ from gradiva.ops.image.resample.run import (
 
 from .arguments import filters_of, per_axis, sizes_of
 from .compat import check_compat, compat_sizes, note_compat, run_compat
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = [
     "ASSUMED",
@@ -58,7 +36,7 @@ __all__ = [
     "sizes_of",
 ]
 
-DTYPES = (uint8, int8, uint16, int16, float32)
+DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.float32)
 LAYOUTS = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW",
     "DHWC", "CDHW", "DHW", "FDHWC", "FCDHW", "CFDHW",
@@ -66,34 +44,34 @@ LAYOUTS = (
 ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@operator("resize")
+@op.operator("resize")
 def resize(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    size: FloatsArg | None = None,
-    resize_x: FloatArg | None = None,
-    resize_y: FloatArg | None = None,
-    resize_z: FloatArg | None = None,
-    resize_shorter: FloatArg | None = None,
-    resize_longer: FloatArg | None = None,
+    size: op.FloatsArg | None = None,
+    resize_x: op.FloatArg | None = None,
+    resize_y: op.FloatArg | None = None,
+    resize_z: op.FloatArg | None = None,
+    resize_shorter: op.FloatArg | None = None,
+    resize_longer: op.FloatArg | None = None,
     mode: str | None = None,
-    max_size: Floats | None = None,
+    max_size: op.Floats | None = None,
     subpixel_scale: bool = True,
-    roi_start: FloatsArg | None = None,
-    roi_end: FloatsArg | None = None,
+    roi_start: op.FloatsArg | None = None,
+    roi_end: op.FloatsArg | None = None,
     roi_relative: bool = False,
-    interp_type: InterpArg | None = None,
-    min_filter: InterpArg | None = None,
-    mag_filter: InterpArg | None = None,
+    interp_type: op.InterpArg | None = None,
+    min_filter: op.InterpArg | None = None,
+    mag_filter: op.InterpArg | None = None,
     antialias: bool = True,
     compat: str | None = None,
-    dtype: DTypeLike | None = None,
+    dtype: op.DTypeLike | None = None,
     save_attrs: bool = False,
     minibatch_size: int = 32,
     temp_buffer_hint: int = 0,
-    **common: Unpack[Common],
-) -> SampleType | tuple[SampleType, SampleType]:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
     """Resample the spatial axes (H, W, and D in volumes) of each sample.
 
     input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D, sequences
@@ -133,8 +111,8 @@ def resize(
     Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
     OperatorValueError for sizes that contradict each other.
     """
-    require_dtype(input, DTYPES)
-    layout = require_layout(input, LAYOUTS, ASSUMED)
+    op.require_dtype(input, DTYPES)
+    layout = op.require_layout(input, LAYOUTS, ASSUMED)
     check_dtype(input, dtype)
     if compat is not None:
         check_compat(
@@ -146,24 +124,24 @@ def resize(
             min_filter=min_filter,
             mag_filter=mag_filter,
         )
-    result = with_layout(input, layout)
+    result = op.with_layout(input, layout)
     if dtype is not None:
         result = result.with_(dtype=dtype)
     if not save_attrs:
         return result
-    return result, SampleType(int32, 1, "", input.device)
+    return result, op.SampleType(op.int32, 1, "", input.device)
 
 
-def check_dtype(input: SampleType, dtype: Any) -> None:
+def check_dtype(input: op.SampleType, dtype: Any) -> None:
     """Refuse a dtype of the output that resampling does not make."""
-    if dtype is not None and dtype is not float32 and input.dtype not in (None, dtype):
-        raise OperatorTypeError(
+    if dtype is not None and dtype is not op.float32 and input.dtype not in (None, dtype):
+        raise op.OperatorTypeError(
             argument="dtype", expected=f"the input's, {input.dtype}, or float32", got=str(dtype)
         )
 
 
 @resize.shapes
-def _shapes(call: Call) -> Any:
+def _shapes(call: op.Call) -> Any:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -182,7 +160,7 @@ def _shapes(call: Call) -> Any:
     return shapes, np.full((call.size, 1), len(axes), np.int64)
 
 
-def resample_tables(call: Call, source: Geometry, layout: str) -> Tables:
+def resample_tables(call: op.Call, source: op.Geometry, layout: str) -> Tables:
     """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
     inputs, outputs, low, high, filters = call.notes["plan"]
     count = inputs.shape[1]
@@ -208,7 +186,7 @@ resize.stage = Rows(
 
 
 @resize.cpu
-def run_plan(call: Call) -> None:
+def run_plan(call: op.Call) -> None:
     """The kernel: reads `call.notes["plan"]`, which is the sizes (N, axes) of the inputs and of the
     outputs, both ends of the source regions, and the filters."""
     source = call.inputs[0].geometry
@@ -222,7 +200,7 @@ def run_plan(call: Call) -> None:
 
 
 @resize.gpu
-def launch_plan(call: Call) -> list[Launch]:
+def launch_plan(call: op.Call) -> list[op.Launch]:
     """The GPU kernel: as `run_plan`."""
     if "compat" in call.notes:
         raise NoGpuKernelError(
@@ -239,24 +217,24 @@ def launch_plan(call: Call) -> list[Launch]:
 
 
 @resize.cases
-def _cases() -> list[Case]:
-    images = samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
-    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
-    frames = samples((2, 6, 8, 3), layout="FHWC", dtype=int16)
-    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=uint16)
-    nearest = {"interp_type": InterpType.INTERP_NN}
+def _cases() -> list[op.Case]:
+    images = op.samples((12, 16, 3), (9, 7, 3), (1, 30, 3))
+    planes = op.samples((3, 8, 6), (3, 5, 5), dtype=op.float32, layout="CHW")
+    frames = op.samples((2, 6, 8, 3), layout="FHWC", dtype=op.int16)
+    volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.uint16)
+    nearest = {"interp_type": op.InterpType.INTERP_NN}
     return [
-        case("same size", images, size=0, **nearest).equals([images.at(i) for i in range(3)]),
-        case("twice, nearest", planes, resize_shorter=[12, 10], **nearest).equals(
+        op.case("same size", images, size=0, **nearest).equals([images.at(i) for i in range(3)]),
+        op.case("twice, nearest", planes, resize_shorter=[12, 10], **nearest).equals(
             [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]
         ),
-        case("down", images, size=(5, 6)),
-        case("shorter side", images, resize_shorter=20, max_size=64),
-        case("longer side", images, resize_longer=[10, 11, 12], mag_filter=2),
-        case("width", images, resize_x=10, interp_type=InterpType.INTERP_CUBIC),
-        case("lanczos, float", images, size=(7, 9), interp_type=3, dtype=float32),
-        case("no antialiasing", images, size=(5, 5), antialias=False),
-        case(
+        op.case("down", images, size=(5, 6)),
+        op.case("shorter side", images, resize_shorter=20, max_size=64),
+        op.case("longer side", images, resize_longer=[10, 11, 12], mag_filter=2),
+        op.case("width", images, resize_x=10, interp_type=op.InterpType.INTERP_CUBIC),
+        op.case("lanczos, float", images, size=(7, 9), interp_type=3, dtype=op.float32),
+        op.case("no antialiasing", images, size=(5, 5), antialias=False),
+        op.case(
             "region, mirrored",
             planes,
             size=(6, 6),
@@ -264,19 +242,19 @@ def _cases() -> list[Case]:
             roi_end=(0.2, 0.8),
             roi_relative=True,
         ),
-        case("filter per sample", images, size=(8, 8), interp_type=[0, 1, 5]),
-        case("sequence, attributes", frames, size=(3, 4), save_attrs=True),
-        case("volume", volume, size=(3, 4, 5), interp_type=InterpType.INTERP_TRIANGULAR),
-        case("of Pillow", images, resize_shorter=6, compat="pil").no_oracle(),
-        case("of OpenCV", frames, size=(9, 5), compat="opencv").no_oracle(),
-        case(
+        op.case("filter per sample", images, size=(8, 8), interp_type=[0, 1, 5]),
+        op.case("sequence, attributes", frames, size=(3, 4), save_attrs=True),
+        op.case("volume", volume, size=(3, 4, 5), interp_type=op.InterpType.INTERP_TRIANGULAR),
+        op.case("of Pillow", images, resize_shorter=6, compat="pil").no_oracle(),
+        op.case("of OpenCV", frames, size=(9, 5), compat="opencv").no_oracle(),
+        op.case(
             "of torchvision", planes, size=(3, 9), compat="torchvision", interp_type=[2, 1]
         ).no_oracle(),
-        case("of Pillow, empty", samples(), size=(4, 4), compat="pil").equals([]).no_oracle(),
-        case("unknown library", images, size=4, compat="zork").value_error("`compat`"),
-        case("empty", samples(), size=(4, 4)).equals([]),
-        case("no size", images).value_error("resize_shorter"),
-        case("two sizes", images, size=(4, 4), resize_x=4).value_error("exactly one"),
-        case("bad mode", images, size=4, mode="fit").value_error("mode"),
-        case("bad dtype", samples((4, 4, 3), dtype=float64), size=4).type_error("float64"),
+        op.case("of Pillow, empty", op.samples(), size=(4, 4), compat="pil").equals([]).no_oracle(),
+        op.case("unknown library", images, size=4, compat="zork").value_error("`compat`"),
+        op.case("empty", op.samples(), size=(4, 4)).equals([]),
+        op.case("no size", images).value_error("resize_shorter"),
+        op.case("two sizes", images, size=(4, 4), resize_x=4).value_error("exactly one"),
+        op.case("bad mode", images, size=4, mode="fit").value_error("mode"),
+        op.case("bad dtype", op.samples((4, 4, 3), dtype=op.float64), size=4).type_error("float64"),
     ]

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
 
 F32: TypeAlias = npt.NDArray[np.float32]
 F64: TypeAlias = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ def _requested(shape: tuple[int, int], arguments: dict[str, F64 | None]) -> F32:
     if any(arguments[k] is not None for k in separate):
         given.append("resize_x/resize_y/resize_z")
     if len(given) != 1:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "give exactly one of size, resize_x/resize_y/resize_z, resize_shorter, resize_longer; "
             f"got {', '.join(given) or 'none of them'}"
         )
@@ -59,7 +59,7 @@ def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
     bad = ~(np.abs(value) <= _FARTHEST)
     if bad.any():
         sample = int(np.argwhere(bad)[0][0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"finite numbers, of at most {_FARTHEST:.0f}",
             got=str(value[bad][0]),
@@ -72,7 +72,7 @@ def _check_reach(name: str, ends: F64, in_sizes: I64) -> None:
     """The taps of a pixel grow with the region: refuse one that is nearly all outside."""
     bad = (ends < -_REACH) | (ends > in_sizes + _REACH)
     if bad.any():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument=name,
             expected=f"a region that ends within {_REACH} pixels of the image",
             got=f"{ends[bad][0]:g} pixels",
@@ -86,7 +86,7 @@ def _region(
     """The region with lo <= hi, and which axes it mirrors."""
     if (roi_start is None) != (roi_end is None):
         got = "roi_end" if roi_start is None else "roi_start"
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"give both `roi_start` and `roi_end`, or neither; got only `{got}`"
         )
     whole = in_sizes.astype(np.float32)
@@ -173,14 +173,14 @@ def resize_geometry(
     if resize_shorter is not None or resize_longer is not None:
         one = "resize_shorter" if resize_shorter is not None else "resize_longer"
         if mode is not None:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="mode", expected=f"none beside `{one}`", got=repr(mode)
             )
         chosen = "not_smaller" if resize_shorter is not None else "not_larger"
     elif mode is None:
         chosen = "default"
     if chosen not in MODES:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="mode", expected=f"one of {', '.join(MODES)}", got=repr(mode)
         )
     limit: F32 | None = None
@@ -204,7 +204,7 @@ def resize_geometry(
         "ceil": np.ceil(exact),
     }
     if size_rounding not in rounded:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="size_rounding",
             expected=f"one of {', '.join(rounded)}",
             got=repr(size_rounding),

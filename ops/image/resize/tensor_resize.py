@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, Floats, FloatsArg, InterpArg, Ints
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Int64Array
-from gradiva.eager.types.dtypes import InterpType, float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
 from .resize import DTYPES, check_dtype, filters_of, per_axis
 from .shapes import resize_geometry
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["tensor_resize"]
 
@@ -33,32 +19,32 @@ _MOST = 3
 _FARTHEST = 2.0**31
 
 
-@operator("tensor_resize")
+@op.operator("tensor_resize")
 def tensor_resize(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    sizes: FloatsArg | None = None,
-    scales: FloatsArg | None = None,
-    axes: Ints | None = None,
+    sizes: op.FloatsArg | None = None,
+    scales: op.FloatsArg | None = None,
+    axes: op.Ints | None = None,
     axis_names: str | None = None,
     mode: str | None = None,
-    max_size: Floats | None = None,
+    max_size: op.Floats | None = None,
     size_rounding: str = "round",
     subpixel_scale: bool = True,
-    alignment: FloatsArg = 0.5,
-    roi_start: FloatsArg | None = None,
-    roi_end: FloatsArg | None = None,
+    alignment: op.FloatsArg = 0.5,
+    roi_start: op.FloatsArg | None = None,
+    roi_end: op.FloatsArg | None = None,
     roi_relative: bool = False,
-    interp_type: InterpArg | None = None,
-    min_filter: InterpArg | None = None,
-    mag_filter: InterpArg | None = None,
+    interp_type: op.InterpArg | None = None,
+    min_filter: op.InterpArg | None = None,
+    mag_filter: op.InterpArg | None = None,
     antialias: bool = True,
-    dtype: DTypeLike | None = None,
+    dtype: op.DTypeLike | None = None,
     minibatch_size: int = 32,
     temp_buffer_hint: int = 0,
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Resample samples of any rank and layout along some of their axes.
 
     input: uint8, int8, uint16, int16 or float32, at least 1-D.
@@ -75,27 +61,27 @@ def tensor_resize(
     `sizes`, `scales`, `alignment`, `roi_*` and filters may differ per sample. Raises
     OperatorValueError for axes that are not there, and for sizes that contradict each other.
     """
-    require_dtype(input, DTYPES)
+    op.require_dtype(input, DTYPES)
     check_dtype(input, dtype)
     if axes is not None and axis_names is not None:
-        raise OperatorValueError("`axes` and `axis_names` exclude each other")
+        raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
     if input.ndim == 0:
-        raise OperatorTypeError("the input", expected="at least 1-D samples", got="0-D samples")
+        raise op.OperatorTypeError("the input", expected="at least 1-D samples", got="0-D samples")
     return input if dtype is None else input.with_(dtype=dtype)
 
 
-def _axes(call: Call, ndim: int) -> list[int]:
+def _axes(call: op.Call, ndim: int) -> list[int]:
     layout, names, axes = call.inputs[0].type.layout or "", call["axis_names"], call["axes"]
     if names:
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
         return [layout.index(letter) for letter in names]
     if not axes:
         return list(range(ndim))
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(list(axes)),
@@ -104,23 +90,23 @@ def _axes(call: Call, ndim: int) -> list[int]:
 
 
 @tensor_resize.shapes
-def _shapes(call: Call) -> Int64Array:
+def _shapes(call: op.Call) -> op.Int64Array:
     shapes = call.inputs[0].geometry.shapes
     axes = _axes(call, shapes.shape[1])
     inputs, count = shapes[:, axes], len(axes)
     if (call["sizes"] is None) == (call["scales"] is None):
         got = "none of them" if call["sizes"] is None else "both"
-        raise OperatorValueError(f"give exactly one of `sizes` and `scales`; got {got}")
+        raise op.OperatorValueError(f"give exactly one of `sizes` and `scales`; got {got}")
     wanted = per_axis(call, "sizes", count)
     if wanted is None:
         # In float32, like all sizes before they are rounded.
         factors = per_axis(call, "scales", count).astype(np.float32)
         if not (np.abs(factors) <= _FARTHEST).all():
-            raise OperatorValueError(argument="scales", expected="finite numbers")
+            raise op.OperatorValueError(argument="scales", expected="finite numbers")
         wanted = (factors * inputs.astype(np.float32)).astype(np.float64)
     alignment = per_axis(call, "alignment", count)
     if not (np.abs(alignment) <= 1 << 16).all():
-        raise OperatorValueError(argument="alignment", expected="numbers from 0 to 1")
+        raise op.OperatorValueError(argument="alignment", expected="numbers from 0 to 1")
     names = ("max_size", "roi_start", "roi_end")
     sizes, low, high = resize_geometry(
         inputs,
@@ -141,7 +127,7 @@ def _shapes(call: Call) -> Int64Array:
     return result
 
 
-def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Tables:
+def _plan(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions: Any) -> Tables:
     """The tables of the kernels: axes that change, and those between them, are what it resamples;
     those before are planes, those after are channels."""
     ndim = shapes.shape[1]
@@ -159,7 +145,7 @@ def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Ta
         groups.append(list(range(last + 1, ndim)))
         last = ndim - 1
     if len(groups) > _MOST:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "too many axes change",
             expected=f"at most {_MOST}, those that lie between them included",
             got=str(len(groups)),
@@ -175,7 +161,7 @@ def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Ta
     filters[:, 4] = max(count, 2)
     for number, group in enumerate(groups):
         if same[:, group[0]].all():
-            filters[:, 3 - count + number] = int(InterpType.INTERP_NN)
+            filters[:, 3 - count + number] = int(op.InterpType.INTERP_NN)
     table = np.ones((len(shapes), 11), np.int64)
     table[:, 0] = shapes[:, :first].prod(axis=1)
     table[:, 1] = shapes[:, last + 1 :].prod(axis=1)
@@ -191,33 +177,35 @@ def _plan(call: Call, shapes: Int64Array, sizes: Int64Array, regions: Any) -> Ta
 
 
 @tensor_resize.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     resample_samples(call, call.notes["plan"])
 
 
 @tensor_resize.gpu
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     return resample_call(call, call.notes["plan"])
 
 
 @tensor_resize.cases
-def _cases() -> list[Case]:
-    images = samples((12, 16, 3), (9, 7, 3), (2, 30, 3))
-    planes = samples((3, 8, 6), (3, 5, 5), dtype=float32, layout="CHW")
-    volume = samples((5, 6, 7, 2), layout="DHWC", dtype=int16)
-    sounds = samples((9,), (4,), layout="", dtype=float32)
-    nearest = {"interp_type": InterpType.INTERP_NN}
+def _cases() -> list[op.Case]:
+    images = op.samples((12, 16, 3), (9, 7, 3), (2, 30, 3))
+    planes = op.samples((3, 8, 6), (3, 5, 5), dtype=op.float32, layout="CHW")
+    volume = op.samples((5, 6, 7, 2), layout="DHWC", dtype=op.int16)
+    sounds = op.samples((9,), (4,), layout="", dtype=op.float32)
+    nearest = {"interp_type": op.InterpType.INTERP_NN}
     return [
-        case("nothing changes", images, scales=1).equals([images.at(i) for i in range(3)]),
-        case("twice, nearest", planes, scales=2, axes=(1, 2), **nearest).equals(
+        op.case("nothing changes", images, scales=1).equals([images.at(i) for i in range(3)]),
+        op.case("twice, nearest", planes, scales=2, axes=(1, 2), **nearest).equals(
             [planes.at(i).repeat(2, 1).repeat(2, 2) for i in range(2)]
         ),
-        case("names", images, sizes=(5, 6), axis_names="WH"),
-        case("one axis", sounds, sizes=[[5], [7]]),
-        case("alignment", sounds, scales=0.3, alignment=0.0),
-        case("channels", volume, sizes=4, axes=-1, **nearest).equals([volume.at(0).repeat(2, 3)]),
-        case("not adjacent", volume, sizes=(3, 4), axes=(0, 2), interp_type=4),
-        case(
+        op.case("names", images, sizes=(5, 6), axis_names="WH"),
+        op.case("one axis", sounds, sizes=[[5], [7]]),
+        op.case("alignment", sounds, scales=0.3, alignment=0.0),
+        op.case("channels", volume, sizes=4, axes=-1, **nearest).equals(
+            [volume.at(0).repeat(2, 3)]
+        ),
+        op.case("not adjacent", volume, sizes=(3, 4), axes=(0, 2), interp_type=4),
+        op.case(
             "region, mirrored",
             images,
             sizes=(6, 6),
@@ -226,13 +214,17 @@ def _cases() -> list[Case]:
             roi_end=(0.2, 0.8),
             roi_relative=True,
         ),
-        case("rounded up", images, scales=0.3, axes=(0, 1), size_rounding="ceil", dtype=float32),
-        case("empty", samples(), sizes=(4, 4, 3)).equals([]),
-        case("no size", images).value_error("exactly one"),
-        case("no such axis", images, sizes=4, axes=(0, 3)).value_error("`axes`"),
-        case("no such name", images, sizes=4, axis_names="D").value_error("`axis_names`"),
-        case("two sizes", images, sizes=(4, 4), axes=(0, 1, 2)).value_error("`sizes`"),
-        case("four axes", volume, sizes=4).value_error("at most 3"),
-        case("rounding", images, sizes=4, size_rounding="floor").value_error("`size_rounding`"),
-        case("bad dtype", samples((4, 4, 3), dtype=float64), sizes=4).type_error("float64"),
+        op.case(
+            "rounded up", images, scales=0.3, axes=(0, 1), size_rounding="ceil", dtype=op.float32
+        ),
+        op.case("empty", op.samples(), sizes=(4, 4, 3)).equals([]),
+        op.case("no size", images).value_error("exactly one"),
+        op.case("no such axis", images, sizes=4, axes=(0, 3)).value_error("`axes`"),
+        op.case("no such name", images, sizes=4, axis_names="D").value_error("`axis_names`"),
+        op.case("two sizes", images, sizes=(4, 4), axes=(0, 1, 2)).value_error("`sizes`"),
+        op.case("four axes", volume, sizes=4).value_error("at most 3"),
+        op.case("rounding", images, sizes=4, size_rounding="floor").value_error("`size_rounding`"),
+        op.case("bad dtype", op.samples((4, 4, 3), dtype=op.float64), sizes=4).type_error(
+            "float64"
+        ),
     ]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 __all__ = ["nearest", "resize_torch"]
 
@@ -97,7 +97,7 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
     )
 
 
-@jit
+@op.jit
 def _resample_bytes(
     source: Array,
     top: int,
@@ -139,7 +139,7 @@ def _resample_bytes(
                 row[j] = min(max(sums[j] >> digits, 0), 255)
 
 
-@jit
+@op.jit
 def _resample_floats(
     source: Array,
     top: int,
@@ -175,7 +175,7 @@ def _resample_floats(
                     row[j] += weight * made[j]
 
 
-@jit
+@op.jit
 def _pick(
     source: Array, top: int, left: int, channels: int, rows: Array, columns: Array, target: Array
 ) -> None:

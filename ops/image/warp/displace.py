@@ -7,11 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.types.dtypes import InterpType, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import fill_array
 
 from .rows import linear_row, nearest_row
@@ -19,17 +15,17 @@ from .warp import require_simple
 
 __all__ = ["PIXELS", "displace", "displaced_type", "longest_row", "outside_of", "take_row"]
 
-PIXELS: Final = (uint8, int8, uint16, int16, int32, float32)
+PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 
 
-def displaced_type(input: SampleType, interp_type: int) -> SampleType:
+def displaced_type(input: op.SampleType, interp_type: int) -> op.SampleType:
     """The type rule: images with the channels last."""
-    require_dtype(input, PIXELS)
+    op.require_dtype(input, PIXELS)
     require_simple(interp_type, "interp_type")
-    return with_layout(input, require_layout(input, ("HWC",), {3: "HWC"}))
+    return op.with_layout(input, op.require_layout(input, ("HWC",), {3: "HWC"}))
 
 
-@jit
+@op.jit
 def take_row(
     src: Any,
     base: int,
@@ -52,7 +48,7 @@ def take_row(
         nearest_row(src, base, height, width, channels, xs, ys, count, True, fill, dst, to)
 
 
-@jit
+@op.jit
 def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
     """The number of pixels in the longest row of the samples that are to be displaced."""
     longest = 0
@@ -62,7 +58,7 @@ def longest_row(shapes: Any, masks: Any, begin: int, end: int) -> int:
     return longest
 
 
-@jit
+@op.jit
 def copy_unmasked(
     src: Any,
     src_offsets: Any,
@@ -82,7 +78,7 @@ def copy_unmasked(
                 dst[d + k] = src[s + k]
 
 
-def outside_of(call: Call) -> tuple[Any, np.float32]:
+def outside_of(call: op.Call) -> tuple[Any, np.float32]:
     """The fill value as a pixel, and for mixing. It is cast as C does, as in the reference: its
     fraction is lost, and it wraps."""
     kind, value = call.outputs[0].dtype.numpy, call["fill_value"]
@@ -91,13 +87,13 @@ def outside_of(call: Call) -> tuple[Any, np.float32]:
     return fill, np.float32(fill)
 
 
-def displace(call: Call, kernel: Callable[..., Any], *parameters: Any) -> None:
+def displace(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None:
     """Run kernel(src, src_offsets, dst, dst_offsets, shapes, masks, linear, fill, soft_fill,
     *parameters, begin, end) over the samples whose mask is not 0, and copy the others."""
     source, target = call.inputs[0], call.outputs[0]
     masks = np.asarray(call["mask"]) != 0
     places = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
     shapes = source.geometry.shapes
-    linear = call["interp_type"] == InterpType.INTERP_LINEAR
+    linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
     call.for_samples(copy_unmasked, *places, shapes, masks)
     call.for_samples(kernel, *places, shapes, masks, linear, *outside_of(call), *parameters)

@@ -8,9 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.dtypes import InterpType
+from gradiva.eager import extension as op
 
 from .displace import outside_of
 from .gpu import TAPS, interpolation_text, pixel_types
@@ -19,7 +17,7 @@ __all__ = ["displace_launch"]
 
 _HERE: Final = Path(__file__).parent
 _KERNELS: Final = {
-    name: CudaKernel(
+    name: op.CudaKernel(
         "displace",
         (
             None,
@@ -35,23 +33,23 @@ _KERNELS: Final = {
 
 
 def displace_launch(
-    call: Call, name: str, terms: NDArray[Any], own: NDArray[np.int64] | int = 0
-) -> Launch:
+    call: op.Call, name: str, terms: NDArray[Any], own: NDArray[np.int64] | int = 0
+) -> op.Launch:
     """The launch of `displace`. name: of the operator, and of the file with its `origin_of`; terms:
     what that reads; own: a number for each sample, which it is given."""
     source, target = call.inputs[0], call.outputs[0]
     shapes = source.geometry.shapes
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     wide = np.empty((call.size, 3), np.int64)
     wide[:, 0], wide[:, 1] = source.geometry.offsets, target.geometry.offsets
     wide[:, 2] = own
     moved = np.asarray(call["mask"]) != 0
     narrow = np.concatenate([shapes, moved[:, None]], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = blocks_of(np.where(source.geometry.volumes, shapes[:, 0] * shapes[:, 1], 0))
-    text = interpolation_text(call["interp_type"] == InterpType.INTERP_LINEAR)
-    return Launch(
+    blocks = op.blocks_of(np.where(source.geometry.volumes, shapes[:, 0] * shapes[:, 1], 0))
+    text = interpolation_text(call["interp_type"] == op.InterpType.INTERP_LINEAR)
+    return op.Launch(
         _KERNELS[name].unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, Out(target.data), table, blocks, terms, *outside_of(call)),
+        (source.data, op.Out(target.data), table, blocks, terms, *outside_of(call)),
     )

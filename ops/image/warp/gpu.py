@@ -8,10 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large, type_name
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.dtypes import InterpType
-from gradiva.eager.values.batch import Batch
+from gradiva.eager import extension as op
 
 from .warp import filling_of, framed
 
@@ -20,18 +17,18 @@ __all__ = ["TAPS", "affine_launch", "interpolation_text", "pixel_types"]
 Int64s = NDArray[np.int64]
 
 TAPS: Final = Path(__file__).with_name("taps.cuh")
-_WARP: Final = CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")))
+_WARP: Final = op.CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")))
 _TILE: Final = 256
 _PLACES: Final = 2048
 """Places that a block adds up and keeps, for each axis; warp.cuh has room for them."""
 _MOST_TILES: Final = 128
 
 
-def pixel_types(source: Batch, target: Batch) -> dict[str, str]:
-    return {"Source": type_name(source.data.dtype), "Target": type_name(target.data.dtype)}
+def pixel_types(source: op.Batch, target: op.Batch) -> dict[str, str]:
+    return {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
 
 
-def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
+def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
     """The launch of `run_affine`; matrices: None for those of the second input."""
     source, target = call.inputs[0], call.outputs[0]
     shapes, sizes = framed(call)
@@ -40,8 +37,8 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     firsts = places[:, 0] * size
     if matrices is None:
         firsts, matrices = call.inputs[1].geometry.offsets, call.inputs[1].data
-    refuse_large(source.geometry.volumes)
-    refuse_large(target.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
+    op.refuse_large(target.geometry.volumes)
     width = np.clip(sizes[:, -1], 1, _TILE)
     across = -(-sizes[:, -1] // _TILE)
     lines = sizes[:, :-1].prod(axis=1)
@@ -54,14 +51,14 @@ def affine_launch(call: Call, matrices: Any, places: Int64s) -> Launch:
     narrow[:, 3 - axes : 3], narrow[:, 6 - axes : 6] = shapes[:, 1:-1], sizes
     narrow[:, 6:] = np.stack([shapes[:, -1], across, width, groups, tiles, lines], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = blocks_of(np.where(target.geometry.volumes, tiles, 0), groups)
-    linear = call["interp_type"] == InterpType.INTERP_LINEAR
+    blocks = op.blocks_of(np.where(target.geometry.volumes, tiles, 0), groups)
+    linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
     text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
     filled, hard, soft = filling_of(call)
-    return Launch(
+    return op.Launch(
         _WARP.unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, Out(target.data), matrices, table, blocks, np.bool_(filled), hard, soft),
+        (source.data, op.Out(target.data), matrices, table, blocks, np.bool_(filled), hard, soft),
     )
 
 

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntArg, InterpType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
+from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
 
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Sampled
-
 __all__ = ["jitter"]
 
 
-@operator("jitter", random=True)
+@op.operator("jitter", random=True)
 def jitter(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     nDegree: int = 2,  # noqa: N803
-    mask: IntArg = 1,
+    mask: op.IntArg = 1,
     fill_value: float = 0.0,
-    interp_type: InterpType = InterpType.INTERP_NN,
-    **common: Unpack[Sampled],
-) -> SampleType:
+    interp_type: op.InterpType = op.InterpType.INTERP_NN,
+    **common: op.Unpack[op.Sampled],
+) -> op.SampleType:
     """Take each pixel from a random place near it.
 
     nDegree: places are uniformly distributed in a square of this many pixels around the centre of
@@ -56,23 +42,23 @@ def jitter(
     OperatorValueError for other interpolations and degrees.
     """
     if not 0 <= nDegree <= 1 << 16:
-        raise OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
+        raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
     return displaced_type(input, interp_type)
 
 
 @jitter.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
     """place + (low + offset), below place + high: the sum may round up to that."""
     most = np.nextafter(place + high, np.float32(0.0))
     return min(place + (low + offset), max(most, place + low))
 
 
-@jit
+@op.jit
 def jitter_samples(
     src: Any,
     src_offsets: Any,
@@ -136,7 +122,7 @@ def jitter_samples(
 
 
 @jitter.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     assert call.key is not None
     displace(
         call,
@@ -149,7 +135,7 @@ def _cpu(call: Call) -> None:
 
 
 @jitter.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     assert call.key is not None
     assert call.positions is not None
     terms = np.zeros(1, [("seed", "u8"), ("number", "u4"), ("degree", "f4")])
@@ -158,23 +144,25 @@ def _gpu(call: Call) -> Launch:
 
 
 @jitter.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
     arrays = [images.at(i) for i in range(3)]
-    flat = samples((5, 6, 1), low=9, high=9)
+    flat = op.samples((5, 6, 1), low=9, high=9)
     return [
-        case("default", images).no_oracle(),
-        case("still", images, nDegree=0).equals(arrays).no_oracle(),
-        case("inside one pixel", images, nDegree=1).equals(arrays).no_oracle(),
-        case("flat", flat, nDegree=5, fill_value=9).equals([flat.at(0)]).no_oracle(),
-        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
-        case("masked", images, mask=[0, 1, 0]).no_oracle(),
-        case("not applied", images, mask=0).equals(arrays).no_oracle(),
-        case("floats", samples((5, 6, 2), dtype=float32), fill_value=2).no_oracle(),
-        case("empty", samples()).equals([]).no_oracle(),
-        case("degree", images, nDegree=-1).value_error("`nDegree`"),
-        case("cubic", images, interp_type=2).value_error("`interp_type`"),
-        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
-        case("mask of another length", images, mask=[0]).value_error("`mask`"),
+        op.case("default", images).no_oracle(),
+        op.case("still", images, nDegree=0).equals(arrays).no_oracle(),
+        op.case("inside one pixel", images, nDegree=1).equals(arrays).no_oracle(),
+        op.case("flat", flat, nDegree=5, fill_value=9).equals([flat.at(0)]).no_oracle(),
+        op.case(
+            "linear", images, interp_type=op.InterpType.INTERP_LINEAR, fill_value=90
+        ).no_oracle(),
+        op.case("masked", images, mask=[0, 1, 0]).no_oracle(),
+        op.case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        op.case("floats", op.samples((5, 6, 2), dtype=op.float32), fill_value=2).no_oracle(),
+        op.case("empty", op.samples()).equals([]).no_oracle(),
+        op.case("degree", images, nDegree=-1).value_error("`nDegree`"),
+        op.case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        op.case("layout", op.samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64)).type_error("dtype"),
+        op.case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, refuse_large
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import InterpType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.batch import Batch, batch
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
 
 from .displace import PIXELS, take_row
 from .gpu import TAPS, interpolation_text, pixel_types
 from .warp import require_simple
 from .warp_perspective import require_origin
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["remap"]
 
 
-@operator("experimental.remap", inputs=3)
+@op.operator("experimental.remap", inputs=3)
 def remap(
-    input: SampleType,
-    mapx: SampleType | Value,
-    mapy: SampleType | Value,
+    input: op.SampleType,
+    mapx: op.SampleType | op.Value,
+    mapy: op.SampleType | op.Value,
     /,
     *,
-    interp: InterpType = InterpType.INTERP_LINEAR,
+    interp: op.InterpType = op.InterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Make images whose pixel (x, y) is that of the input at (mapx(x, y), mapy(x, y)).
 
     input: uint8, int8, uint16, int16, int32 or float32; layout HWC or FHWC, or HWC or FHWC by rank.
@@ -56,20 +40,20 @@ def remap(
     1/32 of a pixel in many versions. Raises OperatorTypeError for other layouts and dtypes,
     OperatorValueError for shapes that do not fit together.
     """
-    require_dtype(input, PIXELS)
+    op.require_dtype(input, PIXELS)
     require_simple(interp, "interp")
     require_origin(pixel_origin)
     for number, one in enumerate((mapx, mapy), 1):
-        assert isinstance(one, SampleType)
-        require_dtype(one, (float32,), f"input {number}")
+        assert isinstance(one, op.SampleType)
+        op.require_dtype(one, (op.float32,), f"input {number}")
         if one.ndim is not None and one.ndim not in (2, 3, 4):
-            raise OperatorTypeError(
+            raise op.OperatorTypeError(
                 f"input {number} is a map", expected="2-D to 4-D samples", got=f"{one.ndim}-D"
             )
-    return with_layout(input, require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
+    return op.with_layout(input, op.require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
 
 
-def _frames(map: Batch, sequence: bool, number: int) -> NDArray[np.int64]:
+def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
     """The shapes of maps as (frames, h, w). Raises OperatorValueError."""
     shapes, ndim = map.geometry.shapes, map.geometry.ndim
     many = ndim == 4 or (ndim == 3 and sequence and map.layout[:1] in ("", "F"))
@@ -77,7 +61,7 @@ def _frames(map: Batch, sequence: bool, number: int) -> NDArray[np.int64]:
     result[:, 1 - many :] = shapes[:, : 2 + many]
     single = shapes[:, 2 + many :].prod(axis=1) == 1
     if (many and not sequence) or not single.all():
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             f"input {number} is a map",
             expected="(h, w) or (h, w, 1), and frames before these only for sequences",
             got=f"samples of shape {map.geometry.shape(0)}, layout {map.layout!r}",
@@ -86,7 +70,7 @@ def _frames(map: Batch, sequence: bool, number: int) -> NDArray[np.int64]:
 
 
 @remap.shapes
-def _shapes(call: Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> NDArray[np.int64]:
     sequence = (call.types[0].layout or "").startswith("F")
     shapes = call.inputs[0].geometry.shapes.copy()
     if not call.size:
@@ -98,7 +82,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
         wrong |= (maps[:, 0] != 1) & (maps[:, 0] != frames)
     if wrong.any():
         sample = int(np.flatnonzero(wrong)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the maps do not fit each other, or the frames of the input",
             expected=f"maps of one size, for 1 or {frames[sample]} frames",
             got=f"{tuple(across[sample].tolist())} and {tuple(down[sample].tolist())}",
@@ -109,7 +93,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     return shapes
 
 
-@jit
+@op.jit
 def remap_samples(
     src: Any,
     src_offsets: Any,
@@ -163,7 +147,7 @@ def remap_samples(
                 )
 
 
-def _framed(call: Call) -> NDArray[np.int64]:
+def _framed(call: op.Call) -> NDArray[np.int64]:
     """(N, 4): the shapes of the inputs with frames."""
     shapes = call.inputs[0].geometry.shapes
     if shapes.shape[1] == 4:
@@ -171,12 +155,12 @@ def _framed(call: Call) -> NDArray[np.int64]:
     return np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
 
 
-def _shift(call: Call) -> np.float32:
+def _shift(call: op.Call) -> np.float32:
     return np.float32(0.5 if call["pixel_origin"] == "center" else 0.0)
 
 
 @remap.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, mapx, mapy = call.inputs
     target = call.outputs[0]
     call.for_samples(
@@ -193,19 +177,19 @@ def _cpu(call: Call) -> None:
         mapy.geometry.offsets,
         call.notes["steps"],
         _shift(call),
-        call["interp"] == InterpType.INTERP_LINEAR,
+        call["interp"] == op.InterpType.INTERP_LINEAR,
         target.data.dtype.type(0),
     )
 
 
-_KERNEL = CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
+_KERNEL = op.CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
 
 
 @remap.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    refuse_large(source.geometry.volumes)
-    refuse_large(target.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
+    op.refuse_large(target.geometry.volumes)
     shapes = _framed(call)
     areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
     batches = (source, target, *call.inputs[1:])
@@ -215,52 +199,52 @@ def _gpu(call: Call) -> Launch:
     pixels = np.where(target.geometry.volumes, shapes[:, 0] * areas, 0)
     narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = blocks_of(pixels)
-    text = interpolation_text(call["interp"] == InterpType.INTERP_LINEAR)
+    blocks = op.blocks_of(pixels)
+    text = interpolation_text(call["interp"] == op.InterpType.INTERP_LINEAR)
     maps = [one.data for one in call.inputs[1:]]
-    return Launch(
+    return op.Launch(
         _KERNEL.unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, Out(target.data), *maps, table, blocks, _shift(call)),
+        (source.data, op.Out(target.data), *maps, table, blocks, _shift(call)),
     )
 
 
-def _grids(*sizes: tuple[int, int]) -> tuple[Batch, Batch]:
+def _grids(*sizes: tuple[int, int]) -> tuple[op.Batch, op.Batch]:
     """Maps that leave the pixels where they are, from their centres."""
     grids = [np.indices(size).astype(np.float32) for size in sizes]
-    return batch([grid[1] for grid in grids]), batch([grid[0] for grid in grids])
+    return op.batch([grid[1] for grid in grids]), op.batch([grid[0] for grid in grids])
 
 
 @remap.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3))
-    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
-    floats = samples((6, 8, 2), (1, 5, 2), dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3))
+    frames = op.samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
+    floats = op.samples((6, 8, 2), (1, 5, 2), dtype=op.float32)
     same = [images.at(i) for i in (0, 1)]
     across, down = _grids((6, 8), (1, 5))
     small = _grids((4, 5), (3, 3))
-    mirrored = batch([across.at(i)[:, ::-1].copy() for i in (0, 1)])
-    noise = samples((7, 4), (2, 9), dtype=float32, layout="", high=9)
+    mirrored = op.batch([across.at(i)[:, ::-1].copy() for i in (0, 1)])
+    noise = op.samples((7, 4), (2, 9), dtype=op.float32, layout="", high=9)
     center = {"pixel_origin": "center"}
-    nothing = samples(layout="FA", dtype=float32)
+    nothing = op.samples(layout="FA", dtype=op.float32)
     return [
-        case("identity", images, across, down, **center).equals(same).no_oracle(),
-        case("nearest", images, across, down, interp=0).equals(same).no_oracle(),
-        case("mirror", images, mirrored, down, **center)
+        op.case("identity", images, across, down, **center).equals(same).no_oracle(),
+        op.case("nearest", images, across, down, interp=0).equals(same).no_oracle(),
+        op.case("mirror", images, mirrored, down, **center)
         .equals([a[:, ::-1] for a in same])
         .no_oracle(),
-        case("corner", images, across, down).no_oracle(),
-        case("noise", floats, noise, noise, **center).no_oracle(),
-        case("sequence", frames, *small, **center)
+        op.case("corner", images, across, down).no_oracle(),
+        op.case("noise", floats, noise, noise, **center).no_oracle(),
+        op.case("sequence", frames, *small, **center)
         .equals([frames.at(i) for i in (0, 1)])
         .no_oracle(),
-        case("empty", samples(), nothing, nothing).equals([]).no_oracle(),
-        case("sizes", images, across, noise).value_error("sample 0"),
-        case("frames", images, frames, down).type_error("dtype"),
-        case("two channels", images, floats, down).value_error("input 1"),
-        case("cubic", images, across, down, interp=2).value_error("`interp`"),
-        case("origin", images, across, down, pixel_origin="top").value_error("`pixel_origin`"),
-        case("wide", samples((3, 4, 1), (2, 2, 1), dtype=float64), across, down).type_error(
-            "dtype"
-        ),
+        op.case("empty", op.samples(), nothing, nothing).equals([]).no_oracle(),
+        op.case("sizes", images, across, noise).value_error("sample 0"),
+        op.case("frames", images, frames, down).type_error("dtype"),
+        op.case("two channels", images, floats, down).value_error("input 1"),
+        op.case("cubic", images, across, down, interp=2).value_error("`interp`"),
+        op.case("origin", images, across, down, pixel_origin="top").value_error("`pixel_origin`"),
+        op.case(
+            "wide", op.samples((3, 4, 1), (2, 2, 1), dtype=op.float64), across, down
+        ).type_error("dtype"),
     ]

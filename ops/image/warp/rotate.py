@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, FloatArg, FloatsArg, InterpType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import refuse_samples
-from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 from gradiva.ops.transforms.affine import turned
 
 from .gpu import affine_launch
 from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["rotate"]
 
@@ -32,20 +17,20 @@ _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
-@operator("rotate", frames=("angle", "axis"))
+@op.operator("rotate", frames=("angle", "axis"))
 def rotate(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    angle: FloatArg,
-    axis: FloatsArg | None = None,
+    angle: op.FloatArg,
+    axis: op.FloatsArg | None = None,
     keep_size: bool = False,
-    size: FloatsArg | None = None,
+    size: op.FloatsArg | None = None,
     fill_value: float | None = None,
-    interp_type: InterpType = InterpType.INTERP_LINEAR,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Turn each sample around its centre, which stays the centre of the output.
 
     input, fill_value, interp_type, dtype: as in `warp_affine`.
@@ -62,15 +47,15 @@ def rotate(
     return warp_type(input, dtype, interp_type)  # type: ignore[arg-type]  # converted
 
 
-def _axis(call: Call, axes: int) -> NDArray[np.float32] | None:
+def _axis(call: op.Call, axes: int) -> NDArray[np.float32] | None:
     """The axes to turn around, None for images. Raises OperatorValueError."""
     angle = call["angle"]
-    refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
+    op.refuse_samples(~np.isfinite(angle), "angle", "degrees", angle)
     if axes == 2:
         return None
     axis: NDArray[np.float32] | None = call["axis"]
     if axis is None or axis.shape[1] != 3:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axis",
             expected="(x, y, z), for volumes",
             got="nothing" if axis is None else f"{axis.shape[1]} numbers",
@@ -78,7 +63,7 @@ def _axis(call: Call, axes: int) -> NDArray[np.float32] | None:
     bad = ~(np.isfinite(axis).all(axis=1) & (axis != 0).any(axis=1))
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="axis",
             expected="three finite numbers, not all 0",
             got=str(axis[sample].tolist()),
@@ -101,7 +86,7 @@ def _canvas(
 
 
 @rotate.shapes
-def _shapes(call: Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> NDArray[np.int64]:
     extents = extents_of(call)
     axis = _axis(call, extents.shape[1])
     sizes = out_sizes(call, extents, cut=True)
@@ -111,7 +96,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     return out_shapes(call, sizes)
 
 
-def _maps(call: Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _maps(call: op.Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """The matrix of each sample, and where it is: see `run_affine`."""
     extents = extents_of(call)
     axes = extents.shape[1]
@@ -132,43 +117,43 @@ def _maps(call: Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 @rotate.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     run_affine(call, *_maps(call))
 
 
 @rotate.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return affine_launch(call, *_maps(call))
 
 
 @rotate.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
-    volumes = samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=float32)
-    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    volumes = op.samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=op.float32)
+    frames = op.samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC")
     arrays = [images.at(i) for i in range(3)]
-    nearest = {"interp_type": InterpType.INTERP_NN}
+    nearest = {"interp_type": op.InterpType.INTERP_NN}
     around = {"axis": (0, 0, 1)}
     return [
-        case("nothing", images, angle=0).equals(arrays),
-        case("right angle", images, angle=90, **nearest).equals([np.rot90(a) for a in arrays]),
-        case("half", images, angle=180, **nearest).equals([a[::-1, ::-1] for a in arrays]),
-        case("per sample", images, angle=[0, -90, 180], **nearest).equals(
+        op.case("nothing", images, angle=0).equals(arrays),
+        op.case("right angle", images, angle=90, **nearest).equals([np.rot90(a) for a in arrays]),
+        op.case("half", images, angle=180, **nearest).equals([a[::-1, ::-1] for a in arrays]),
+        op.case("per sample", images, angle=[0, -90, 180], **nearest).equals(
             [arrays[0], np.rot90(arrays[1], -1), arrays[2][::-1, ::-1]]
         ),
-        case("some", images, angle=30, fill_value=7),
-        case("kept", images, angle=-400, keep_size=True),
-        case("size", images, angle=20, size=(4, 9), dtype=float32),
-        case("volumes", volumes, angle=180, **around, **nearest).equals(
+        op.case("some", images, angle=30, fill_value=7),
+        op.case("kept", images, angle=-400, keep_size=True),
+        op.case("size", images, angle=20, size=(4, 9), dtype=op.float32),
+        op.case("volumes", volumes, angle=180, **around, **nearest).equals(
             [volumes.at(i)[:, ::-1, ::-1] for i in (0, 1)]
         ),
-        case("sequence", frames, angle=[30, 60], fill_value=0),
-        case("empty", samples(), angle=5).equals([]),
-        case("no axis", volumes, angle=5).value_error("`axis`"),
-        case("axis of no length", volumes, angle=5, axis=(0, 0, 0)).value_error("`axis`"),
-        case("no number", images, angle=[0, np.nan, 1]).value_error("`angle`"),
-        case("no angle", images).type_error("`angle`"),
-        case("size 0", images, angle=1, size=(0, 3)).value_error("`size`"),
-        case("layout", samples((3, 4, 5), layout="CHW"), angle=1).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64), angle=1).type_error("dtype"),
+        op.case("sequence", frames, angle=[30, 60], fill_value=0),
+        op.case("empty", op.samples(), angle=5).equals([]),
+        op.case("no axis", volumes, angle=5).value_error("`axis`"),
+        op.case("axis of no length", volumes, angle=5, axis=(0, 0, 0)).value_error("`axis`"),
+        op.case("no number", images, angle=[0, np.nan, 1]).value_error("`angle`"),
+        op.case("no angle", images).type_error("`angle`"),
+        op.case("size 0", images, angle=1, size=(0, 3)).value_error("`size`"),
+        op.case("layout", op.samples((3, 4, 5), layout="CHW"), angle=1).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64), angle=1).type_error("dtype"),
     ]

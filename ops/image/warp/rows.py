@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 __all__ = ["bounded", "linear_row", "nearest_row", "split"]
 
 
-@jit
+@op.jit
 def bounded(place: Any, size: int) -> int:
     """The index of the pixel that holds `place`, or of the nearest one; NaN: 0."""
     if not place >= np.float32(0.0):
@@ -30,7 +30,7 @@ def bounded(place: Any, size: int) -> int:
     return min(int(place), size - 1)
 
 
-@jit
+@op.jit
 def split(place: Any, size: int) -> Any:
     """The index of the first of two taps, from -2 to `size`, and the weight of the second one."""
     shifted = place - np.float32(0.5)
@@ -46,7 +46,7 @@ def split(place: Any, size: int) -> Any:
     return int(whole), weight
 
 
-@jit
+@op.jit
 def nearest_row(
     src: Any,
     base: int,
@@ -80,7 +80,7 @@ def nearest_row(
                 dst[d + c] = convert_sat(src[s + c], dst)
 
 
-@jit
+@op.jit
 def _blend(src: Any, p: int, right: int, below: int, qx: Any, qy: Any) -> Any:
     """Four taps: p, p + right, p + below, p + below + right."""
     a, b = np.float32(src[p]), np.float32(src[p + right])
@@ -90,12 +90,12 @@ def _blend(src: Any, p: int, right: int, below: int, qx: Any, qy: Any) -> Any:
     return top + ((c * px + e * qx) - top) * qy
 
 
-@jit
+@op.jit
 def _tap(src: Any, at: int, inside: bool, fill: Any) -> Any:
     return np.float32(src[at]) if inside else fill
 
 
-@jit
+@op.jit
 def linear_row(
     src: Any,
     base: int,

@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntArg, InterpType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["sphere"]
 
 
-@operator("sphere")
+@op.operator("sphere")
 def sphere(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
-    mask: IntArg = 1,
+    mask: op.IntArg = 1,
     fill_value: float = 0.0,
-    interp_type: InterpType = InterpType.INTERP_NN,
-    **common: Unpack[Common],
-) -> SampleType:
+    interp_type: op.InterpType = op.InterpType.INTERP_NN,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Draw pixels toward the centre c of the image: what is seen at p comes from
 
     c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
@@ -55,11 +42,11 @@ def sphere(
 
 
 @sphere.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def sphere_samples(
     src: Any,
     src_offsets: Any,
@@ -108,32 +95,34 @@ def sphere_samples(
 
 
 @sphere.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     displace(call, sphere_samples)
 
 
 @sphere.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     return displace_launch(call, "sphere", np.zeros(1, np.uint8))
 
 
 @sphere.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
     arrays = [images.at(i) for i in range(3)]
-    pixel = samples((1, 1, 3))
-    square = samples((3, 3, 1))
+    pixel = op.samples((1, 1, 3))
+    square = op.samples((3, 3, 1))
     return [
-        case("default", images),
-        case("one pixel", pixel).equals([pixel.at(0)]).no_oracle(),
-        case("square", square, fill_value=7).equals([square.at(0)]),
-        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
-        case("masked", images, mask=[0, 1, 0]),
-        case("not applied", images, mask=0).equals(arrays).no_oracle(),
-        case("floats", samples((5, 6, 2), dtype=float32), fill_value=2),
-        case("empty", samples()).equals([]),
-        case("cubic", images, interp_type=2).value_error("`interp_type`"),
-        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
-        case("mask of another length", images, mask=[0]).value_error("`mask`"),
+        op.case("default", images),
+        op.case("one pixel", pixel).equals([pixel.at(0)]).no_oracle(),
+        op.case("square", square, fill_value=7).equals([square.at(0)]),
+        op.case(
+            "linear", images, interp_type=op.InterpType.INTERP_LINEAR, fill_value=90
+        ).no_oracle(),
+        op.case("masked", images, mask=[0, 1, 0]),
+        op.case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        op.case("floats", op.samples((5, 6, 2), dtype=op.float32), fill_value=2),
+        op.case("empty", op.samples()).equals([]),
+        op.case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        op.case("layout", op.samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64)).type_error("dtype"),
+        op.case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]

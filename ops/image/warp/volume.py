@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.jit.jit import jit
 
 from .rows import bounded, split
 
 __all__ = ["linear_voxels", "nearest_voxels"]
 
 
-@jit
+@op.jit
 def nearest_voxels(
     src: Any,
     base: int,
@@ -48,7 +48,7 @@ def nearest_voxels(
             dst[d + c] = convert_sat(src[s + c], dst)
 
 
-@jit
+@op.jit
 def _line(
     src: Any,
     row: int,
@@ -72,7 +72,7 @@ def _line(
     return a * (np.float32(1.0) - qx) + b * qx
 
 
-@jit
+@op.jit
 def linear_voxels(
     src: Any,
     base: int,

@@ -7,12 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError
-from gradiva.eager.types.dtypes import DType, InterpType, float32, int8, int16, int32, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
 
 from .warp_affine_cpu import warp_planes, warp_volumes
 
@@ -38,29 +34,29 @@ Int64s = NDArray[np.int64]
 
 LAYOUTS: Final = ("HWC", "FHWC", "DHWC", "FDHWC")
 _ASSUMED: Final = {3: "HWC", 4: "FHWC", 5: "FDHWC"}
-_DTYPES: Final = (uint8, int8, uint16, int16, int32, float32)
+_DTYPES: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _LARGEST: Final = 1 << 24
 """Sizes beyond this are not exact in float32, in which places are computed."""
 
 
-def warp_type(input: SampleType, dtype: DType | None, interp_type: int) -> SampleType:
+def warp_type(input: op.SampleType, dtype: op.DType | None, interp_type: int) -> op.SampleType:
     """The type rule of `warp_affine` and `rotate`."""
-    require_dtype(input, _DTYPES)
+    op.require_dtype(input, _DTYPES)
     require_simple(interp_type, "interp_type")
     if dtype is not None and dtype not in _DTYPES:
         names = ", ".join(one.name for one in _DTYPES)
-        raise OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
-    found = with_layout(input, require_layout(input, LAYOUTS, _ASSUMED))
+        raise op.OperatorTypeError(argument="dtype", expected=names, got=str(dtype))
+    found = op.with_layout(input, op.require_layout(input, LAYOUTS, _ASSUMED))
     return found if dtype is None else found.with_(dtype=dtype)
 
 
 def require_simple(interpolation: int, argument: str) -> None:
     """Refuse filters other than nearest neighbour and linear."""
-    if interpolation not in (InterpType.INTERP_NN, InterpType.INTERP_LINEAR):
-        raise OperatorValueError(
+    if interpolation not in (op.InterpType.INTERP_NN, op.InterpType.INTERP_LINEAR):
+        raise op.OperatorValueError(
             argument=argument,
             expected="INTERP_NN or INTERP_LINEAR",
-            got=InterpType(interpolation).name,
+            got=op.InterpType(interpolation).name,
         )
 
 
@@ -70,7 +66,7 @@ def _first_axis(layout: str) -> int:
 
 
 def out_sizes(
-    call: Call, extents: Int64s, *, repeat: bool = False, cut: bool = False
+    call: op.Call, extents: Int64s, *, repeat: bool = False, cut: bool = False
 ) -> Int64s | None:
     """`size` in whole pixels, (N, axes); None if it was not given.
 
@@ -84,7 +80,7 @@ def out_sizes(
     if repeat and rows.shape[1] == 1:
         rows = np.broadcast_to(rows, (len(rows), axes))
     if rows.shape[1] != axes:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="size",
             expected=f"{axes} numbers, channels not counted",
             got=str(rows.shape[1]),
@@ -93,7 +89,7 @@ def out_sizes(
     bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
     if bad.any():
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="size",
             expected=f"numbers of pixels from {0 if cut else 1} to {_LARGEST}",
             got=str(rows[sample].tolist()),
@@ -108,26 +104,26 @@ def out_sizes(
     return rounded
 
 
-def extents_of(call: Call) -> Int64s:
+def extents_of(call: op.Call) -> Int64s:
     """The spatial extents of the samples, (N, 2) or (N, 3)."""
     first = _first_axis(call.types[0].layout or "")
     return call.inputs[0].geometry.shapes[:, first:-1]
 
 
-def require_pixels(call: Call, sizes: Int64s, filled: bool) -> None:
+def require_pixels(call: op.Call, sizes: Int64s, filled: bool) -> None:
     """Refuse samples without pixels, where the nearest pixel is asked for."""
     source = call.inputs[0].geometry
     bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
     if bad.any() and not filled:
         sample = int(np.flatnonzero(bad)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "there is no pixel to repeat: give `fill_value`",
             got=f"a sample of shape {source.shape(sample)}",
             sample=sample,
         )
 
 
-def out_shapes(call: Call, sizes: Int64s) -> Int64s:
+def out_shapes(call: op.Call, sizes: Int64s) -> Int64s:
     """The shapes of the outputs: the inputs', with other spatial extents."""
     shapes = call.inputs[0].geometry.shapes.copy()
     first = _first_axis(call.types[0].layout or "")
@@ -135,7 +131,7 @@ def out_shapes(call: Call, sizes: Int64s) -> Int64s:
     return shapes
 
 
-def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:
+def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:
     """The matrices of a call, (M, rows, columns), from `matrix`; None if the second input has them,
     whose values shape rules do not read. And, (N, 2), the first one of each sample, and whether
     each frame has its own."""
@@ -143,7 +139,7 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int6
     given = call["matrix"]
     given = None if given is None or (given[0:1].size == 0 and call.size) else given
     if (given is None) == (len(call.inputs) < 2):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "one matrix is needed: `matrix`, or a second input"
             if given is None
             else "`matrix` and a second input exclude each other"
@@ -153,7 +149,7 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int6
     if given is not None:
         fits = given.shape[1:] == (rows, columns) if given.ndim == 3 else given.shape[1] == size
         if not fits and call.size:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 argument="matrix",
                 expected=f"{size} numbers, {rows} rows of {columns}",
                 got=f"shape {given.shape[1:]}",
@@ -169,7 +165,7 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int6
         places[:, 0] = np.concatenate([[0], shapes[:-1, 0].cumsum()]) if call.size else 0
     if wrong.any():
         sample = int(np.flatnonzero(wrong)[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the second input holds the wrong matrices",
             expected=f"shape ({rows}, {columns}), or with one for each frame before it",
             got=str(second.geometry.shape(sample)),
@@ -178,7 +174,7 @@ def warp_matrices(call: Call, rows: int, columns: int) -> tuple[F32 | None, Int6
     return None, places
 
 
-def input_matrices(call: Call, rows: int, columns: int) -> F32:
+def input_matrices(call: op.Call, rows: int, columns: int) -> F32:
     """The matrices of the second input, (M, rows, columns)."""
     parts = [call.inputs[1].array(i).reshape(-1, rows, columns) for i in range(call.size)]
     if not parts:
@@ -188,11 +184,11 @@ def input_matrices(call: Call, rows: int, columns: int) -> F32:
 
 def require_matrices(type: Any) -> None:
     """The type rule for a second input."""
-    if not isinstance(type, SampleType):
+    if not isinstance(type, op.SampleType):
         return
-    require_dtype(type, (float32,), "the second input")
+    op.require_dtype(type, (op.float32,), "the second input")
     if type.ndim is not None and type.ndim not in (2, 3):
-        raise OperatorTypeError(
+        raise op.OperatorTypeError(
             "the second input holds matrices",
             expected="2-D samples, or 3-D ones for sequences",
             got=f"{type.ndim}-D samples",
@@ -210,7 +206,7 @@ def inverse(matrices: F32) -> F32:
         try:
             result[index] = np.linalg.inv(matrix)
         except np.linalg.LinAlgError:
-            raise OperatorValueError(
+            raise op.OperatorValueError(
                 "the matrix has no inverse, which `inverse_map=False` asks for",
                 got=str(matrices[index].tolist()),
             ) from None
@@ -226,7 +222,7 @@ class Filling(NamedTuple):
     soft: np.float32
 
 
-def filling_of(call: Call) -> Filling:
+def filling_of(call: op.Call) -> Filling:
     value = call["fill_value"]
     with np.errstate(over="ignore"):
         single = np.array([0.0 if value is None else value]).astype(np.float32)
@@ -236,7 +232,7 @@ def filling_of(call: Call) -> Filling:
     return Filling(value is not None, hard[0], both.astype(np.float32)[0])
 
 
-def framed(call: Call) -> tuple[Int64s, Int64s]:
+def framed(call: op.Call) -> tuple[Int64s, Int64s]:
     """The shapes of the inputs with frames first, and the spatial extents of the outputs."""
     layout, shapes = call.outputs[0].layout, call.inputs[0].geometry.shapes
     if not layout.startswith("F"):
@@ -245,7 +241,7 @@ def framed(call: Call) -> tuple[Int64s, Int64s]:
     return np.ascontiguousarray(shapes), np.ascontiguousarray(sizes)
 
 
-def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
+def run_affine(call: op.Call, matrices: F32, places: Int64s) -> None:
     """Fill the output: each pixel from where its sample's matrix takes it to."""
     source, target = call.inputs[0], call.outputs[0]
     shapes, sizes = framed(call)
@@ -260,6 +256,6 @@ def run_affine(call: Call, matrices: F32, places: Int64s) -> None:
         sizes,
         matrices,
         places,
-        call["interp_type"] == InterpType.INTERP_LINEAR,
+        call["interp_type"] == op.InterpType.INTERP_LINEAR,
         *filling,
     )

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import DTypeLike, FloatsArg, InterpType, MatrixArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.support.errors import OperatorRuntimeError
-from gradiva.eager.types.dtypes import float32, float64, int16
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
+from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import MatrixArg
 
 from .gpu import affine_launch
 from .warp import (
@@ -31,28 +22,23 @@ from .warp import (
     warp_type,
 )
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["warp_affine"]
 
 
-@operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
 def warp_affine(
-    input: SampleType,
-    matrix_input: SampleType | Value | None = None,
+    input: op.SampleType,
+    matrix_input: op.SampleType | op.Value | None = None,
     /,
     *,
     matrix: MatrixArg | None = None,
     inverse_map: bool = True,
-    size: FloatsArg | None = None,
+    size: op.FloatsArg | None = None,
     fill_value: float | None = None,
-    interp_type: InterpType = InterpType.INTERP_LINEAR,
-    dtype: DTypeLike | None = None,
-    **common: Unpack[Common],
-) -> SampleType:
+    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
+    dtype: op.DTypeLike | None = None,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Move the pixels of an image, or the voxels of a volume, by an affine map.
 
     input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, FHWC, DHWC, FDHWC. Without a
@@ -79,7 +65,7 @@ def warp_affine(
 
 
 @warp_affine.shapes
-def _shapes(call: Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> NDArray[np.int64]:
     extents = extents_of(call)
     axes = extents.shape[1]
     matrices, call.notes["places"] = warp_matrices(call, axes, axes + 1)
@@ -93,7 +79,7 @@ def _shapes(call: Call) -> NDArray[np.int64]:
 
 
 @warp_affine.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     matrices = call.notes["matrices"]
     if matrices is None:
         axes = extents_of(call).shape[1]
@@ -103,17 +89,17 @@ def _cpu(call: Call) -> None:
 
 
 @warp_affine.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     if call.notes["matrices"] is None and not call["inverse_map"]:
-        raise OperatorRuntimeError("the matrices of an input are not inverted on the GPU")
+        raise op.OperatorRuntimeError("the matrices of an input are not inverted on the GPU")
     return affine_launch(call, call.notes["matrices"], call.notes["places"])
 
 
 @warp_affine.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
-    volumes = samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=float32)
-    frames = samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC", dtype=int16)
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+    volumes = op.samples((3, 4, 5, 2), (2, 2, 2, 2), layout="DHWC", dtype=op.float32)
+    frames = op.samples((2, 4, 5, 3), (3, 3, 3, 3), layout="FHWC", dtype=op.int16)
     same = [images.at(i) for i in range(3)]
     identity = np.eye(2, 3, dtype=np.float32)
     shift = {"matrix": (1, 0, 1, 0, 1, 0)}
@@ -125,34 +111,34 @@ def _cases() -> list[Case]:
     turn = np.array([[1, 0, 0, 0], [0, -1, 0, 4], [0, 0, -1, 3]], np.float32)
     turns = np.stack([turn, turn])
     turns[1, 1:, 3] = 2
-    maps = samples((2, 3), (2, 3), (2, 3), layout="", dtype=float32)
+    maps = op.samples((2, 3), (2, 3), (2, 3), layout="", dtype=op.float32)
     each = np.tile(identity, (3, 1, 1))
-    wrong = samples((3, 3), (3, 3), (3, 3), layout="", dtype=float32)
+    wrong = op.samples((3, 3), (3, 3), (3, 3), layout="", dtype=op.float32)
     return [
-        case("identity", images, matrix=(1, 0, 0, 0, 1, 0)).equals(same),
-        case("shift", images, **shift).equals(moved),
-        case("fill", images, **shift, fill_value=7).equals(filled),
-        case("back", images, matrix=(1, 0, -1, 0, 1, 0), inverse_map=False).equals(moved),
-        case("per sample", images, matrix=each, interp_type=0).equals(same),
-        case("input", images, maps, size=(5, 7), fill_value=3),
-        case("nearest", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), interp_type=0),
-        case("to float", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), dtype=float32),
-        case("sizes", images, **shift, size=[[2.9, 3], [4, 1.5], [9, 9]]),
-        case("volumes", volumes, matrix=turns, interp_type=0).equals(turned),
-        case("linear volumes", volumes, matrix=turns).equals(turned),
-        case("sequence", frames, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2)),
-        case("empty", samples(), **shift).equals([]),
-        case("no matrix", images).value_error("one matrix"),
-        case("both", images, maps, **shift).value_error("exclude"),
-        case("five", images, matrix=(1, 0, 0, 0, 1)).value_error("`matrix`"),
-        case("wrong input", images, wrong).value_error("sample 0"),
-        case("singular", images, matrix=(1, 1, 0, 1, 1, 0), inverse_map=False).value_error(
+        op.case("identity", images, matrix=(1, 0, 0, 0, 1, 0)).equals(same),
+        op.case("shift", images, **shift).equals(moved),
+        op.case("fill", images, **shift, fill_value=7).equals(filled),
+        op.case("back", images, matrix=(1, 0, -1, 0, 1, 0), inverse_map=False).equals(moved),
+        op.case("per sample", images, matrix=each, interp_type=0).equals(same),
+        op.case("input", images, maps, size=(5, 7), fill_value=3),
+        op.case("nearest", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), interp_type=0),
+        op.case("to float", images, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2), dtype=op.float32),
+        op.case("sizes", images, **shift, size=[[2.9, 3], [4, 1.5], [9, 9]]),
+        op.case("volumes", volumes, matrix=turns, interp_type=0).equals(turned),
+        op.case("linear volumes", volumes, matrix=turns).equals(turned),
+        op.case("sequence", frames, matrix=(0.7, 0.2, 1, -0.3, 0.8, 2)),
+        op.case("empty", op.samples(), **shift).equals([]),
+        op.case("no matrix", images).value_error("one matrix"),
+        op.case("both", images, maps, **shift).value_error("exclude"),
+        op.case("five", images, matrix=(1, 0, 0, 0, 1)).value_error("`matrix`"),
+        op.case("wrong input", images, wrong).value_error("sample 0"),
+        op.case("singular", images, matrix=(1, 1, 0, 1, 1, 0), inverse_map=False).value_error(
             "inverse"
         ),
-        case("size", images, **shift, size=(0, 3)).value_error("`size`"),
-        case("cubic", images, **shift, interp_type=2).value_error("`interp_type`"),
-        case("no pixels", samples((0, 4, 1)), **shift, size=(2, 2)).value_error("fill_value"),
-        case("layout", samples((3, 4, 5), layout="CHW"), **shift).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64), **shift).type_error("dtype"),
-        case("to uint64", images, **shift, dtype="uint64").type_error("`dtype`"),
+        op.case("size", images, **shift, size=(0, 3)).value_error("`size`"),
+        op.case("cubic", images, **shift, interp_type=2).value_error("`interp_type`"),
+        op.case("no pixels", op.samples((0, 4, 1)), **shift, size=(2, 2)).value_error("fill_value"),
+        op.case("layout", op.samples((3, 4, 5), layout="CHW"), **shift).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64), **shift).type_error("dtype"),
+        op.case("to uint64", images, **shift, dtype="uint64").type_error("`dtype`"),
     ]

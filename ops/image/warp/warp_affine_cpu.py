@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradiva.eager.jit.jit import jit
+from gradiva.eager import extension as op
 
 from .rows import linear_row, nearest_row
 from .volume import linear_voxels, nearest_voxels
@@ -22,7 +22,7 @@ __all__ = ["warp_planes", "warp_volumes"]
 TILE: Final = 256
 
 
-@jit
+@op.jit
 def _places(start: Any, step: Any, count: int, out: Any) -> None:
     """The coordinate of `count` pixels of a row, from that of the first one."""
     tile = np.float32(TILE) * step
@@ -34,7 +34,7 @@ def _places(start: Any, step: Any, count: int, out: Any) -> None:
         start += tile
 
 
-@jit
+@op.jit
 def warp_planes(
     src: Any,
     src_offsets: Any,
@@ -93,7 +93,7 @@ def warp_planes(
                     )
 
 
-@jit
+@op.jit
 def warp_volumes(
     src: Any,
     src_offsets: Any,

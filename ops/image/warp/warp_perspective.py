@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.operators.arguments import Floats, FloatsArg, InterpType, MatrixArg
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.operators.type_rules import require_dtype, require_layout, with_layout
-from gradiva.eager.support.errors import OperatorValueError
+from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import MatrixArg
 from gradiva.eager.support.lazy_import import lazy_module
-from gradiva.eager.types.dtypes import float32, float64, int16, uint8, uint16
-from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.value import Value
 from gradiva.ops.transforms.affine import matrix_product
 
 from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
 from .warp_perspective_gpu import perspective_launches
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
 
 __all__ = ["require_origin", "warp_perspective"]
 
@@ -47,26 +34,26 @@ _TO_CORNERS: Final = np.array([[1, 0, -0.5], [0, 1, -0.5], [0, 0, 1]], np.float3
 def require_origin(pixel_origin: str) -> None:
     """Refuse what is no pixel origin."""
     if pixel_origin not in ("corner", "center"):
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="pixel_origin", expected="'corner' or 'center'", got=repr(pixel_origin)
         )
 
 
-@operator("experimental.warp_perspective", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator("experimental.warp_perspective", inputs=(1, 2), frames=("matrix", "1"))
 def warp_perspective(
-    input: SampleType,
-    matrix_input: SampleType | Value | None = None,
+    input: op.SampleType,
+    matrix_input: op.SampleType | op.Value | None = None,
     /,
     *,
     matrix: MatrixArg | None = None,
     inverse_map: bool = True,
-    size: FloatsArg | None = None,
+    size: op.FloatsArg | None = None,
     border_mode: str = "constant",
-    fill_value: Floats | None = None,
-    interp_type: InterpType = InterpType.INTERP_LINEAR,
+    fill_value: op.Floats | None = None,
+    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
-    **common: Unpack[Common],
-) -> SampleType:
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Move the pixels of an image by a projective map, as OpenCV's warpPerspective does.
 
     input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW, FHWC, FCHW. Without a layout HW,
@@ -86,42 +73,42 @@ def warp_perspective(
     numbers, matrices that are not finite or lack the inverse that is asked for, samples without
     pixels, and maps that go so far out that reflecting them would take very long.
     """
-    require_dtype(input, (uint8, uint16, int16, float32))
+    op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     require_matrices(matrix_input)
     require_origin(pixel_origin)
     if border_mode not in _BORDERS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="border_mode", expected=f"one of {', '.join(_BORDERS)}", got=repr(border_mode)
         )
     if interp_type not in _FILTERS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="interp_type",
             expected="INTERP_NN, INTERP_LINEAR or INTERP_CUBIC",
-            got=InterpType(interp_type).name,
+            got=op.InterpType(interp_type).name,
         )
-    return with_layout(input, require_layout(input, _LAYOUTS, _ASSUMED))
+    return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 
 
-def _centered(call: Call, matrices: NDArray[np.float32]) -> NDArray[np.float32]:
+def _centered(call: op.Call, matrices: NDArray[np.float32]) -> NDArray[np.float32]:
     """Matrices for places that count from centres of pixels. Raises OperatorValueError."""
     if not np.isfinite(matrices).all():
-        raise OperatorValueError("the matrix holds a number that is not finite")
+        raise op.OperatorValueError("the matrix holds a number that is not finite")
     if call["pixel_origin"] == "corner":
         matrices = matrix_product(_TO_CORNERS, matrix_product(matrices, _TO_CENTERS))
     if not call["inverse_map"] and (np.linalg.det(matrices.astype(np.float64)) == 0).any():
-        raise OperatorValueError("the matrix has no inverse, which `inverse_map=False` asks for")
+        raise op.OperatorValueError("the matrix has no inverse, which `inverse_map=False` asks for")
     return matrices
 
 
 @warp_perspective.shapes
-def _shapes(call: Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> NDArray[np.int64]:
     layout = call.types[0].layout or ""
     shapes = call.inputs[0].geometry.shapes.copy()
     height = layout.index("H")
     extents = shapes[:, height : height + 2]
     empty = (extents == 0).any(axis=1)
     if empty.any():
-        raise OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
+        raise op.OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
     given, call.notes["places"] = warp_matrices(call, 3, 3)
     call.notes["given"] = given
     call.notes["matrices"] = None if given is None else _centered(call, given)
@@ -131,14 +118,14 @@ def _shapes(call: Call) -> NDArray[np.int64]:
     return shapes
 
 
-def _fill(call: Call) -> NDArray[np.float64]:
+def _fill(call: op.Call) -> NDArray[np.float64]:
     """The fill value of each channel. Raises OperatorValueError."""
     layout, shapes = call.outputs[0].layout, call.outputs[0].geometry.shapes
     counts = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
     given = call["fill_value"] or (0.0,)
     if len(given) > 1 and (counts != len(given)).any():
         sample = int(np.flatnonzero(counts != len(given))[0])
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             argument="fill_value",
             expected=f"1 number, or {counts[sample]}, one per channel",
             got=str(len(given)),
@@ -160,7 +147,7 @@ def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inv
         down = np.abs((wide[1, 0] * x + wide[1, 1] * y + wide[1, 2]) / below) / shape[0]
     folds = sum(np.minimum(np.nan_to_num(part), 2.0**31).sum() for part in (across, down))
     if folds > _MOST_FOLDS:
-        raise OperatorValueError(
+        raise op.OperatorValueError(
             "the map goes too far out of the image to reflect it",
             argument="matrix",
             got=f"{folds:.0f} reflections",
@@ -168,7 +155,7 @@ def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inv
 
 
 @warp_perspective.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
     matrices, places = call.notes["matrices"], call.notes["places"]
@@ -219,7 +206,7 @@ def _cpu(call: Call) -> None:
 # machine has them. In the last columns of a row, and on other machines, a value may differ by what
 # changes within that of its place; of two pixels that are equally far the other may be the nearest.
 @warp_perspective.gpu_within(1e-3)
-def _gpu(call: Call) -> list[Launch]:
+def _gpu(call: op.Call) -> list[op.Launch]:
     fill = _fill(call)
     kind = call.inputs[0].dtype.numpy
     if kind.kind != "f":
@@ -229,9 +216,9 @@ def _gpu(call: Call) -> list[Launch]:
 
 
 @warp_perspective.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (2, 5, 3), (9, 1, 3))
-    planes = samples((3, 6, 5), (3, 2, 2), layout="CHW", dtype=float32)
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (2, 5, 3), (9, 1, 3))
+    planes = op.samples((3, 6, 5), (3, 2, 2), layout="CHW", dtype=op.float32)
     same = [images.at(i) for i in range(3)]
     identity = (1, 0, 0, 0, 1, 0, 0, 0, 1)
     shift = (1, 0, 1, 0, 1, 0, 0, 0, 1)
@@ -240,34 +227,34 @@ def _cases() -> list[Case]:
     for array in filled:
         array[:, -1] = (7, 8, 9)
     each = np.tile(np.eye(3, dtype=np.float32), (3, 1, 1))
-    wide = samples((4, 4, 6), dtype=int16)
+    wide = op.samples((4, 4, 6), dtype=op.int16)
     return [
-        case("identity", images, matrix=identity).equals(same),
-        case("fill", images, matrix=shift, fill_value=(7, 8, 9)).equals(filled),
-        case("some", images, matrix=some, size=(7, 4)),
-        case("per sample", images, matrix=each, size=2),
-        case("planes", planes, matrix=some, border_mode="reflect"),
-        case(
+        op.case("identity", images, matrix=identity).equals(same),
+        op.case("fill", images, matrix=shift, fill_value=(7, 8, 9)).equals(filled),
+        op.case("some", images, matrix=some, size=(7, 4)),
+        op.case("per sample", images, matrix=each, size=2),
+        op.case("planes", planes, matrix=some, border_mode="reflect"),
+        op.case(
             "centre", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
         ),
-        case("back", images, matrix=some, inverse_map=False, fill_value=9),
-        case("gray", samples((5, 6), layout="HW"), matrix=some, fill_value=3),
-        case("sequence", samples((2, 5, 6, 1), layout="FHWC"), matrix=some),
-        case("six channels", wide, matrix=identity).equals([wide.at(0)]).no_oracle(),
-        case("empty", samples(), matrix=identity).equals([]),
-        case("no matrix", images).value_error("one matrix"),
-        case("affine", images, matrix=identity[:6]).value_error("`matrix`"),
-        case("border", images, matrix=some, border_mode="none").value_error("`border_mode`"),
-        case("origin", images, matrix=some, pixel_origin="top").value_error("`pixel_origin`"),
-        case("fill of another length", images, matrix=some, fill_value=(1, 2)).value_error(
+        op.case("back", images, matrix=some, inverse_map=False, fill_value=9),
+        op.case("gray", op.samples((5, 6), layout="HW"), matrix=some, fill_value=3),
+        op.case("sequence", op.samples((2, 5, 6, 1), layout="FHWC"), matrix=some),
+        op.case("six channels", wide, matrix=identity).equals([wide.at(0)]).no_oracle(),
+        op.case("empty", op.samples(), matrix=identity).equals([]),
+        op.case("no matrix", images).value_error("one matrix"),
+        op.case("affine", images, matrix=identity[:6]).value_error("`matrix`"),
+        op.case("border", images, matrix=some, border_mode="none").value_error("`border_mode`"),
+        op.case("origin", images, matrix=some, pixel_origin="top").value_error("`pixel_origin`"),
+        op.case("fill of another length", images, matrix=some, fill_value=(1, 2)).value_error(
             "`fill_value`"
         ),
-        case(
+        op.case(
             "far", images, matrix=(1e6, 0, 0, 0, 1e9, 0, 0, 0, 1), border_mode="reflect"
         ).value_error("`matrix`"),
-        case("singular", images, matrix=[1] * 9, inverse_map=False).value_error("inverse"),
-        case("no number", images, matrix=[np.nan] * 9).value_error("finite"),
-        case("lanczos", images, matrix=some, interp_type=3).value_error("`interp_type`"),
-        case("layout", samples((3, 4, 5), layout="WHC"), matrix=some).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64), matrix=some).type_error("dtype"),
+        op.case("singular", images, matrix=[1] * 9, inverse_map=False).value_error("inverse"),
+        op.case("no number", images, matrix=[np.nan] * 9).value_error("finite"),
+        op.case("lanczos", images, matrix=some, interp_type=3).value_error("`interp_type`"),
+        op.case("layout", op.samples((3, 4, 5), layout="WHC"), matrix=some).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64), matrix=some).type_error("dtype"),
     ]

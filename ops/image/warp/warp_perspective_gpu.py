@@ -8,18 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import (
-    THREADS,
-    CudaKernel,
-    Launch,
-    Out,
-    Scratch,
-    blocks_of,
-    refuse_large,
-    type_name,
-)
-from gradiva.eager.operators.call import Call
-from gradiva.eager.types.dtypes import int16
+from gradiva.eager import extension as op
+from gradiva.eager.cuda.launch import THREADS
 from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
 
 __all__ = ["perspective_launches"]
@@ -27,8 +17,8 @@ __all__ = ["perspective_launches"]
 Int64s = NDArray[np.int64]
 
 _HERE: Final = Path(__file__).parent
-_MATRICES: Final = CudaKernel("projections", (_HERE / "projections.cuh",))
-_PIXELS: Final = CudaKernel(
+_MATRICES: Final = op.CudaKernel("projections", (_HERE / "projections.cuh",))
+_PIXELS: Final = op.CudaKernel(
     "warp_perspective", (None, BORDERS_SOURCE, _HERE / "warp_perspective.cuh")
 )
 _BORDERS: Final = {"replicate": "clamp", "reflect": "reflect_1001"}
@@ -38,12 +28,12 @@ _BLOCK: Final = 1024
 
 
 def perspective_launches(
-    call: Call, matrices: Any, places: Int64s, fill: NDArray[Any]
-) -> list[Launch]:
+    call: op.Call, matrices: Any, places: Int64s, fill: NDArray[Any]
+) -> list[op.Launch]:
     """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
-    refuse_large(source.geometry.volumes)
+    op.refuse_large(source.geometry.volumes)
     # The matrices, one after the other, wherever they lie in the slab.
     if matrices is None:
         maps = call.inputs[1]
@@ -54,11 +44,11 @@ def perspective_launches(
         data: Any = maps.data
     else:
         firsts, data = np.arange(len(matrices), dtype=np.int64) * _SIZE, matrices
-    made = Scratch(len(firsts) * _SIZE, np.dtype(np.float64))
+    made = op.Scratch(len(firsts) * _SIZE, np.dtype(np.float64))
     prepared = (
         data,
         firsts,
-        Out(made),
+        op.Out(made),
         np.int64(len(firsts)),
         np.bool_(call["pixel_origin"] == "corner"),
         np.bool_(not call["inverse_map"]),
@@ -75,18 +65,18 @@ def perspective_launches(
         [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch], axis=1
     )
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = blocks_of(np.where(target.geometry.volumes, pixels, 0))
-    refuse_large(target.geometry.volumes)
+    blocks = op.blocks_of(np.where(target.geometry.volumes, pixels, 0))
+    op.refuse_large(target.geometry.volumes)
     taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]
     # Four channels are taken at a time, and what remains.
-    classic = 1 if source.dtype is int16 else 2 if (last % 4 == 2).any() else 0
+    classic = 1 if source.dtype is op.int16 else 2 if (last % 4 == 2).any() else 0
     classic = classic if taps < 4 else 0
     mode = call["border_mode"]
     text = f"constexpr i32 TAPS = {taps};\nconstexpr i32 CLASSIC = {classic};\n"
     unit = _PIXELS.unit(
-        {"Source": type_name(source.data.dtype)}, text + border_text(_BORDERS.get(mode, mode))
+        {"Source": op.type_name(source.data.dtype)}, text + border_text(_BORDERS.get(mode, mode))
     )
     return [
-        Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
-        Launch(unit, len(blocks), (source.data, Out(target.data), made, table, blocks, fill)),
+        op.Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
+        op.Launch(unit, len(blocks), (source.data, op.Out(target.data), made, table, blocks, fill)),
     ]

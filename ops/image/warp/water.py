@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.jit.jit import jit
-from gradiva.eager.operators.arguments import IntArg, InterpType
-from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.cases import Case, case, samples
-from gradiva.eager.operators.operator import operator
-from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.dtypes import float32, float64
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager import extension as op
 
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from gradiva.eager.operators.arguments import Common
-
 __all__ = ["water"]
 
 
-@operator("water")
+@op.operator("water")
 def water(
-    input: SampleType,
+    input: op.SampleType,
     /,
     *,
     ampl_x: float = 10.0,
@@ -39,11 +26,11 @@ def water(
     freq_y: float = 0.049087387,
     phase_x: float = 0.0,
     phase_y: float = 0.0,
-    mask: IntArg = 1,
+    mask: op.IntArg = 1,
     fill_value: float = 0.0,
-    interp_type: InterpType = InterpType.INTERP_NN,
-    **common: Unpack[Common],
-) -> SampleType:
+    interp_type: op.InterpType = op.InterpType.INTERP_NN,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
     """Move pixels by waves: the one at (x, y), whole numbers, comes from
 
     (x + ampl_x * sin(freq_x * y + phase_x), y + ampl_y * cos(freq_y * x + phase_y)),
@@ -64,16 +51,16 @@ def water(
 
 
 @water.shapes
-def _shapes(call: Call) -> Geometry:
+def _shapes(call: op.Call) -> op.Geometry:
     return call.inputs[0].geometry
 
 
-@jit
+@op.jit
 def _wave(amplitude: Any, sine: Any) -> Any:
     return amplitude * np.float32(sine)
 
 
-@jit
+@op.jit
 def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
     """How far rows are moved along x, and columns along y. waves: float32, amplitude, frequency and
     phase of x, then of y. Sines are float64, rounded to float32."""
@@ -85,7 +72,7 @@ def wave_shifts(waves: Any, shifts: Any, rises: Any) -> None:
         rises[k] = _wave(waves[3], np.cos(turn))
 
 
-@jit
+@op.jit
 def water_samples(
     src: Any,
     src_offsets: Any,
@@ -130,7 +117,7 @@ def water_samples(
             )
 
 
-def _shifts(call: Call) -> list[NDArray[np.float32]]:
+def _shifts(call: op.Call) -> list[NDArray[np.float32]]:
     """Of rows, and of columns, for the largest sample."""
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
     with np.errstate(over="ignore"):
@@ -142,37 +129,39 @@ def _shifts(call: Call) -> list[NDArray[np.float32]]:
 
 
 @water.cpu
-def _cpu(call: Call) -> None:
+def _cpu(call: op.Call) -> None:
     displace(call, water_samples, *_shifts(call))
 
 
 @water.gpu
-def _gpu(call: Call) -> Launch:
+def _gpu(call: op.Call) -> op.Launch:
     # Sines are the host's: they differ between libraries in the last place, which pixels show.
     shifts, rises = _shifts(call)
     return displace_launch(call, "water", np.concatenate([shifts, rises]), len(shifts))
 
 
 @water.cases
-def _cases() -> list[Case]:
-    images = samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
+def _cases() -> list[op.Case]:
+    images = op.samples((6, 8, 3), (1, 5, 3), (9, 1, 3))
     arrays = [images.at(i) for i in range(3)]
     still = {"ampl_x": 0, "ampl_y": 0}
     quarter = np.pi / 2
     right = [np.concatenate([a[:, 1:], np.full_like(a[:, :1], 7)], axis=1) for a in arrays]
     return [
-        case("default", images),
-        case("still", images, **still).equals(arrays),
-        case("shift", images, ampl_x=1, ampl_y=0, freq_x=0, phase_x=quarter, fill_value=7).equals(
-            right
-        ),
-        case("linear", images, interp_type=InterpType.INTERP_LINEAR, fill_value=90).no_oracle(),
-        case("masked", images, mask=[0, 1, 0]),
-        case("not applied", images, mask=0).equals(arrays).no_oracle(),
-        case("floats", samples((5, 6, 2), dtype=float32), ampl_x=2),
-        case("empty", samples()).equals([]),
-        case("cubic", images, interp_type=2).value_error("`interp_type`"),
-        case("layout", samples((3, 4, 5), layout="CHW")).type_error("layout"),
-        case("dtype", samples((3, 4, 1), dtype=float64)).type_error("dtype"),
-        case("mask of another length", images, mask=[0]).value_error("`mask`"),
+        op.case("default", images),
+        op.case("still", images, **still).equals(arrays),
+        op.case(
+            "shift", images, ampl_x=1, ampl_y=0, freq_x=0, phase_x=quarter, fill_value=7
+        ).equals(right),
+        op.case(
+            "linear", images, interp_type=op.InterpType.INTERP_LINEAR, fill_value=90
+        ).no_oracle(),
+        op.case("masked", images, mask=[0, 1, 0]),
+        op.case("not applied", images, mask=0).equals(arrays).no_oracle(),
+        op.case("floats", op.samples((5, 6, 2), dtype=op.float32), ampl_x=2),
+        op.case("empty", op.samples()).equals([]),
+        op.case("cubic", images, interp_type=2).value_error("`interp_type`"),
+        op.case("layout", op.samples((3, 4, 5), layout="CHW")).type_error("layout"),
+        op.case("dtype", op.samples((3, 4, 1), dtype=op.float64)).type_error("dtype"),
+        op.case("mask of another length", images, mask=[0]).value_error("`mask`"),
     ]

@@ -1,0 +1,75 @@
+"""What files with operators import, under one name: `from gradiva.eager import extension as op`.
+
+`gradiva.extension` gives the same names to those who write operators outside of this package.
+"""
+
+from typing import TYPE_CHECKING
+
+from gradiva.eager.cuda.launch import CudaKernel as CudaKernel
+from gradiva.eager.cuda.launch import Launch as Launch
+from gradiva.eager.cuda.launch import Out as Out
+from gradiva.eager.cuda.launch import Scratch as Scratch
+from gradiva.eager.cuda.launch import blocks_of as blocks_of
+from gradiva.eager.cuda.launch import numbered as numbered
+from gradiva.eager.cuda.launch import refuse_large as refuse_large
+from gradiva.eager.cuda.launch import type_name as type_name
+from gradiva.eager.jit.jit import jit as jit
+from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
+from gradiva.eager.operators.arguments import Common as Common
+from gradiva.eager.operators.arguments import FloatArg as FloatArg
+from gradiva.eager.operators.arguments import Floats as Floats
+from gradiva.eager.operators.arguments import FloatsArg as FloatsArg
+from gradiva.eager.operators.arguments import IntArg as IntArg
+from gradiva.eager.operators.arguments import InterpArg as InterpArg
+from gradiva.eager.operators.arguments import Ints as Ints
+from gradiva.eager.operators.arguments import IntsArg as IntsArg
+from gradiva.eager.operators.arguments import Layout as Layout
+from gradiva.eager.operators.arguments import OnError as OnError
+from gradiva.eager.operators.arguments import Sampled as Sampled
+from gradiva.eager.operators.call import Call as Call
+from gradiva.eager.operators.cases import Case as Case
+from gradiva.eager.operators.cases import case as case
+from gradiva.eager.operators.cases import samples as samples
+from gradiva.eager.operators.operator import maker as maker
+from gradiva.eager.operators.operator import operator as operator
+from gradiva.eager.operators.pixelwise import pixelwise as pixelwise
+from gradiva.eager.operators.type_rules import refuse_samples as refuse_samples
+from gradiva.eager.operators.type_rules import require_dtype as require_dtype
+from gradiva.eager.operators.type_rules import require_layout as require_layout
+from gradiva.eager.operators.type_rules import require_ndim as require_ndim
+from gradiva.eager.operators.type_rules import with_layout as with_layout
+from gradiva.eager.runtime.worker_pool import WorkerPool as WorkerPool
+from gradiva.eager.support.errors import GradivaError as GradivaError
+from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError
+from gradiva.eager.support.errors import OperatorTypeError as OperatorTypeError
+from gradiva.eager.support.errors import OperatorValueError as OperatorValueError
+from gradiva.eager.support.errors import SampleDataError as SampleDataError
+from gradiva.eager.support.errors import describe as describe
+from gradiva.eager.support.errors import without_frames as without_frames
+from gradiva.eager.types.batch_shape import Geometry as Geometry
+from gradiva.eager.types.batch_shape import Int64Array as Int64Array
+from gradiva.eager.types.dtypes import DType as DType
+from gradiva.eager.types.dtypes import DTypeLike as DTypeLike
+from gradiva.eager.types.dtypes import ImageType as ImageType
+from gradiva.eager.types.dtypes import InterpType as InterpType
+from gradiva.eager.types.dtypes import bool_ as bool_
+from gradiva.eager.types.dtypes import float16 as float16
+from gradiva.eager.types.dtypes import float32 as float32
+from gradiva.eager.types.dtypes import float64 as float64
+from gradiva.eager.types.dtypes import int8 as int8
+from gradiva.eager.types.dtypes import int16 as int16
+from gradiva.eager.types.dtypes import int32 as int32
+from gradiva.eager.types.dtypes import int64 as int64
+from gradiva.eager.types.dtypes import uint8 as uint8
+from gradiva.eager.types.dtypes import uint16 as uint16
+from gradiva.eager.types.dtypes import uint32 as uint32
+from gradiva.eager.types.dtypes import uint64 as uint64
+from gradiva.eager.types.provenance import Provenance as Provenance
+from gradiva.eager.types.sample_type import SampleType as SampleType
+from gradiva.eager.values.batch import Batch as Batch
+from gradiva.eager.values.batch import batch as batch
+from gradiva.eager.values.tensor import Tensor as Tensor
+from gradiva.eager.values.value import Value as Value
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack as Unpack
