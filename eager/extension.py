@@ -13,10 +13,12 @@ from gradiva.eager.cuda.launch import blocks_of as blocks_of
 from gradiva.eager.cuda.launch import numbered as numbered
 from gradiva.eager.cuda.launch import refuse_large as refuse_large
 from gradiva.eager.cuda.launch import type_name as type_name
+from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
 from gradiva.eager.operators.arguments import Common as Common
 from gradiva.eager.operators.arguments import FloatArg as FloatArg
+from gradiva.eager.operators.arguments import FloatArrayArg as FloatArrayArg
 from gradiva.eager.operators.arguments import Floats as Floats
 from gradiva.eager.operators.arguments import FloatsArg as FloatsArg
 from gradiva.eager.operators.arguments import IntArg as IntArg
@@ -24,8 +26,14 @@ from gradiva.eager.operators.arguments import InterpArg as InterpArg
 from gradiva.eager.operators.arguments import Ints as Ints
 from gradiva.eager.operators.arguments import IntsArg as IntsArg
 from gradiva.eager.operators.arguments import Layout as Layout
+from gradiva.eager.operators.arguments import MatrixArg as MatrixArg
 from gradiva.eager.operators.arguments import OnError as OnError
+from gradiva.eager.operators.arguments import Path as Path
+from gradiva.eager.operators.arguments import Paths as Paths
+from gradiva.eager.operators.arguments import RaggedFloatsArg as RaggedFloatsArg
+from gradiva.eager.operators.arguments import RaggedIntsArg as RaggedIntsArg
 from gradiva.eager.operators.arguments import Sampled as Sampled
+from gradiva.eager.operators.arguments import Strings as Strings
 from gradiva.eager.operators.call import Call as Call
 from gradiva.eager.operators.cases import Case as Case
 from gradiva.eager.operators.cases import case as case
@@ -38,6 +46,8 @@ from gradiva.eager.operators.type_rules import require_dtype as require_dtype
 from gradiva.eager.operators.type_rules import require_layout as require_layout
 from gradiva.eager.operators.type_rules import require_ndim as require_ndim
 from gradiva.eager.operators.type_rules import with_layout as with_layout
+from gradiva.eager.random.philox import normal_from_word as normal_from_word
+from gradiva.eager.random.philox import philox as philox
 from gradiva.eager.runtime.worker_pool import WorkerPool as WorkerPool
 from gradiva.eager.support.errors import GradivaError as GradivaError
 from gradiva.eager.support.errors import OperatorRuntimeError as OperatorRuntimeError

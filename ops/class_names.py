@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["classes", "hand_out", "waiting"]
-
 classes: dict[str, Any] = {}
 """Classes by name: "Resize", "decoders.Image", ..."""
 

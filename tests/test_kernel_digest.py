@@ -297,6 +297,8 @@ VALUES: list[Any] = [
     np.ones((3, 4)),
     np.dtype(np.uint8),
     np.uint8,
+    gradiva.uint8,
+    gradiva.float32,
     np.floor,
     np.where,
     np.array([1, "a"], object),

@@ -447,9 +447,9 @@ print(made, "checks passed")
 @random_solarize.cases
 def wrong_cases() -> list[extension.Case]:
     noise = extension.samples((2, 2, 1))
-    failing = extension.Case("floats", (noise,), {"lowest": "x"}, raises=gradiva.OperatorTypeError)
-    empty = extension.Case("empty", (extension.samples(),), expect=[])
-    nothing = extension.Case("unchanged", (noise,), {"seed": 1, "lowest": 0}, [255 - noise.at(0)])
+    failing = extension.case("floats", noise, lowest="x").type_error()
+    empty = extension.case("empty", extension.samples()).equals([])
+    nothing = extension.case("unchanged", noise, seed=1, lowest=0).equals([255 - noise.at(0)])
     return [empty, nothing, failing, failing, failing]
 
 

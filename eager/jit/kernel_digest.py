@@ -20,6 +20,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from gradiva.eager.types.dtypes import DType
+
 __all__ = ["UndescribedError", "extensions", "global_names", "kernel_digest", "reached_functions"]
 
 extensions: dict[FunctionType, FunctionType] = {}
@@ -141,6 +143,8 @@ class _Walk:
             if isinstance(inner, FunctionType):
                 options = getattr(value, "inline", None), getattr(value, "targetoptions", None)
                 return f"{self._described(options)} {self._number(inner)}"
+        if isinstance(value, DType):  # `np.float32`, beside a module that has a `float32` too
+            return f"DType {value.name}"
         if isinstance(value, np.dtype | np.ufunc):
             return f"{type(value).__qualname__} {value!r}"
         raise UndescribedError(f"a value of the type {type(value).__qualname__}")

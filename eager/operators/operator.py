@@ -65,6 +65,7 @@ class OperatorBase:
         effects: bool = False,
         frames: tuple[str, ...] = (),
         bfloat16: bool = False,
+        same_shapes: bool = False,
     ) -> None:
         self.name = name
         self.frames = frozenset(frames)
@@ -75,7 +76,7 @@ class OperatorBase:
         self.takes_seed = random
         self.effects = effects
         self.arguments, self.common = parse_signature(function, random)
-        self.shape_rule: Callable[[Call], Any] | None = None
+        self.shape_rule: Callable[[Call], Any] | None = _same_shapes if same_shapes else None
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
@@ -183,6 +184,10 @@ class OperatorBase:
         return (_named, (self.__module__, self.name))
 
 
+def _same_shapes(call: Call) -> Any:
+    return call.inputs[0].geometry
+
+
 def _is_ours(operator: OperatorBase) -> bool:
     return operator.__module__.startswith("gradiva.")
 
@@ -227,17 +232,19 @@ def operator(
     effects: bool = False,
     frames: tuple[str, ...] = (),
     bfloat16: bool = False,
+    same_shapes: bool = False,
 ) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
     name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
     gets a `SampleType` per input and the arguments as given, and returns the type of the output,
-    or a tuple of types. It must let unknown (None) fields pass.
+    or a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the
+    output have the shapes of the first input's; other operators have a shape rule.
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
-        return Operator[P](function, name, bounds, random, effects, frames, bfloat16)
+        return Operator[P](function, name, bounds, random, effects, frames, bfloat16, same_shapes)
 
     return declare
 

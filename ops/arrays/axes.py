@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from gradiva.eager import extension as op
 
-__all__ = ["alike", "named_axis", "resolve_axis", "with_axis"]
-
 
 def resolve_axis(axis: int, ndim: int, argument: str = "axis") -> int:
     """An axis from 0 to ndim - 1; negative ones count from the end. Raises OperatorValueError."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
-__all__ = ["batch_permutation"]
-
 
 @op.maker("batch_permutation", random=True)
 def batch_permutation(

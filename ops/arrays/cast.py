@@ -12,10 +12,8 @@ from gradiva.eager.operators.cases import samples
 from gradiva.eager.operators.pixelwise import run_pixelwise
 from gradiva.eager.types.dtypes import bfloat16
 
-__all__ = ["cast", "run_cast"]
 
-
-@op.operator("cast", bfloat16=True)
+@op.operator("cast", bfloat16=True, same_shapes=True)
 def cast(
     input: op.SampleType, /, *, dtype: op.DTypeLike, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -27,11 +25,6 @@ def cast(
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return input.with_(dtype=chosen)
-
-
-@cast.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.row_kernel()

@@ -11,21 +11,14 @@ from gradiva.eager.gpu.moves import move_launch
 
 from .cast import run_cast
 
-__all__ = ["cast_like"]
 
-
-@op.operator("cast_like", inputs=2, bfloat16=True)
+@op.operator("cast_like", inputs=2, bfloat16=True, same_shapes=True)
 def cast_like(input: op.SampleType, like: Any, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Convert each element to the dtype of `like`; shapes and layout stay.
 
     input: any dtype and rank, converted as by `cast`. like: only its dtype counts.
     """
     return input.with_(dtype=like.dtype)
-
-
-@cast_like.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @cast_like.cpu

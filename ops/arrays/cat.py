@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from .axes import alike, named_axis, resolve_axis
 from .join import join, join_launches, same_shapes
 
-__all__ = ["cat"]
-
 
 @op.operator("cat", inputs=(1, 999), bfloat16=True)
 def cat(

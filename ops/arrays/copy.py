@@ -7,10 +7,8 @@ from gradiva.eager.gpu.pieces import sample_launches
 
 from .copy_pieces import copy_pieces
 
-__all__ = ["copy"]
 
-
-@op.operator("copy", bfloat16=True)
+@op.operator("copy", bfloat16=True, same_shapes=True)
 def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """The same samples in other memory; shapes, dtype and layout stay. Any dtype and rank.
 
@@ -21,11 +19,6 @@ def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
 
 
 copy.transfers = True
-
-
-@copy.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @copy.cpu

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-__all__ = ["copy_pieces"]
-
 
 @op.jit
 def _copy(source: Any, target: Any, pieces: Any, firsts: Any, begin: int, end: int) -> None:

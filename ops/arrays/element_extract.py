@@ -10,8 +10,6 @@ from gradiva.eager.gpu.pieces import sample_launches
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
 
-__all__ = ["element_extract"]
-
 
 @op.operator("element_extract", bfloat16=True)
 def element_extract(

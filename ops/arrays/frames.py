@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["require_frames", "require_in_range"]
-
 
 def require_frames(input: op.SampleType) -> None:
     """Refuse scalars, and layouts that do not begin with F. Raises OperatorTypeError."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
 
-__all__ = ["join", "join_launches", "same_shapes"]
-
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 
 

@@ -13,8 +13,6 @@ from gradiva.eager.jit.convert import convert_array
 
 from .axes import resolve_axis, with_axis
 
-__all__ = ["one_hot"]
-
 _KERNEL: Final = op.CudaKernel("one_hot", (Path(__file__).with_name("one_hot.cuh"),))
 
 

@@ -7,10 +7,8 @@ from gradiva.eager.execution.views import view_of
 
 from .frames import require_frames
 
-__all__ = ["per_frame"]
 
-
-@op.operator("per_frame", bfloat16=True)
+@op.operator("per_frame", bfloat16=True, same_shapes=True)
 def per_frame(
     input: op.SampleType, /, *, replace: bool = False, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -39,11 +37,6 @@ def per_frame(
             got=repr(input.layout),
         )
     return input.with_(layout="F" + input.layout[1:])
-
-
-@per_frame.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @per_frame.view

@@ -6,8 +6,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["permute_batch"]
-
 
 @op.operator("permute_batch", bfloat16=True)
 def permute_batch(

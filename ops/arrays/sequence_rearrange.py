@@ -11,8 +11,6 @@ from gradiva.eager.operators.arguments import RaggedIntsArg
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range
 
-__all__ = ["sequence_rearrange"]
-
 
 @op.operator("sequence_rearrange", bfloat16=True)
 def sequence_rearrange(

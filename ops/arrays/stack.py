@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from .axes import alike, resolve_axis, with_axis
 from .join import join, join_launches, same_shapes
 
-__all__ = ["stack"]
-
 
 @op.operator("stack", inputs=(1, 999), bfloat16=True)
 def stack(

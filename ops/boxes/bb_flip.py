@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 
 from .checks import require_flat_boxes, require_fours
 
-__all__ = ["bb_flip"]
-
 
 @op.operator("bb_flip")
 def bb_flip(

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .checks import refuse, require_flat_boxes, require_fours
 
-__all__ = ["bbox_paste"]
-
 
 @op.operator("bbox_paste")
 def bbox_paste(

@@ -13,8 +13,6 @@ from .box_rows import box_rows, keep_rows
 from .checks import refuse, require_boxes, require_fours, require_labels
 from .rotate_boxes import rotate_boxes
 
-__all__ = ["bbox_rotate"]
-
 _MODES = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
 _LAYOUTS = ("xyXY", "xyWH")
 _LEAST = 0.01

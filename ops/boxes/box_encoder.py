@@ -14,8 +14,6 @@ from gradiva.eager.random.philox import natural_log
 
 from .checks import refuse, require_boxes, require_fours, require_labels
 
-__all__ = ["box_encoder"]
-
 
 @op.operator("box_encoder", inputs=2)
 def box_encoder(

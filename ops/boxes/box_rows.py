@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-__all__ = ["BoxRows", "box_rows", "keep_rows"]
-
 Array = NDArray[Any]
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["refuse", "require_boxes", "require_flat_boxes", "require_fours", "require_labels"]
-
 
 def require_flat_boxes(input: op.SampleType) -> None:
     """Refuse samples that are no float32 boxes of any rank. Raises OperatorTypeError."""

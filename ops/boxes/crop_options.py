@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 
 from .checks import refuse
 
-__all__ = ["Limits", "Options", "check_options", "columns_of", "limits_of"]
-
 Array = np.ndarray[Any, Any]
 _AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
 

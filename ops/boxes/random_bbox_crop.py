@@ -14,8 +14,6 @@ from .checks import refuse, require_boxes, require_labels
 from .crop_options import Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, search_all
 
-__all__ = ["random_bbox_crop"]
-
 
 @op.operator("random_bbox_crop", inputs=(1, 2), random=True)
 def random_bbox_crop(

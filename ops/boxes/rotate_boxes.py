@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["rotate_boxes"]
-
 
 @op.jit
 def _upright(cosine: float, sine: float) -> bool:

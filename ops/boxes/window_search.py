@@ -13,8 +13,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
-__all__ = ["MOST_ATTEMPTS", "search_all"]
-
 MOST_ATTEMPTS = 1 << 20
 """After so many attempts without a limit of the user's, there is no window."""
 

@@ -8,8 +8,6 @@ from gradiva.eager import extension as op
 
 from .rules import require_boolean
 
-__all__ = ["boolean"]
-
 
 @op.operator("_conditional.boolean")
 def boolean(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:

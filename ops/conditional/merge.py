@@ -19,8 +19,6 @@ from gradiva.eager.values.buffers import on_cpu
 from .rules import require_scalar
 from .split import Mask
 
-__all__ = ["merge", "merge_batches", "merge_launches"]
-
 
 def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, /) -> op.SampleType:
     """Put together what `_conditional.split` has parted.

@@ -11,8 +11,6 @@ from gradiva.ops.math.expression import Term, expression_launch, operand
 
 from .rules import require_scalar
 
-__all__ = ["not_"]
-
 
 @op.operator("_conditional.not_")
 def not_(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:

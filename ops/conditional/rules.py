@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from gradiva.eager import extension as op
 
-__all__ = ["require_boolean", "require_scalar"]
-
 
 def require_scalar(type: op.SampleType, what: str) -> None:
     """Refuse samples with axes: they are neither true nor false. Raises OperatorTypeError."""

@@ -13,8 +13,6 @@ from gradiva.eager.values.buffers import on_cpu
 
 from .rules import require_scalar
 
-__all__ = ["select", "split", "truth"]
-
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 

@@ -18,8 +18,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.ops.arrays.copy_pieces import copy_pieces
 
-__all__ = ["numpy"]
-
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
 

@@ -11,8 +11,6 @@ from typing import Any
 from gradiva.eager import extension as op
 from gradiva.ops.python_function.prefetchable import name_of, raised
 
-__all__ = ["BatchInfo", "Feed", "SampleInfo", "check_parallel", "name_of", "parts_of"]
-
 
 @dataclass(slots=True)
 class SampleInfo:

@@ -9,8 +9,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.values.batch import batch_on
 
-__all__ = ["Receiver", "declared_types", "one_size", "restored", "stored"]
-
 
 class Receiver:
     """Turns the user's items into batches. The first batch fixes what was not declared."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
         seed: int
 
 
-__all__ = ["external_source"]
-
 # Processes are for few programs: the import of gradiva does not wait for them.
 parallel_feed = lazy_module("gradiva.ops.external_source.parallel_feed")
 

@@ -24,8 +24,6 @@ from .collate_feed import declared_types
 from .external_source import external_source
 from .feed_state import feed_state, restore_feed
 
-__all__ = ["ExternalSource"]
-
 
 class ExternalSource:
     """An external source in dynamic mode: each call takes the next item.

@@ -13,8 +13,6 @@ from gradiva.eager.readers.source import Source
 
 from .collate_feed import Receiver, one_size, restored, stored
 
-__all__ = ["Fed"]
-
 
 class StarvedError(op.OperatorRuntimeError):
     """Nothing was fed. What the other sources have for this batch waits for it."""

@@ -17,10 +17,9 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
 from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.ops.python_function.prefetchable import name_of
 
-from .callback_source import Feed, name_of
-
-__all__ = ["feed_state", "restore_feed"]
+from .callback_source import Feed
 
 _SAME_EACH_TIME = (list, tuple, range, np.ndarray, op.Batch)
 """Iterables that give the same items each time, so that earlier rounds need not be run again."""

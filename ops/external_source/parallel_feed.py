@@ -16,12 +16,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.workers.launcher import pickled
 from gradiva.eager.workers.pool import ProcessPool
 from gradiva.eager.workers.tasks import BadReplyError, Task, WorkerError
+from gradiva.ops.python_function.prefetchable import name_of
 
-from .callback_source import name_of
 from .external_source import ExternalFeed
 from .parallel_work import ExternalWork, Unusable, decode, error_of
-
-__all__ = ["ParallelFeed"]
 
 _TRIES = 5
 _TASKS_PER_WORKER = 2

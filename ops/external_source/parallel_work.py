@@ -18,8 +18,6 @@ from gradiva.eager.workers.tasks import BadReplyError, Task
 
 from .callback_source import BatchInfo, Feed, SampleInfo, parts_of
 
-__all__ = ["ExternalWork", "Unusable", "decode", "error_of"]
-
 Keep = Callable[[np.ndarray[Any, Any]], int]
 Note = Callable[[int], None]
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["coord_flip"]
-
 
 @op.operator("coord_flip")
 def coord_flip(

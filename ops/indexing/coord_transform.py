@@ -13,8 +13,6 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.arguments import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
 
-__all__ = ["coord_transform"]
-
 F32 = NDArray[np.float32]
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 

@@ -7,8 +7,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import sample_launches
 
-__all__ = ["get_property"]
-
 
 @op.operator("get_property", bfloat16=True)
 def get_property(

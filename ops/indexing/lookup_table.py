@@ -12,13 +12,11 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.types.dtypes import dtypes
 
-__all__ = ["lookup_table"]
-
 _DTYPES: Final = tuple(dtype for dtype in dtypes if not dtype.is_float and not dtype.is_bool)
 _MOST: Final = 65535
 
 
-@op.operator("lookup_table")
+@op.operator("lookup_table", same_shapes=True)
 def lookup_table(
     input: op.SampleType,
     /,
@@ -54,11 +52,6 @@ def lookup_table(
             argument="keys", expected=f"numbers from 0 to {_MOST}", got=str(wrong[0])
         )
     return input.with_(dtype=dtype)
-
-
-@lookup_table.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.row_kernel()

@@ -12,8 +12,6 @@ from gradiva.ops.image.crop.window_copy import HALVES, copy_windows, launch_wind
 
 from .slice_region import named_axes
 
-__all__ = ["pad"]
-
 
 @op.operator("pad", bfloat16=True)
 def pad(

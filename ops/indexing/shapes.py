@@ -7,8 +7,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.pieces import sample_launches
 
-__all__ = ["shapes"]
-
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
 

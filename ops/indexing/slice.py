@@ -12,8 +12,6 @@ from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launc
 
 from .slice_region import check_region, slice_region
 
-__all__ = ["ASSUMED", "slice"]
-
 ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 
 

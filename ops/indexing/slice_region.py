@@ -9,8 +9,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
 
-__all__ = ["check_region", "named_axes", "slice_region"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -18,8 +18,6 @@ from gradiva.eager.support.errors import blaming
 from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
 from gradiva.eager.values.value import arithmetic
 
-__all__ = ["subscript"]
-
 _FAR = 1 << 62
 """Numbers are cut to this, so that sums of two stay in 64 bits; no extent comes near it."""
 

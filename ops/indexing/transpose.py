@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import steps_of, transpose_launch
 from gradiva.eager.operators.fusion_roles import Planes
 
-__all__ = ["transpose"]
-
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 

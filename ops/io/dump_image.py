@@ -7,8 +7,6 @@ from typing import Any
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.host_fallback import through_host
 
-__all__ = ["dump_image"]
-
 
 @op.operator("dump_image", effects=True)
 def dump_image(

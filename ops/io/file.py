@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.ops.class_names import hand_out
 from gradiva.ops.readers.contents import read_files
 
-__all__ = ["read"]
-
 __getattr__, __dir__ = hand_out("io.file", globals())
 
 

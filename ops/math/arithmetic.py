@@ -22,18 +22,6 @@ from .evaluate import evaluate, evaluate_unary
 from .expression import LIBRARY, operation_launch
 from .promotion import result_dtype, result_layout, scalar_dtype
 
-__all__ = [
-    "BINARY",
-    "UNARY",
-    "Arithmetic",
-    "broadcast_shapes",
-    "broadcast_type",
-    "compute",
-    "same_geometry",
-    "to_operand",
-    "unary_type",
-]
-
 BINARY = {
     "add": "+", "sub": "-", "mul": "*", "fdiv": "/", "div": "//", "mod": "%", "pow": "**",
     "bitand": "&", "bitor": "|", "bitxor": "^", "shl": "<<", "shr": ">>",

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from .promotion import COMPARISON, promote, result_dtype
 
-__all__ = ["clamp", "evaluate", "evaluate_unary"]
-
 Array = NDArray[Any]
 
 _STRIP: Final = 1 << 16

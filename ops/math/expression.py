@@ -16,19 +16,6 @@ from gradiva.eager import extension as op
 
 from .promotion import COMPARISON, promote, result_dtype
 
-__all__ = [
-    "EXACT",
-    "FUNCTIONS",
-    "LIBRARY",
-    "Spread",
-    "Term",
-    "applied",
-    "expression_launch",
-    "operand",
-    "operation_launch",
-    "spread_launch",
-]
-
 FUNCTIONS: Final = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "//": "divide",
     "%": "remainder_of", "**": "power", "fpow": "power", "atan2": "angle",

@@ -34,8 +34,6 @@ from .evaluate import clamp as clamp_arrays
 from .evaluate import evaluate, evaluate_unary
 from .expression import EXACT, LIBRARY, operation_launch
 
-__all__ = ["functions"]
-
 UNARY = {
     "fabs": "Absolute value", "floor": "Greatest whole number that is not above",
     "ceil": "Least whole number that is not below", "sqrt": "Square root",

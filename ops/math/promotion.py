@@ -10,8 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["promote", "result_dtype", "result_layout", "scalar_dtype"]
-
 DType = np.dtype[Any]
 
 ARITHMETIC: Final = frozenset({"+", "-", "*", "//", "%", "**", "min", "max", "clamp"})

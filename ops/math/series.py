@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["decay", "sine_cosine"]
-
 F32 = np.ndarray[Any, np.dtype[np.float32]]
 F64 = np.ndarray[Any, np.dtype[np.float64]]
 

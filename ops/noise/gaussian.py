@@ -12,10 +12,8 @@ from gradiva.eager.jit.convert import convert_sat
 
 from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words
 
-__all__ = ["gaussian"]
 
-
-@op.operator("noise.gaussian", random=True)
+@op.operator("noise.gaussian", random=True, same_shapes=True)
 def gaussian(
     input: op.SampleType,
     /,
@@ -37,11 +35,6 @@ def gaussian(
     """
     op.require_dtype(input, NOISY)
     return input
-
-
-@gaussian.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

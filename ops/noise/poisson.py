@@ -10,8 +10,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import normal_from_word
 
-__all__ = ["SUMMED", "falling", "poisson_from_word"]
-
 SUMMED: Final = 64.0
 """Up to this mean the probabilities are summed, above it the quantile is expanded."""
 

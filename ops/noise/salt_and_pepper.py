@@ -12,14 +12,12 @@ from gradiva.eager.jit.convert import convert_array
 
 from .words import NOISY, STRIP, random_words, require_range
 
-__all__ = ["salt_and_pepper"]
-
 _KERNEL: Final = op.CudaKernel(
     "scatter", ("philox.cuh", Path(__file__).with_name("salt_and_pepper.cuh"))
 )
 
 
-@op.operator("noise.salt_and_pepper", random=True)
+@op.operator("noise.salt_and_pepper", random=True, same_shapes=True)
 def salt_and_pepper(
     input: op.SampleType,
     /,
@@ -51,11 +49,6 @@ def salt_and_pepper(
     """
     op.require_dtype(input, NOISY)
     return input
-
-
-@salt_and_pepper.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

@@ -13,10 +13,8 @@ from gradiva.eager.jit.convert import convert_sat
 from .poisson import SUMMED, falling, poisson_from_word
 from .words import NOISY, STRIP, disturb, launch_noise, random_words, require_range
 
-__all__ = ["shot"]
 
-
-@op.operator("noise.shot", random=True)
+@op.operator("noise.shot", random=True, same_shapes=True)
 def shot(
     input: op.SampleType, /, *, factor: op.FloatArg = 12.0, **common: op.Unpack[op.Sampled]
 ) -> op.SampleType:
@@ -37,11 +35,6 @@ def shot(
     """
     op.require_dtype(input, NOISY)
     return input
-
-
-@shot.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

@@ -15,16 +15,6 @@ from gradiva.eager.random.philox import normal_from_word, normal_middle, philox
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import dtypes
 
-__all__ = [
-    "NOISY",
-    "STRIP",
-    "disturb",
-    "launch_noise",
-    "normal_values",
-    "random_words",
-    "require_range",
-]
-
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
 

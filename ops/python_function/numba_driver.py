@@ -12,8 +12,6 @@ from gradiva.eager.jit.jit import load_numba
 
 from .prefetchable import name_of
 
-__all__ = ["compile_for", "compiled", "driver", "takes_any_types"]
-
 
 @lru_cache(maxsize=64)
 def compiled(function: Any) -> Any:

@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 from .numba_driver import compile_for, compiled, driver, takes_any_types
 from .prefetchable import raised
 
-__all__ = ["numba_function"]
-
 
 @op.maker("numba_function", inputs=(1, 64), effects=True)
 def numba_function(

@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from gradiva.eager import extension as op
 
-__all__ = ["name_of", "prefetchable", "raised", "user_trace"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

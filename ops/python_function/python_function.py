@@ -13,8 +13,6 @@ from gradiva.eager.values.tensor import prepare, to_array
 
 from .prefetchable import raised
 
-__all__ = ["python_function"]
-
 Array = np.ndarray[Any, Any]
 
 _MOST_INPUTS = 256

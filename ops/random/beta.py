@@ -15,8 +15,6 @@ from gradiva.eager.support.lazy_import import lazy_module
 from .beta_blocks import BLOCK, ROOM, blocks_of_words, log_gammas, ratios
 from .shapes import drawn_shapes, drawn_type, fill
 
-__all__ = ["beta"]
-
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
 _KERNEL: Final = op.CudaKernel(

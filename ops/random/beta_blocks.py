@@ -12,8 +12,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, normal_middle, normal_tail
 
-__all__ = ["BLOCK", "ROOM", "blocks_of_words", "log_gammas", "ratios"]
-
 BLOCK: Final = 128
 """Values at a time: their work arrays stay in the first level of cache."""
 

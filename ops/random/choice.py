@@ -13,8 +13,6 @@ from gradiva.eager.random.philox import philox
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
 
-__all__ = ["choice"]
-
 _KERNEL: Final = op.CudaKernel(
     "choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh"))
 )

@@ -12,8 +12,6 @@ from gradiva.eager.random.philox import philox
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
-__all__ = ["coin_flip"]
-
 
 @op.maker("random.coin_flip", inputs=(0, 1), random=True)
 def coin_flip(

@@ -19,8 +19,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import natural_log, philox
 
-__all__ = ["check_window_arguments", "exponential", "random_windows"]
-
 _MOST_ATTEMPTS = 1 << 20
 
 

@@ -12,8 +12,6 @@ from gradiva.eager.random.philox import normal_from_word, philox
 
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
-__all__ = ["normal"]
-
 
 @op.maker("random.normal", inputs=(0, 1), random=True)
 def normal(

@@ -8,8 +8,6 @@ from gradiva.eager import extension as op
 
 from .crop_window import check_window_arguments, random_windows
 
-__all__ = ["random_crop_generator"]
-
 
 @op.operator("random_crop_generator", random=True)
 def random_crop_generator(

@@ -6,8 +6,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["scaled"]
-
 
 @op.jit
 def scaled(word: np.uint64, bound: np.uint64) -> np.uint64:

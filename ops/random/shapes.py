@@ -13,8 +13,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["drawn_shapes", "drawn_shapes_of", "drawn_type", "fill", "launch_draws"]
-
 # Few calls need it, and `import gradiva` must stay fast.
 _translate: Any = lazy_module("gradiva.eager.gpu.translate")
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["read_files"]
-
 
 def read_files(
     paths: list[str],

@@ -17,8 +17,6 @@ from .contents import read_files
 from .listing import digest_of, list_files
 from .order import Order
 
-__all__ = ["File", "file"]
-
 _FILTERS = (
     "*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm",
     "*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav",

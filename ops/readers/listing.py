@@ -9,8 +9,6 @@ from hashlib import blake2b
 
 from gradiva.eager import extension as op
 
-__all__ = ["digest_of", "list_files"]
-
 
 def list_files(
     file_root: str | None,

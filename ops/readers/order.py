@@ -15,8 +15,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
-__all__ = ["Order"]
-
 _PADDING = 1 << 62
 """Repeats that fill a last batch get positions above this one, so no two samples share one."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["exclusive", "groups", "reduced_shapes", "reduced_type", "resolve_axes"]
-
 
 def resolve_axes(
     ndim: int, layout: str, axes: Sequence[int] | None, axis_names: str | None

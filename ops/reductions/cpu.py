@@ -11,8 +11,6 @@ from gradiva.eager.jit.convert import convert_sat
 
 from .lanes import DEVIATIONS, LANES, put, reduce_block, take
 
-__all__ = ["MEAN", "PLAIN", "ROOT", "reduce_samples"]
-
 PLAIN: Final = 0
 MEAN: Final = 1
 ROOT: Final = 2

@@ -14,8 +14,6 @@ from .axes import groups
 from .lanes import DEVIATIONS, LANES
 from .reduce import axes_of, fitting_means, planned_sums
 
-__all__ = ["call_launches", "reduction_launches"]
-
 Centers = tuple[Any, op.Int64Array, op.Int64Array]
 """As in `reduce`, with numbers of any dtype, or in `Scratch`."""
 

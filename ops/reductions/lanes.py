@@ -13,18 +13,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = [
-    "DEVIATIONS",
-    "LANES",
-    "MAXIMUM",
-    "MINIMUM",
-    "SQUARES",
-    "SUM",
-    "put",
-    "reduce_block",
-    "take",
-]
-
 SUM: Final = 0
 SQUARES: Final = 1
 DEVIATIONS: Final = 2

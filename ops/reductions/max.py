@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import MAXIMUM
 from .reduce import call_reduction, shapes_of
 
-__all__ = ["max"]
-
 
 @op.operator("reductions.max")
 def max(

@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import SUM
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-__all__ = ["mean"]
-
 
 @op.operator("reductions.mean")
 def mean(

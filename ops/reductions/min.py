@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import MINIMUM
 from .reduce import call_reduction, shapes_of
 
-__all__ = ["min"]
-
 
 @op.operator("reductions.min")
 def min(

@@ -13,17 +13,6 @@ from .axes import groups, reduced_shapes, resolve_axes
 from .cpu import PLAIN, reduce_samples
 from .lanes import DEVIATIONS, MAXIMUM, MINIMUM, SQUARES, SUM
 
-__all__ = [
-    "axes_of",
-    "call_reduction",
-    "fitting_means",
-    "mean_dtype",
-    "planned_sums",
-    "reduce_batch",
-    "shapes_of",
-    "sum_dtype",
-]
-
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Centers = tuple[Floats, op.Int64Array, op.Int64Array]
 """Numbers, where those of each sample begin, and how many there are."""

@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import SQUARES
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-__all__ = ["rms"]
-
 
 @op.operator("reductions.rms")
 def rms(

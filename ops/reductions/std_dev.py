@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import DEVIATIONS
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-__all__ = ["std_dev"]
-
 
 @op.operator("reductions.std_dev", inputs=2)
 def std_dev(

@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import SUM
 from .reduce import call_reduction, shapes_of, sum_dtype
 
-__all__ = ["sum"]
-
 
 @op.operator("reductions.sum")
 def sum(

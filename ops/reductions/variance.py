@@ -14,8 +14,6 @@ from .gpu import call_launches
 from .lanes import DEVIATIONS
 from .reduce import call_reduction, mean_dtype, shapes_of
 
-__all__ = ["variance"]
-
 
 @op.operator("reductions.variance", inputs=2)
 def variance(

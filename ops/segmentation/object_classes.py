@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["class_rows", "refuse_rows"]
-
 
 def refuse_rows(argument: str, bad: Any, expected: str, values: Any) -> None:
     """Raise OperatorValueError for the first sample that is bad."""

@@ -12,8 +12,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["find_objects"]
-
 
 @op.jit
 def _root(parents: Any, run: int) -> int:

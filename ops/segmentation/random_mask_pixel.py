@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
-__all__ = ["random_mask_pixel"]
-
 
 @op.operator("segmentation.random_mask_pixel", random=True)
 def random_mask_pixel(

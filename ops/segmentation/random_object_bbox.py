@@ -13,8 +13,6 @@ from gradiva.ops.random.scaled import scaled
 from .object_classes import class_rows, refuse_rows
 from .objects import find_objects
 
-__all__ = ["random_object_bbox"]
-
 _DTYPES = (op.bool_, op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32)
 _FORMATS = ("anchor_shape", "start_end", "box")
 

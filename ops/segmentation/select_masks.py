@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["select_masks"]
-
 
 @op.operator("segmentation.select_masks", inputs=3)
 def select_masks(

@@ -13,19 +13,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-__all__ = [
-    "MOST_AXES",
-    "about",
-    "apply",
-    "axes_of",
-    "made",
-    "product",
-    "radians",
-    "transform_type",
-    "turned",
-    "vector",
-]
-
 F32 = NDArray[np.float32]
 MOST_AXES: Final = 6
 

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import axes_of, product, transform_type
 
-__all__ = ["combine"]
-
 
 @op.operator("transforms.combine", inputs=(2, 99))
 def combine(

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import apply, made, transform_type, vector
 
-__all__ = ["crop"]
-
 
 @op.maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
 def crop(

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import about, apply, made, transform_type, turned, vector
 
-__all__ = ["rotation"]
-
 
 @op.maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
 def rotation(

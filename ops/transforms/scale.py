@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import about, apply, axes_of, made, transform_type, vector
 
-__all__ = ["scale"]
-
 
 @op.maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
 def scale(

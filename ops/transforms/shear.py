@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import about, apply, made, radians, transform_type, vector
 
-__all__ = ["shear"]
-
 
 @op.maker("transforms.shear", inputs=(0, 1), frames=("angles", "shear", "center"))
 def shear(

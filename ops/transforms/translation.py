@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .affine import apply, made, transform_type
 
-__all__ = ["translation"]
-
 
 @op.maker("transforms.translation", inputs=(0, 1), frames=("offset",))
 def translation(

@@ -12,15 +12,6 @@ from gradiva.eager.gpu.moves import move_launch, steps_of
 from gradiva.eager.gpu.pieces import fill_launch
 from gradiva.eager.support.layouts import check_layout
 
-__all__ = [
-    "broadcast_into",
-    "broadcast_launch",
-    "fill_with",
-    "filled_shapes",
-    "filled_type",
-    "filling_launch",
-]
-
 
 def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.SampleType:
     """The type of samples of a given shape, scalars without one. Raises OperatorValueError."""

@@ -8,8 +8,6 @@ from gradiva.eager import extension as op
 
 from .filling import broadcast_into, broadcast_launch, filled_shapes, filled_type
 
-__all__ = ["full"]
-
 
 @op.operator("full")
 def full(

@@ -11,10 +11,8 @@ from gradiva.eager.jit.convert import convert_array
 
 from .filling import broadcast_into, broadcast_launch
 
-__all__ = ["full_like"]
 
-
-@op.operator("full_like", inputs=2)
+@op.operator("full_like", inputs=2, same_shapes=True)
 def full_like(
     like: op.SampleType, fill_value: Any, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -26,11 +24,6 @@ def full_like(
     Raises OperatorValueError, with the sample, for values that do not broadcast.
     """
     return like
-
-
-@full_like.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @full_like.cpu

@@ -8,8 +8,6 @@ from gradiva.eager import extension as op
 
 from .filling import fill_with, filled_shapes, filled_type, filling_launch
 
-__all__ = ["ones"]
-
 
 @op.maker("ones")
 def ones(

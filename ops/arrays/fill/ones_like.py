@@ -8,10 +8,8 @@ from gradiva.eager import extension as op
 
 from .filling import fill_with, filling_launch
 
-__all__ = ["ones_like"]
 
-
-@op.operator("ones_like", bfloat16=True)
+@op.operator("ones_like", bfloat16=True, same_shapes=True)
 def ones_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -21,11 +19,6 @@ def ones_like(
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)
-
-
-@ones_like.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @ones_like.cpu

@@ -8,10 +8,8 @@ from gradiva.eager import extension as op
 
 from .filling import fill_with, filling_launch
 
-__all__ = ["zeros_like"]
 
-
-@op.operator("zeros_like", bfloat16=True)
+@op.operator("zeros_like", bfloat16=True, same_shapes=True)
 def zeros_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -21,11 +19,6 @@ def zeros_like(
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)
-
-
-@zeros_like.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @zeros_like.cpu

@@ -11,8 +11,6 @@ from gradiva.ops.arrays.axes import resolve_axis
 
 from .new_shapes import reshaped_view
 
-__all__ = ["expand_dims"]
-
 
 @op.operator("expand_dims", bfloat16=True)
 def expand_dims(

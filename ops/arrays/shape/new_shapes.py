@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.execution.views import view_of
 from gradiva.eager.support.layouts import check_layout
 
-__all__ = ["reshaped_type", "reshaped_view", "wanted_shapes"]
-
 _LARGEST = float(1 << 42)
 
 

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 
-__all__ = ["reinterpret"]
-
 
 @op.operator("reinterpret", inputs=(1, 2), bfloat16=True)
 def reinterpret(

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 
-__all__ = ["reshape"]
-
 
 @op.operator("reshape", inputs=(1, 2), bfloat16=True)
 def reshape(

@@ -9,8 +9,6 @@ from gradiva.ops.arrays.axes import named_axis, resolve_axis
 
 from .new_shapes import reshaped_view
 
-__all__ = ["squeeze"]
-
 
 @op.operator("squeeze", bfloat16=True)
 def squeeze(

@@ -28,8 +28,6 @@ from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders, Settings
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 
-__all__ = ["decode_on_gpu"]
-
 _ALIGNED = 256
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     pil = lazy_module("PIL.Image", "pillow")
 
-__all__ = ["decode_options", "decoded_shapes", "decoded_type", "headers", "image"]
-
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
 
 

@@ -11,8 +11,6 @@ from .gpu import decode_on_gpu
 from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
-__all__ = ["image_crop"]
-
 
 @op.operator("decoders.image_crop")
 def image_crop(

@@ -19,8 +19,6 @@ from gradiva.ops.readers.contents import read_files
 
 from .image import image
 
-__all__ = ["imread"]
-
 
 def imread(
     filepaths: str | bytes | os.PathLike[str] | op.Tensor | Iterable[Any], /, **options: Any

@@ -9,8 +9,6 @@ from gradiva.ops.decoders.formats.decode import output_shape
 
 from .image import encode, headers, picture
 
-__all__ = ["peek_image_shape"]
-
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
 

@@ -14,8 +14,6 @@ from gradiva.ops.decoders.formats.image_info import ImageInfo
 
 from .image import decode_options
 
-__all__ = ["place_windows", "region"]
-
 
 def place_windows(call: op.Call, shapes: op.Int64Array, windows: op.Int64Array) -> op.Int64Array:
     """The shapes of the outputs, and a note of the windows for the kernel.

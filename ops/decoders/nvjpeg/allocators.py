@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 
 from .declarations import AllocateFunction, DeviceAllocator, FreeFunction, PinnedAllocator
 
-__all__ = ["Allocator"]
-
 _FAILED = 1
 """Any number but 0: the library turns it into ALLOCATOR_FAILURE."""
 

@@ -19,8 +19,6 @@ from .library import Library, NvjpegError
 from .route import Path
 from .runtime import Owned
 
-__all__ = ["JpegDecoder", "Run"]
-
 Run = Callable[[Task, Sequence[tuple[int, int]]], None]
 """`WorkerPool.run`: a function over ranges, in several threads."""
 

@@ -16,8 +16,6 @@ from gradiva.ops.decoders.formats.decode_region import Window, backwards, stored
 from .declarations import Output
 from .job import WHOLE, Job
 
-__all__ = ["finish_launch", "is_finished", "window_of"]
-
 _KERNEL: Final = op.CudaKernel("finish", (Path(__file__).with_name("finish.cuh"),), registers=48)
 _FROM_YCCK, _INVERTED, _TO_RGB = 1, 2, 4
 _COLOURS: Final = {"BGR": 1, "GRAY": 2, "YCbCr": 3}

@@ -14,8 +14,6 @@ from gradiva.ops.decoders.formats.probe import encoded_bytes
 
 from .declarations import Subsampling
 
-__all__ = ["JpegFrame", "count_scans", "read_frame"]
-
 _FRAME_HEADERS = frozenset((0xC0, 0xC1, 0xC2, 0xC3, 0xC9, 0xCA, 0xCB))
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
 _SCAN, _END, _TABLES, _CODES, _RESTART = 0xDA, 0xD9, 0xDB, 0xC4, 0xDD

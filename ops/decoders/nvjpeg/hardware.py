@@ -17,8 +17,6 @@ from .job import Job
 from .library import Library, NvjpegError
 from .runtime import Owned
 
-__all__ = ["HardwareDecoder"]
-
 _NO_ENGINE = (Status.ARCH_MISMATCH, Status.IMPLEMENTATION_NOT_SUPPORTED)
 
 

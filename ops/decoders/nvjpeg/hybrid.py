@@ -15,8 +15,6 @@ from .library import Library, NvjpegError
 from .route import Path
 from .runtime import Owned
 
-__all__ = ["HybridWorker"]
-
 _BACKENDS = (Backend.HYBRID, Backend.GPU_HYBRID)
 
 

@@ -13,8 +13,6 @@ from .declarations import Output
 from .frame import JpegFrame
 from .route import Path
 
-__all__ = ["WHOLE", "Job", "stored_region"]
-
 WHOLE: Window = (0, 0, -1, -1)
 """The window that stands for no window; its last two numbers ask the library for the same."""
 

@@ -15,8 +15,6 @@ from .decoder import JpegDecoder
 from .library import NvjpegError, load
 from .memory import device_allocator, pinned_allocator
 
-__all__ = ["KeptDecoders", "Settings"]
-
 
 class Settings(NamedTuple):
     """What a decoder is made with; see `JpegDecoder`. width, height: hints, for the engine.

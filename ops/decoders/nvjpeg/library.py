@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 else:
     pathfinder = lazy_module("cuda.pathfinder", "cuda-python")
 
-__all__ = ["REFUSALS", "Library", "NvjpegError", "load", "wheel_files"]
-
 _MAJORS = (13, 12)
 _INSTALL = "install it with: pip install 'gradiva[cuda12]' (or cuda13)"
 _WHEELS = (("cu13", 13), ("nvjpeg", 12))

@@ -10,8 +10,6 @@ from gradiva.eager.cuda.streams import DeviceStream, Held, Ready
 
 from .allocators import Allocator
 
-__all__ = ["device_allocator", "pinned_allocator"]
-
 
 def pinned_allocator(gpu: Gpu) -> Allocator:
     """Of pinned memory; the pool holds what the library frees until its stream has come past."""

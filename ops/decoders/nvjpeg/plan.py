@@ -16,8 +16,6 @@ from .frame import read_frame
 from .job import Job, stored_region
 from .route import Options, Path, Reason, route, table
 
-__all__ = ["Plan", "plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:

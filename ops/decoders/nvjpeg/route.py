@@ -19,8 +19,6 @@ from gradiva.eager import extension as op
 from .declarations import Output, Subsampling
 from .frame import JpegFrame
 
-__all__ = ["TABLE", "Options", "Path", "Reason", "Routes", "route", "table"]
-
 
 class Path(IntEnum):
     """The four ways to decode an image."""

@@ -9,8 +9,6 @@ from gradiva.eager.cuda.protocol import Runtime
 
 from .library import Library, NvjpegError
 
-__all__ = ["Owned"]
-
 
 class Owned:
     """Handles of one owner, destroyed in the reverse order of their creation."""

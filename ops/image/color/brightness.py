@@ -10,10 +10,8 @@ from gradiva.eager import extension as op
 
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
 
-__all__ = ["brightness"]
 
-
-@op.operator("brightness", frames=("brightness", "brightness_shift"))
+@op.operator("brightness", frames=("brightness", "brightness_shift"), same_shapes=True)
 def brightness(
     input: op.SampleType,
     /,
@@ -39,11 +37,6 @@ def brightness(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
     """
     return linear_type(input, dtype)
-
-
-@brightness.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.pixelwise(brightness, brightness_contrast_row)

@@ -9,8 +9,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-__all__ = ["brightness_contrast"]
-
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
 
@@ -29,7 +27,9 @@ def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleTy
 
 
 @op.operator(
-    "brightness_contrast", frames=("brightness", "brightness_shift", "contrast", "contrast_center")
+    "brightness_contrast",
+    frames=("brightness", "brightness_shift", "contrast", "contrast_center"),
+    same_shapes=True,
 )
 def brightness_contrast(
     input: op.SampleType,
@@ -56,11 +56,6 @@ def brightness_contrast(
     dtype: of the output; the input's by default.
     """
     return linear_type(input, dtype)
-
-
-@brightness_contrast.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 def default_center(dtype: op.DType) -> float:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["clahe"]
-
 _MOST: Final = 1024
 
 

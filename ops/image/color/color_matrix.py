@@ -20,16 +20,6 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
 from gradiva.ops.math.series import sine_cosine
 
-__all__ = [
-    "colour_type",
-    "diagonal",
-    "hue_saturation",
-    "matrix_row",
-    "parameters",
-    "require_channels",
-    "times",
-]
-
 F32: TypeAlias = npt.NDArray[np.float32]
 
 LAYOUTS: Final = (

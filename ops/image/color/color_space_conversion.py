@@ -11,8 +11,6 @@ from gradiva.eager.jit.convert import convert_sat
 
 from .color_matrix import ASSUMED, LAYOUTS, require_channels
 
-__all__ = ["color_space_conversion"]
-
 _TAKEN: Final = (op.ImageType.RGB, op.ImageType.BGR, op.ImageType.GRAY, op.ImageType.YCbCr)
 # How channels stand: blue first, or only to be swapped.
 _BLUE_FIRST: Final = np.float32(1)

@@ -10,10 +10,8 @@ from gradiva.eager import extension as op
 
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
 
-__all__ = ["contrast"]
 
-
-@op.operator("contrast", frames=("contrast", "contrast_center"))
+@op.operator("contrast", frames=("contrast", "contrast_center"), same_shapes=True)
 def contrast(
     input: op.SampleType,
     /,
@@ -40,11 +38,6 @@ def contrast(
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
     """
     return linear_type(input, dtype)
-
-
-@contrast.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.pixelwise(contrast, brightness_contrast_row)

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["equalize"]
-
 _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 
-@op.operator("equalize")
+@op.operator("equalize", same_shapes=True)
 def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Equalise the histogram of each channel of each image or frame.
 
@@ -37,11 +35,6 @@ def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Samp
     """
     op.require_dtype(input, (op.uint8,))
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))
-
-
-@equalize.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

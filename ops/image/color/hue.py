@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
-__all__ = ["hue"]
-
 
 @op.operator("hue", frames=("hue",))
 def hue(

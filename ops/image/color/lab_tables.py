@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["lab_tables"]
-
 
 @lru_cache(maxsize=1)
 def lab_tables() -> np.ndarray[Any, np.dtype[np.uint16]]:

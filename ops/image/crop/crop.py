@@ -13,8 +13,6 @@ from gradiva.eager.operators.fusion_roles import Reindex, View
 from .crop_window import LAYOUTS, apply_policy, crop_window
 from .window_copy import channel_fill, copy_windows, launch_windows
 
-__all__ = ["crop", "output_dtype", "window_of", "window_view"]
-
 Int64s = NDArray[np.int64]
 
 

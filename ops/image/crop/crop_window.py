@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-__all__ = ["LAYOUTS", "POLICIES", "apply_policy", "crop_window", "fill_array"]
-
 Int64s = NDArray[np.int64]
 # A scalar for all samples, or one value per sample.
 Scalar = float | Sequence[float] | NDArray[Any]

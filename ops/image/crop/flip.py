@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
 from gradiva.eager.operators.fusion_roles import Reindex, View
 
-__all__ = ["flip"]
-
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
     "FDHWC", "FCDHW", "CFDHW",
@@ -20,7 +18,7 @@ _LAYOUTS = (
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@op.operator("flip", bfloat16=True)
+@op.operator("flip", bfloat16=True, same_shapes=True)
 def flip(
     input: op.SampleType,
     /,
@@ -40,11 +38,6 @@ def flip(
     Returns samples of the same shapes and dtype. Raises OperatorTypeError for other layouts.
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
-
-
-@flip.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 def _view(call: op.Call) -> View | None:

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
-__all__ = ["roi_random_crop"]
-
 
 @op.maker("roi_random_crop", inputs=(0, 1), random=True)
 def roi_random_crop(

@@ -14,8 +14,6 @@ from gradiva.eager.types.dtypes import bfloat16
 
 from .crop_window import fill_array
 
-__all__ = ["AXES", "HALVES", "channel_fill", "copy_windows", "launch_windows", "merge_axes"]
-
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 

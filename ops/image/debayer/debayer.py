@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["debayer"]
-
 _TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _CODES: Final = {
     "bilinear_ocv": "RGB",

@@ -13,8 +13,6 @@ from gradiva.eager import extension as op
 from .blur_windows import extents_of
 from .gaussian_windows import F32
 
-__all__ = ["Windows", "blur_launches"]
-
 _BLUR: Final = op.CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
 _FLOAT: Final = np.dtype(np.float32)
 

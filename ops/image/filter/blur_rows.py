@@ -10,8 +10,6 @@ import numpy.typing as npt
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-__all__ = ["blur_row", "convert_line", "reflect", "symmetric"]
-
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
 I64: TypeAlias = npt.NDArray[np.int64]

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.type_rules import own_or_float32
 from gradiva.eager.types.dtypes import dtypes
 
-__all__ = ["blurred_type", "extents_of", "per_axis"]
-
 _LAYOUTS: Final = (
     "HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW", "DHWC", "CDHW", "DHW",
     "FDHWC", "FCDHW", "CFDHW", "FDHW", "WC", "CW", "W", "FWC", "FCW", "CFW", "FW",

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from gradiva.eager import extension as op
 
-__all__ = ["BORDERS", "BORDERS_SOURCE", "border_text", "pad"]
-
 Array = npt.NDArray[Any]
 
 BORDERS: Final = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["at_once", "correlate_inside"]
-
 Array = npt.NDArray[Any]
 
 _DIRECT: Final = {

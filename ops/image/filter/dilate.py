@@ -11,10 +11,8 @@ from gradiva.eager import extension as op
 from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
-__all__ = ["dilate"]
 
-
-@op.operator("experimental.dilate")
+@op.operator("experimental.dilate", same_shapes=True)
 def dilate(
     input: op.SampleType,
     /,
@@ -43,11 +41,6 @@ def dilate(
     OperatorValueError for empty masks, anchors outside of the mask, and other border modes.
     """
     return grown_type(input, border_mode, iterations)
-
-
-@dilate.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @dilate.cpu

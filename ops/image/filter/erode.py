@@ -11,10 +11,8 @@ from gradiva.eager import extension as op
 from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
-__all__ = ["erode"]
 
-
-@op.operator("experimental.erode")
+@op.operator("experimental.erode", same_shapes=True)
 def erode(
     input: op.SampleType,
     /,
@@ -43,11 +41,6 @@ def erode(
     OperatorValueError for empty masks, anchors outside of the mask, and other border modes.
     """
     return grown_type(input, border_mode, iterations)
-
-
-@erode.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @erode.cpu

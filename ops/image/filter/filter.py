@@ -15,8 +15,6 @@ from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
 
-__all__ = ["filter"]
-
 Array = npt.NDArray[Any]
 
 _LAYOUTS: Final = (

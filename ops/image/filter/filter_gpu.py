@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 
 from .borders import border_text
 
-__all__ = ["filter_launch"]
-
 _KERNEL = op.CudaKernel(
     "filter", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "filter")))
 )

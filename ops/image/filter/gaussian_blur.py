@@ -14,8 +14,6 @@ from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32, windows
 
-__all__ = ["gaussian_blur"]
-
 
 @op.operator("gaussian_blur", frames=("sigma", "window_size"))
 def gaussian_blur(

@@ -12,8 +12,6 @@ from gradiva.ops.math.series import decay
 
 from .blur_windows import per_axis
 
-__all__ = ["F32", "windows"]
-
 F32: TypeAlias = npt.NDArray[np.float32]
 
 _MOST: Final = 65535

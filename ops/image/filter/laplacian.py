@@ -15,10 +15,8 @@ from .blur_windows import blurred_type, extents_of
 from .gaussian_windows import F32
 from .laplacian_windows import laplacian_windows
 
-__all__ = ["laplacian"]
 
-
-@op.operator("laplacian", frames=("scale", "smoothing_size", "window_size"))
+@op.operator("laplacian", frames=("scale", "smoothing_size", "window_size"), same_shapes=True)
 def laplacian(
     input: op.SampleType,
     /,
@@ -52,11 +50,6 @@ def laplacian(
     OperatorValueError for other sizes.
     """
     return blurred_type(input, dtype)
-
-
-@laplacian.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

@@ -13,8 +13,6 @@ from gradiva.eager import extension as op
 
 from .blur_windows import per_axis
 
-__all__ = ["laplacian_windows"]
-
 F32: TypeAlias = npt.NDArray[np.float32]
 
 _MOST: Final = 31

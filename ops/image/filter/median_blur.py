@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = ["median_blur"]
-
 Array = npt.NDArray[Any]
 
 _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
 
 
-@op.operator("experimental.median_blur")
+@op.operator("experimental.median_blur", same_shapes=True)
 def median_blur(
     input: op.SampleType, /, *, window_size: op.IntsArg = 3, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -46,11 +44,6 @@ def median_blur(
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
-
-
-@median_blur.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 def _sizes(call: op.Call) -> npt.NDArray[np.int64]:

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
 
-__all__ = [
-    "ASSUMED",
-    "BORDER_NAMES",
-    "LAYOUTS",
-    "grow",
-    "grown_type",
-    "masks_of",
-    "pairs",
-    "planes_of",
-]
-
 Array = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]
 

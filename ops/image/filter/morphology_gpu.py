@@ -13,8 +13,6 @@ from .blur_windows import extents_of
 from .borders import border_text
 from .morphology import BORDER_NAMES, masks_of
 
-__all__ = ["grow_launches"]
-
 _GROW: Final = op.CudaKernel(
     "grow", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "grow")))
 )

@@ -18,8 +18,6 @@ else:
     cv2 = lazy_module("cv2", "opencv-python-headless")
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
-__all__ = ["jpeg_compression_distortion"]
-
 _ASSUMED = {3: "HWC", 4: "FHWC"}
 _MOST = 65500
 """Pixels along an axis that the encoder takes."""

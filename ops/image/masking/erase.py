@@ -11,8 +11,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import RaggedFloatsArg
 from gradiva.ops.image.crop.crop_window import fill_array
 
-__all__ = ["erase"]
-
 Array = np.ndarray[Any, Any]
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}

@@ -10,13 +10,11 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.math.series import sine_cosine
 
-__all__ = ["grid_mask"]
-
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 
 
-@op.operator("grid_mask")
+@op.operator("grid_mask", same_shapes=True)
 def grid_mask(
     input: op.SampleType,
     /,
@@ -44,11 +42,6 @@ def grid_mask(
     OperatorValueError for tiles below 1 and for numbers that are not finite.
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
-
-
-@grid_mask.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

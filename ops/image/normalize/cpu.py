@@ -9,8 +9,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-__all__ = ["normalize_samples"]
-
 _LANES: Final = 256
 _FEW: Final = 16
 

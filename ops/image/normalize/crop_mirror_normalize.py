@@ -16,8 +16,6 @@ from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_ar
 from .crop_mirror_normalize_cpu import normalize_kernel
 from .crop_mirror_normalize_plan import Float32s, Int64s, channel_rows, fold, plan
 
-__all__ = ["crop_mirror_normalize"]
-
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 

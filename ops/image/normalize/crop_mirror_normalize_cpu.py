@@ -9,8 +9,6 @@ from gradiva.eager.jit.convert import convert_sat
 
 from .crop_mirror_normalize_plan import Array, Float32s, Int64s
 
-__all__ = ["normalize_kernel"]
-
 
 @op.jit
 def normalize_kernel(

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-__all__ = ["Array", "Float32s", "Int64s", "Plan", "channel_rows", "fold", "plan"]
-
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 Float32s = NDArray[np.float32]

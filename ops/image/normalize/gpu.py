@@ -17,8 +17,6 @@ from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
 
 from .statistics import Numbers, counts_of, given, normalized_axes, places_of
 
-__all__ = ["normalize_launches"]
-
 _FLOAT32: Final = np.dtype(np.float32)
 _FLOAT64: Final = np.dtype(np.float64)
 _HERE: Final = Path(__file__).parent

@@ -15,10 +15,8 @@ from .cpu import normalize_samples
 from .gpu import normalize_launches
 from .statistics import Numbers, given, measured_mean, measured_variance, normalized_axes
 
-__all__ = ["normalize"]
 
-
-@op.operator("normalize")
+@op.operator("normalize", same_shapes=True)
 def normalize(
     input: op.SampleType,
     /,
@@ -70,11 +68,6 @@ def normalize(
                     "with `batch` there is one number for all", argument=name
                 )
     return input.with_(dtype=dtype)
-
-
-@normalize.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 def _scales(call: op.Call, taken: tuple[int, ...], mean: Numbers) -> Numbers:

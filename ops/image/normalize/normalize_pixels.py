@@ -12,10 +12,8 @@ from gradiva.eager.operators.pixelwise import axes_of
 
 from .crop_mirror_normalize_plan import channel_rows, fold
 
-__all__ = ["normalize_pixels"]
 
-
-@op.operator("normalize_pixels")
+@op.operator("normalize_pixels", same_shapes=True)
 def normalize_pixels(
     input: op.SampleType,
     /,
@@ -38,11 +36,6 @@ def normalize_pixels(
         expected = "float32, float16, uint8 or int8"
         raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     return input.with_(dtype=dtype)
-
-
-@normalize_pixels.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.row_kernel()

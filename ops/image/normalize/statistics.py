@@ -12,16 +12,6 @@ from gradiva.ops.reductions.cpu import MEAN, PLAIN
 from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
 from gradiva.ops.reductions.reduce import reduce_batch
 
-__all__ = [
-    "Numbers",
-    "counts_of",
-    "given",
-    "measured_mean",
-    "measured_variance",
-    "normalized_axes",
-    "places_of",
-]
-
 
 class Numbers(NamedTuple):
     """One number per sample, or one for each place along the axes that are not reduced.

@@ -16,8 +16,6 @@ from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import paste_regions
 
-__all__ = ["multi_paste"]
-
 Array = np.ndarray[Any, Any]
 
 _LAYOUTS = (*LAYOUTS, "HW", "DHW", "FHW")

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import LAYOUTS, fill_array
 from gradiva.ops.image.crop.window_copy import copy_windows, launch_windows
 
-__all__ = ["paste"]
-
 _MOST = 1 << 20
 
 

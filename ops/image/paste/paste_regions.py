@@ -8,8 +8,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["Regions", "paste_regions"]
-
 
 class Regions(NamedTuple):
     """All regions of a batch, in the order in which they are pasted.

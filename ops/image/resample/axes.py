@@ -27,8 +27,6 @@ from .taps import (
     first_axis,
 )
 
-__all__ = ["END", "EXTENT", "LOW", "STARTS", "TAPS", "WEIGHTS", "batch_axes"]
-
 F64: TypeAlias = npt.NDArray[np.float64]
 I64: TypeAlias = npt.NDArray[np.int64]
 

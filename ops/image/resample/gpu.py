@@ -16,8 +16,6 @@ from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
 from .run import Tables, rounding
 from .taps import _CURVES
 
-__all__ = ["resample_call", "resample_launches"]
-
 _HERE: Final = Path(__file__).parent
 _FILES: Final = ("arithmetic.cuh", None)
 _RESAMPLE: Final = op.CudaKernel("resample", (*_FILES, _HERE / "resample.cuh"))

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from gradiva.eager.jit.jit import register_extension
 
-__all__ = ["filter_four"]
-
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
 I64: TypeAlias = npt.NDArray[np.int64]

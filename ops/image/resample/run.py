@@ -23,8 +23,6 @@ from gradiva.eager.jit.row_chain import (
 from .cpu import resample_range, scratch_sizes
 from .rows import store_row
 
-__all__ = ["Tables", "bind_resample", "resample_samples", "rounding", "run_resample"]
-
 Array: TypeAlias = npt.NDArray[Any]
 Float64s: TypeAlias = npt.NDArray[np.float64]
 Int64s: TypeAlias = npt.NDArray[np.int64]

@@ -10,8 +10,6 @@ from gradiva.eager import extension as op
 
 from .shapes import resize_geometry
 
-__all__ = ["filters_of", "per_axis", "sizes_of"]
-
 _AXES = ("size", "max_size", "roi_start", "roi_end")
 _NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
 

@@ -17,8 +17,6 @@ from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
 from .shapes import resize_geometry
 from .torch_rules import nearest, resize_torch
 
-__all__ = ["check_compat", "compat_sizes", "note_compat", "run_compat"]
-
 Array = np.ndarray[Any, Any]
 
 DTYPES = {

@@ -9,8 +9,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
 
-__all__ = ["AREA_CHANNELS", "MOST_CHANNELS", "resize_opencv", "resize_pil"]
-
 cv2: Any = lazy_module("cv2", "opencv-python-headless")
 pillow: Any = lazy_module("PIL.Image", "pillow")
 

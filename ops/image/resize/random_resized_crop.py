@@ -9,10 +9,9 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
+from .arguments import filters_of
 from .compat import check_compat, note_compat
-from .resize import DTYPES, check_dtype, filters_of, launch_plan, resize, run_plan
-
-__all__ = ["random_resized_crop"]
+from .resize import DTYPES, check_dtype, launch_plan, resize, run_plan
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}

@@ -19,22 +19,8 @@ from gradiva.ops.image.resample.run import (
     run_resample,
 )
 
-from .arguments import filters_of, per_axis, sizes_of
+from .arguments import filters_of, sizes_of
 from .compat import check_compat, compat_sizes, note_compat, run_compat
-
-__all__ = [
-    "ASSUMED",
-    "DTYPES",
-    "LAYOUTS",
-    "check_dtype",
-    "filters_of",
-    "launch_plan",
-    "per_axis",
-    "resample_tables",
-    "resize",
-    "run_plan",
-    "sizes_of",
-]
 
 DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.float32)
 LAYOUTS = (

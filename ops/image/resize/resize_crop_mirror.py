@@ -11,9 +11,8 @@ from gradiva.ops.image.crop.crop_window import crop_window
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
-from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, filters_of, resample_tables, sizes_of
-
-__all__ = ["resize_crop_mirror"]
+from .arguments import filters_of, sizes_of
+from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, resample_tables
 
 _REACH = 65536
 

@@ -10,10 +10,9 @@ from gradiva.eager import extension as op
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
-from .resize import DTYPES, check_dtype, filters_of, per_axis
+from .arguments import filters_of, per_axis
+from .resize import DTYPES, check_dtype
 from .shapes import resize_geometry
-
-__all__ = ["tensor_resize"]
 
 _MOST = 3
 _FARTHEST = 2.0**31

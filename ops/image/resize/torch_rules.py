@@ -22,8 +22,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-__all__ = ["nearest", "resize_torch"]
-
 Array = np.ndarray[Any, Any]
 _PLACES, _LIMIT = 22, 1 << 15
 """Binary places of a weight, at most; what a weight must stay below."""

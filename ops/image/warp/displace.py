@@ -13,8 +13,6 @@ from gradiva.ops.image.crop.crop_window import fill_array
 from .rows import linear_row, nearest_row
 from .warp import require_simple
 
-__all__ = ["PIXELS", "displace", "displaced_type", "longest_row", "outside_of", "take_row"]
-
 PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 
 

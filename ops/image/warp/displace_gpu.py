@@ -13,8 +13,6 @@ from gradiva.eager import extension as op
 from .displace import outside_of
 from .gpu import TAPS, interpolation_text, pixel_types
 
-__all__ = ["displace_launch"]
-
 _HERE: Final = Path(__file__).parent
 _KERNELS: Final = {
     name: op.CudaKernel(

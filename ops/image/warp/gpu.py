@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 
 from .warp import filling_of, framed
 
-__all__ = ["TAPS", "affine_launch", "interpolation_text", "pixel_types"]
-
 Int64s = NDArray[np.int64]
 
 TAPS: Final = Path(__file__).with_name("taps.cuh")

@@ -12,10 +12,8 @@ from gradiva.eager.random.philox import philox
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-__all__ = ["jitter"]
 
-
-@op.operator("jitter", random=True)
+@op.operator("jitter", random=True, same_shapes=True)
 def jitter(
     input: op.SampleType,
     /,
@@ -44,11 +42,6 @@ def jitter(
     if not 0 <= nDegree <= 1 << 16:
         raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
     return displaced_type(input, interp_type)
-
-
-@jitter.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

@@ -14,8 +14,6 @@ from .gpu import TAPS, interpolation_text, pixel_types
 from .warp import require_simple
 from .warp_perspective import require_origin
 
-__all__ = ["remap"]
-
 
 @op.operator("experimental.remap", inputs=3)
 def remap(

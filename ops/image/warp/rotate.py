@@ -11,8 +11,6 @@ from gradiva.ops.transforms.affine import turned
 from .gpu import affine_launch
 from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
 
-__all__ = ["rotate"]
-
 _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 

@@ -16,8 +16,6 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
-__all__ = ["bounded", "linear_row", "nearest_row", "split"]
-
 
 @op.jit
 def bounded(place: Any, size: int) -> int:

@@ -11,10 +11,8 @@ from gradiva.eager import extension as op
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-__all__ = ["sphere"]
 
-
-@op.operator("sphere")
+@op.operator("sphere", same_shapes=True)
 def sphere(
     input: op.SampleType,
     /,
@@ -39,11 +37,6 @@ def sphere(
     OperatorValueError for other interpolations.
     """
     return displaced_type(input, interp_type)
-
-
-@sphere.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit

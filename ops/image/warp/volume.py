@@ -11,8 +11,6 @@ from gradiva.eager.jit.convert import convert_sat
 
 from .rows import bounded, split
 
-__all__ = ["linear_voxels", "nearest_voxels"]
-
 
 @op.jit
 def nearest_voxels(

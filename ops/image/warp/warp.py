@@ -12,23 +12,6 @@ from gradiva.eager.jit.convert import convert_array
 
 from .warp_affine_cpu import warp_planes, warp_volumes
 
-__all__ = [
-    "LAYOUTS",
-    "extents_of",
-    "filling_of",
-    "framed",
-    "input_matrices",
-    "inverse",
-    "out_shapes",
-    "out_sizes",
-    "require_matrices",
-    "require_pixels",
-    "require_simple",
-    "run_affine",
-    "warp_matrices",
-    "warp_type",
-]
-
 F32 = NDArray[np.float32]
 Int64s = NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from .warp import (
     warp_type,
 )
 
-__all__ = ["warp_affine"]
-
 
 @op.operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
 def warp_affine(

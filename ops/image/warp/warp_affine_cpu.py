@@ -17,8 +17,6 @@ from gradiva.eager import extension as op
 from .rows import linear_row, nearest_row
 from .volume import linear_voxels, nearest_voxels
 
-__all__ = ["warp_planes", "warp_volumes"]
-
 TILE: Final = 256
 
 

@@ -15,8 +15,6 @@ from gradiva.ops.transforms.affine import matrix_product
 from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
 from .warp_perspective_gpu import perspective_launches
 
-__all__ = ["require_origin", "warp_perspective"]
-
 cv2 = lazy_module("cv2", "opencv-python-headless")
 
 _LAYOUTS: Final = ("HW", "HWC", "FHWC", "CHW", "FCHW")

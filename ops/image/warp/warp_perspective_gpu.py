@@ -12,8 +12,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
 from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
 
-__all__ = ["perspective_launches"]
-
 Int64s = NDArray[np.int64]
 
 _HERE: Final = Path(__file__).parent

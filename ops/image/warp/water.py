@@ -12,10 +12,8 @@ from gradiva.eager import extension as op
 from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
-__all__ = ["water"]
 
-
-@op.operator("water")
+@op.operator("water", same_shapes=True)
 def water(
     input: op.SampleType,
     /,
@@ -48,11 +46,6 @@ def water(
     OperatorValueError for other interpolations.
     """
     return displaced_type(input, interp_type)
-
-
-@water.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return call.inputs[0].geometry
 
 
 @op.jit
