@@ -41,6 +41,7 @@ from gradiva.eager.operators.cases import samples as samples
 from gradiva.eager.operators.operator import maker as maker
 from gradiva.eager.operators.operator import operator as operator
 from gradiva.eager.operators.pixelwise import pixelwise as pixelwise
+from gradiva.eager.operators.plan import Plan as Plan
 from gradiva.eager.operators.type_rules import refuse_samples as refuse_samples
 from gradiva.eager.operators.type_rules import require_dtype as require_dtype
 from gradiva.eager.operators.type_rules import require_layout as require_layout

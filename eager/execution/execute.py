@@ -14,6 +14,7 @@ import numpy as np
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.plan import Plan
 from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -76,6 +77,8 @@ def prepare(
     if operator.shape_rule is None:
         raise OperatorRuntimeError("the operator has no shape rule: declare one with `.shapes`")
     shapes = operator.shape_rule(call)
+    if isinstance(shapes, Plan):
+        call.plan, shapes = shapes, shapes.shapes
     if not isinstance(shapes, tuple):
         shapes = (shapes,)
     geometries, known = [], []

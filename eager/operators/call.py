@@ -20,6 +20,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
 from .operator import OperatorBase
+from .plan import Plan
 
 __all__ = ["Call"]
 
@@ -45,6 +46,7 @@ class Call:
         "notes",
         "operator",
         "outputs",
+        "plan",
         "pool",
         "positions",
         "size",
@@ -70,6 +72,8 @@ class Call:
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
         self.notes: dict[str, Any] = {}
+        self.plan: Plan | None = None
+        """What the shape rule returned, if that is more than shapes."""
         self.failures: dict[int, GradivaError] | None = None
         """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
         self.edges: frozenset[str] = frozenset()

@@ -25,6 +25,7 @@ from gradiva.eager.values.value import Value, refuse_bfloat16
 from .arguments import check_names, parse_signature
 from .interpreter import current_interpreter, eager_interpreter
 from .per_frame_types import framed_types
+from .plan import kernel_of_call
 from .signature import described, spread
 
 if TYPE_CHECKING:
@@ -102,18 +103,21 @@ class OperatorBase:
         operators[name] = self
 
     def shapes(self, rule: F) -> F:
-        """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, or a tuple of those."""
+        """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, a tuple of those, or a
+        `Plan`, which holds them and what the kernels need."""
         self.shape_rule = rule
         return rule
 
     def cpu(self, kernel: F) -> F:
-        """Decorator: the CPU kernel, `Call -> None`, which fills `call.outputs`."""
-        self.kernels["cpu"] = kernel
+        """Decorator: the CPU kernel, `Call -> None` or `(Call, Plan) -> None`, which fills
+        `call.outputs`."""
+        self.kernels["cpu"] = kernel_of_call(kernel, 1)
         return kernel
 
     def gpu(self, kernel: F) -> F:
-        """Decorator: the GPU kernel, `Call -> Launch`, or several (see docs/gpu.md)."""
-        self.kernels["gpu"] = kernel
+        """Decorator: the GPU kernel, `Call -> Launch` or `(Call, Plan) -> Launch`, or several
+        (see docs/gpu.md)."""
+        self.kernels["gpu"] = kernel_of_call(kernel, 1)
         return kernel
 
     def gpu_within(self, tolerance: float) -> Callable[[F], F]:
@@ -124,8 +128,9 @@ class OperatorBase:
         return self.gpu
 
     def mixed_gpu(self, work: F) -> F:
-        """Decorator, in place of `gpu`: `(Call, Gpu) -> None`, which queues on its stream."""
-        self.mixed, self.gpu_work = True, work
+        """Decorator, in place of `gpu`: `(Call, Gpu) -> None` or `(Call, Gpu, Plan) -> None`, which
+        queues on its stream."""
+        self.mixed, self.gpu_work = True, kernel_of_call(work, 2)
         return work
 
     def view(self, rule: F) -> F:
