@@ -216,6 +216,7 @@ def _cases() -> list[op.Case]:
     images = op.samples((4, 5, 3), (1, 7, 3))
     like = {"in_types": [op.uint8], "ins_ndim": [3], "out_types": [op.uint8], "outs_ndim": [3]}
     rows = {**like, "out_types": [op.float32], "outs_ndim": [1], "run_fn": _row_means}
+    floats = {**like, "in_types": [op.float32]}
     each = [images.at(i) for i in range(2)]
     means = [image.mean(axis=(1, 2)).astype(np.float32) for image in each]
     return [
@@ -228,9 +229,7 @@ def _cases() -> list[op.Case]:
         op.case("own shapes", images, **rows, setup_fn=_row_shapes).equals(means).no_oracle(),
         op.case("empty", op.samples(), **like, run_fn=_inverted).equals([]).no_oracle(),
         op.case("another rank without setup_fn", images, **rows).value_error("`setup_fn`"),
-        op.case("dtype", images, **like, in_types=[op.float32], run_fn=_inverted).type_error(
-            "`in_types`"
-        ),
+        op.case("dtype", images, **floats, run_fn=_inverted).type_error("`in_types`"),
         op.case("does not compile", images, **like, run_fn=_unknown).type_error(
             "_unknown does not compile"
         ),
