@@ -12,7 +12,7 @@ from gradiva import fn
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.compiler.verify import check
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.pipeline.source_plan import Plan
+from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["bits", "feed", "graph_of", "outputs_of", "run"]
@@ -39,7 +39,7 @@ def bits(outputs: Any) -> list[Any]:
 
 
 def run(graph: Graph, size: int = 4, threads: int = 1) -> Any:
-    return Plan(graph, size, 3, WorkerPool(threads)).run()
+    return SourcePlan(graph, size, 3, WorkerPool(threads)).run()
 
 
 def outputs_of(function: Callable[[], Any], size: int = 4) -> list[list[np.ndarray[Any, Any]]]:

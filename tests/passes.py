@@ -11,7 +11,7 @@ import gradiva
 from gradiva import fn
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.pipeline.source_plan import Plan
+from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 
 __all__ = ["body", "feed", "flags", "graph_of", "images", "prints", "refuses", "run", "same_bits"]
@@ -48,7 +48,7 @@ def prints(graph: Graph, text: str) -> None:
 
 
 def run(graph: Graph) -> list[Any]:
-    outputs = Plan(graph, 4, 3, WorkerPool(1)).run()
+    outputs = SourcePlan(graph, 4, 3, WorkerPool(1)).run()
     return [
         (str(batch.type), batch.shape, [np.asarray(one).tobytes() for one in batch])
         for batch in outputs

@@ -11,7 +11,7 @@ import gradiva
 from gradiva import capture, fn
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.pipeline.source_plan import Plan
+from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from tests.programs import Program
@@ -168,7 +168,7 @@ def run_plan(program: Program, *passes: Any, verify: bool = True) -> list[Turn]:
     except GradivaError as error:
         return [_facts(error)] * len(program.turns)
     pool = WorkerPool(1)
-    plan = Plan(graph, program.batch_size, program.seed, pool)
+    plan = SourcePlan(graph, program.batch_size, program.seed, pool)
     return [_turn(plan.run, len(batches[0])) for batches in program.turns]
 
 

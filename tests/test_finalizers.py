@@ -125,7 +125,7 @@ def _finalizers() -> dict[str, ast.FunctionDef]:
 
 def test_no_finalizer_waits_locks_or_joins() -> None:
     finalizers = _finalizers()
-    assert {"CapturedLoop", "Running", "WorkerPool", "_Lease", "Segment"} <= finalizers.keys()
+    assert {"CapturedLoop", "Pipeline", "WorkerPool", "_Lease", "Segment"} <= finalizers.keys()
     for name, finalizer in finalizers.items():
         for node in ast.walk(finalizer):
             if isinstance(node, ast.Call):

@@ -61,9 +61,9 @@ def test_workers_killed_at_50_random_points(method: str, source: Any) -> None:
         found: list[Any] = []
         pause = time.monotonic()
         while True:
-            if killed < 50 and pipe._processes.pids and time.monotonic() > pause:
+            if killed < 50 and pipe._built().processes.pids and time.monotonic() > pause:
                 try:
-                    os.kill(chance.choice(pipe._processes.pids), signal.SIGKILL)
+                    os.kill(chance.choice(pipe._built().processes.pids), signal.SIGKILL)
                     killed += 1
                 except ProcessLookupError:
                     pass
@@ -96,7 +96,7 @@ def main():
 
     pipe = program()
     pipe.run()
-    print("running", *pipe._processes.pids, flush=True)
+    print("running", *pipe._built().processes.pids, flush=True)
     while True:
         pipe.run()
         pipe.reset()
@@ -205,7 +205,7 @@ def test_the_nursery_is_killed() -> None:
     expected = stream(pipeline(slow_sample, parallel=False, batch=False), 1)[0]
     pipe = pipeline(slow_sample, 2, batch=False)
     found = plain([pipe.run()])
-    nursery = pipe._processes._launcher._nursery.pid
+    nursery = pipe._built().processes._launcher._nursery.pid
     os.kill(nursery, signal.SIGKILL)
     failures = 0
     while len(found) < len(expected):
@@ -215,7 +215,7 @@ def test_the_nursery_is_killed() -> None:
             failures += 1
             assert failures < 10
     assert found == expected
-    pids = pipe._processes.pids
+    pids = pipe._built().processes.pids
     pipe.close()
     assert all(gone(pid) for pid in pids)
 

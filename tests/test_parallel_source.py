@@ -121,7 +121,7 @@ def test_several_workers_take_part() -> None:
     pipe = pipeline(sources.mine, 3, 9, batch=False)
     pipe.start_py_workers()
     made = {int(sample.item()) for _ in range(3) for sample in pipe.run()[0]}
-    assert made == set(pipe._processes.pids)
+    assert made == set(pipe._built().processes.pids)
     assert os.getpid() not in made
     pipe.close()
 
@@ -188,7 +188,7 @@ def test_a_worker_that_dies(what: str, words: str, tmp_path: Path) -> None:
     expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
     pipe = pipeline(sources.Trouble(what, 5, str(tmp_path / "once")), batch=False)
     pipe.build()
-    pids = pipe._processes.pids
+    pids = pipe._built().processes.pids
     found = plain([pipe.run()])
     text, run, seconds = error_at(pipe)
     assert run == 0
@@ -225,7 +225,7 @@ def test_an_iterable_goes_on_in_a_new_worker() -> None:
             killed = False
             while True:
                 if len(items) == 1 and not killed:
-                    os.kill(pipe._processes.pids[0], signal.SIGKILL)
+                    os.kill(pipe._built().processes.pids[0], signal.SIGKILL)
                     killed = True
                 try:
                     items.append(plain([pipe.run()])[0])
@@ -245,13 +245,13 @@ def test_an_idle_worker_that_dies_is_replaced() -> None:
     pipe = pipeline(sources.sample, 2, exec_async=False, batch=False)
     first = plain([pipe.run()])
     time.sleep(0.1)
-    old = pipe._processes.pids
+    old = pipe._built().processes.pids
     os.kill(old[0], signal.SIGKILL)
     os.kill(old[1], signal.SIGKILL)
     assert gone(old[0])
     expected = stream(pipeline(sources.sample, parallel=False, batch=False), 1)[0]
     assert first + plain(pipe) == expected
-    assert not set(old) & set(pipe._processes.pids)
+    assert not set(old) & set(pipe._built().processes.pids)
     pipe.close()
 
 
@@ -276,7 +276,7 @@ def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
     for what in ("sleep", "spin"):
         pipe = pipeline(sources.Trouble(what, 9), batch=False)
         pipe.run()
-        pids = pipe._processes.pids
+        pids = pipe._built().processes.pids
         time.sleep(0.1)
         began = time.monotonic()
         pipe.close()
@@ -298,7 +298,7 @@ def test_a_call_that_never_returns_does_not_hold_up_close() -> None:
 def test_errors_of_a_sample(what: str, words: str) -> None:
     pipe = pipeline(sources.Trouble(what), batch=False)
     plain([pipe.run()])
-    pids = pipe._processes.pids
+    pids = pipe._built().processes.pids
     text, run, seconds = error_at(pipe)
     assert run == 0
     assert seconds < 2
@@ -421,7 +421,7 @@ def test_files_where_there_is_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_closing_and_letting_go_end_the_workers() -> None:
     pipe = pipeline(sources.sample, 3, batch=False)
     pipe.run()
-    pids = pipe._processes.pids
+    pids = pipe._built().processes.pids
     began = time.monotonic()
     pipe.close()
     assert time.monotonic() - began < 1
@@ -430,7 +430,7 @@ def test_closing_and_letting_go_end_the_workers() -> None:
         pipe.run()
     pipe = pipeline(sources.sample, 3, batch=False)
     pipe.run()
-    pids = pipe._processes.pids
+    pids = pipe._built().processes.pids
     del pipe
     assert all(gone(pid) for pid in pids)
 
@@ -439,7 +439,7 @@ def test_a_pipeline_may_be_let_go_of_in_the_thread_of_its_processes() -> None:
     """As the garbage collector does it, in the middle of whatever that thread does."""
     held = [pipeline(sources.mine, 2, 48, batch=False)]  # half a second for a batch
     held[0].run()
-    pool = held[0]._processes
+    pool = held[0]._built().processes
     pids, thread = pool.pids, pool._thread
     threads = []
 
@@ -465,7 +465,7 @@ def test_the_child_of_a_fork_leaves_the_workers_alone() -> None:
     if child == 0:
         code = 1
         try:
-            pipe._processes.close()
+            pipe._built().processes.close()
             code = 0
         finally:
             os._exit(code)

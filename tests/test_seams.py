@@ -218,7 +218,7 @@ def test_close_by_two_threads_at_once() -> None:
     for attempt in range(8):
         pipe = piped(lambda: fn.external_source(number, parallel=True), py_num_workers=1)
         pipe.run()
-        pool = pipe._processes
+        pool = pipe._built().processes
         errors: list[BaseException] = []
 
         def close(pool: Any = pool, errors: list[BaseException] = errors) -> None:
@@ -408,8 +408,9 @@ def test_the_quarantine_survives_a_worker_that_dies(folder: str) -> None:
     )()
     pipe.build()
     os.remove(os.path.join(folder, "a", "01.png"))
-    assert pipe._processes is not None
-    (worker,) = pipe._processes.pids
+    pool = pipe._built().processes
+    assert pool is not None
+    (worker,) = pool.pids
     threading.Timer(0.3, lambda: os.kill(worker, signal.SIGKILL)).start()
     with pytest.raises(GradivaError, match="worker process"):
         pipe.run()
@@ -422,8 +423,7 @@ def test_the_quarantine_survives_a_worker_that_dies(folder: str) -> None:
 def test_a_forked_child_lets_go_of_a_pipeline_at_once() -> None:
     pipe = piped(lambda: fn.external_source(number))
     pipe.run()
-    assert pipe._executor is not None
-    with pipe._executor._changed:  # as when another thread is at it
+    with pipe._built().executor._changed:  # as when another thread is at it
         pid = os.fork()
         if not pid:
             child = threading.Thread(target=pipe.close, daemon=True)

@@ -219,8 +219,8 @@ def test_names_and_sinks() -> None:
     assert len({one.label for one in stored.operators}) == 4
     assert stored.operators[1].arguments["preserve"] is True
     pipe = again(stored)
-    assert "sink" in pipe._recorder._builder._names.values()
-    assert len(pipe._recorder._builder._kept) == 1
+    assert "sink" in pipe._definition.recorder._builder._names.values()
+    assert len(pipe._definition.recorder._builder._kept) == 1
 
 
 def test_options(tmp_path: Path, photographs: Path) -> None:

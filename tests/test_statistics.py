@@ -49,7 +49,7 @@ def test_the_most_so_far(options: dict[str, Any]) -> None:
     for _ in BATCHES:
         pipe.run()
     pipe.close()
-    statistics = pipe._executor.plan.program.statistics.as_dict()  # type: ignore[union-attr]
+    statistics = pipe._built().plan.program.statistics.as_dict()  # type: ignore[union-attr]
     total = max(sum(map(volume, batch)) for batch in BATCHES)
     largest = max(volume(shape) for batch in BATCHES for shape in batch)
     assert list(statistics) == ["CPU_images", "CPU_flipped", "CPU_cast"]

@@ -125,7 +125,7 @@ def test_a_full_queue_is_seen() -> None:
 
     pipe = program()
     pipe.run()
-    executor = pipe._built()
+    executor = pipe._built().executor
     with tracing.record(executor.plan.pool, 0) as recording:
         for _ in range(50):
             while not executor.waiting():
@@ -143,7 +143,7 @@ def test_tracing_changes_no_bit(photographs: Path) -> None:
     for _ in range(3):
         for left, right in zip(plain.run(), traced.run(), strict=True):
             np.testing.assert_array_equal(left.as_array(), right.as_array())
-    executor = plain._built()
+    executor = plain._built().executor
     with tracing.record(executor.plan.pool, 0) as recording:
         inside = [plain.run() for _ in range(4)]
     assert recording.events
@@ -156,7 +156,7 @@ def test_tracing_changes_no_bit(photographs: Path) -> None:
 
 def test_batches_that_were_ready_are_taken_first(pipe: Pipeline) -> None:
     pipe.run()
-    while pipe._built().waiting() < pipe.cpu_queue_size:
+    while pipe._built().executor.waiting() < pipe.cpu_queue_size:
         pass
     timeline = pipe.trace(batches=2)
     # One more was under way, and may have been made.
@@ -182,7 +182,7 @@ def test_other_pipelines_are_not_recorded(pipe: Pipeline) -> None:
 
     second = other()
     second.run()
-    executor = pipe._built()
+    executor = pipe._built().executor
     with tracing.record(executor.plan.pool, 0) as recording:
         second.run()
         pipe.run()

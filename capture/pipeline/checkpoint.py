@@ -1,18 +1,16 @@
-"""Checkpoints of pipelines: the place in all sources after the last batch that was handed out.
+"""Checkpoints of pipelines: the state of all sources after the last batch that the user got.
 
-What is made ahead does not count: the state of the sources is noted down with each batch that is
-read for, and is the pipeline's once that batch is handed out. Random operators have no state.
+What is made ahead does not count: the states are recorded with each batch that is read, and are
+those of the pipeline once the user gets that batch. Random operators have no state.
 """
 
 from __future__ import annotations
 
 import os
-import weakref
-from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from gradiva.capture.graph.fingerprint import difference, fingerprint, told
-from gradiva.capture.graph.graph import Graph, Node
+from gradiva.capture.graph.graph import Graph
 from gradiva.eager.checkpoints.files import (
     CheckpointError,
     load,
@@ -30,106 +28,47 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
     describe,
     fresh,
-    without_frames,
 )
 
-if TYPE_CHECKING:
-    from .executor import Executor
-    from .source_plan import Plan
+from .source_plan import SourcePlan
+from .source_states import States, source_key
 
-__all__ = ["Marks", "Restored", "checkpoint", "read_checkpoint"]
+__all__ = ["Restored", "checkpoint", "read_checkpoint"]
 
 Content = dict[str, Any]
 
 
-class _Mark(NamedTuple):
-    """A place: the iteration, and the state of each source, or the error that asking for it
-    raised."""
-
-    iteration: int
-    states: dict[str, Any]
-
-
-class Marks:
-    """The places after the batches that were read for. Off until `begin` is called.
-
-    `note` is called in the thread that reads, `hand_out` in the user's.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = weakref.proxy(plan)  # who has the plan has this
-        self._waiting: deque[_Mark] = deque()
-        self.delivered: _Mark | None = None
-        self.graph: Content | None = None
-        """The fingerprint of the graph, once it was needed."""
-
-    def begin(self) -> None:
-        """What comes next is the first batch after this place."""
-        self._waiting.clear()
-        self.delivered = self._now()
-
-    def again(self) -> None:
-        """The sources were reset."""
-        if self.delivered is not None:
-            self.begin()
-
-    def note(self, moved: bool = True) -> None:
-        """All sources were read for a batch, or have failed. moved: False if what comes next is
-        what came before: a batch that is asked for again."""
-        if self.delivered is not None:
-            before = self._waiting[-1] if self._waiting else self.delivered
-            self._waiting.append(self._now() if moved else before)
-
-    def hand_out(self) -> None:
-        """The next batch, or its error, is the user's."""
-        if self.delivered is not None:
-            self.delivered = self._waiting.popleft()
-
-    def _now(self) -> _Mark:
-        states: dict[str, Any] = {}
-        for node, source in self._plan.sources.items():
-            try:
-                states[_key(node)] = source.get_state()
-            except Exception as error:  # noqa: BLE001  it concerns who asks for a checkpoint
-                states[_key(node)] = without_frames(error)
-        return _Mark(self._plan.iteration, states)
-
-
-def _key(node: Node) -> str:
-    """What a source is called: its number among what has effects, which no pass changes."""
-    return str(node.attribute("effect"))
-
-
 def checkpoint(
-    executor: Executor,
+    plan: SourcePlan,
+    states: States | None,
+    ended: bool,
     graph: Graph,
     filename: str | os.PathLike[str] | None = None,
     context: Content | None = None,
 ) -> bytes:
     """The checkpoint of a pipeline, written to a file too if one is named.
 
+    states: after the batch that the user got last. ended: whether the end of the data was met.
     graph: as it was recorded. context: plain data of the user's. Raises OperatorRuntimeError if the
-    pipeline makes none, a source cannot tell its state or the file cannot be written;
-    OperatorTypeError for a state or context that is no plain data.
+    pipeline makes none, a source has no state or the file cannot be written; OperatorTypeError for
+    a state or context that is no plain data.
     """
-    plan = executor.plan
-    mark, ended = executor.place()
-    if mark is None:
+    if states is None:
         raise OperatorRuntimeError(
             "this pipeline makes no checkpoints: it was made without enable_checkpointing=True"
         )
-    if plan.marks.graph is None:
-        plan.marks.graph = fingerprint(graph)
+    if plan.states.fingerprint is None:
+        plan.states.fingerprint = fingerprint(graph)
     sources = {}
     for node, source in plan.sources.items():
-        state = mark.states[_key(node)]
+        state = states.by_source[source_key(node)]
         if isinstance(state, GradivaError):
             raise plan.program.locate(fresh(state), node)
         if isinstance(state, BaseException):
             raise OperatorRuntimeError(
                 f"`{node.operator.name}` cannot tell its state: {state!r}"
             ) from state
-        sources[_key(node)] = {
+        sources[source_key(node)] = {
             "operator": node.operator.name,
             "state": to_plain(state, f"the state of `{node.operator.name}`"),
             "data": source.contents(),
@@ -141,9 +80,9 @@ def checkpoint(
             "kind": "pipeline",
             "batch_size": plan.batch_size,
             "seed": plan.seed,
-            "iteration": mark.iteration,
+            "iteration": states.iteration,
             "ended": ended,
-            "graph": plan.marks.graph,
+            "graph": plan.states.fingerprint,
             "sources": sources,
             "context": to_plain(context, "`context`"),
         }
@@ -221,7 +160,7 @@ class Restored:
                     got=str(is_now),
                 )
 
-    def put_into(self, plan: Plan) -> bool:
+    def put_into(self, plan: SourcePlan) -> bool:
         """Put the sources into their places; returns whether the end of the data had been met.
 
         Raises CheckpointError if they read other data than the saved ones.
@@ -229,7 +168,7 @@ class Restored:
         sources = self._content["sources"]
         for node, source in plan.sources.items():
             try:
-                saved = sources[_key(node)]
+                saved = sources[source_key(node)]
                 data, state = saved["data"], from_plain(saved["state"])
             except (KeyError, TypeError) as error:
                 raise CheckpointError(

@@ -1,105 +1,84 @@
-"""The definition of a pipeline: the graph that it records."""
+"""`GraphDefinition`: the graph that a pipeline records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import interpreter
-from gradiva.eager.support.errors import (
-    GradivaError,
-    OperatorTypeError,
-    OperatorValueError,
-    describe,
-    user_location,
-)
+from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
 from gradiva.eager.types.device import Device
 
-from .settings import Settings
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-__all__ = ["Definition"]
-
-_current: ContextVar[tuple[Definition, ...]] = ContextVar("gradiva_pipelines", default=())
+__all__ = ["GraphDefinition", "current_pipeline", "leave_current_pipeline"]
 
 
-class Definition(Settings):
-    """The part of `Pipeline` that is there before anything runs."""
+class _Recording(NamedTuple):
+    """A block in which operators are recorded: `with pipeline:`."""
 
-    def _initialise(self) -> None:
-        self._gpu = Device("gpu", self.device_id)
-        self._recorder = Recorder("pipeline", self._gpu)
-        self._recording: list[AbstractContextManager[None]] = []
-        self._outputs: tuple[DataNode, ...] | None = None
-        self._graph: Graph | None = None
+    pipeline: Any
+    definition: GraphDefinition
+    block: AbstractContextManager[None]
 
-    @property
-    def num_outputs(self) -> int:
-        return len(self._defined())
 
-    def output_dtype(self) -> list[Any]:
-        """The element type declared for each output, None where none was."""
-        return [type.dtype for type in self._declared()]
+_current: ContextVar[tuple[_Recording, ...]] = ContextVar("gradiva_pipelines", default=())
 
-    def output_ndim(self) -> list[int | None]:
-        """The number of axes declared for each output, None where none was."""
-        return [type.ndim for type in self._declared()]
 
-    def _declared(self) -> list[Any]:
-        """The declared type of each output. Raises OperatorValueError for a wrong number."""
-        types, count = self._options.outputs, len(self._defined())
-        if not isinstance(types, tuple):
-            return [types] * count
-        if len(types) != count:
-            raise OperatorValueError(
-                "`output_dtype`, `output_ndim` and `output_layout` describe each output",
-                operator="Pipeline",
-                expected=f"{count} outputs",
-                got=str(len(types)),
-            )
-        return list(types)
+def current_pipeline() -> Any:
+    """The pipeline that records the operators called here, or None."""
+    found = _current.get()
+    return found[-1].pipeline if found else None
 
-    @property
-    def graph(self) -> Graph:
-        """The graph as it was recorded, or, once built, as it was compiled."""
-        return self._recorded() if self._graph is None else self._graph
 
-    def _recorded(self) -> Graph:
-        return self._recorder.finish(self._defined())
+def leave_current_pipeline() -> None:
+    """Leave the innermost block. Raises OperatorTypeError if there is none."""
+    if not _current.get():
+        raise OperatorTypeError(
+            "no pipeline is current", operator="Pipeline.pop_current", location=user_location()
+        )
+    _current.get()[-1].definition.leave(failed=False)
 
-    def __enter__(self) -> Self:
-        """Record the operators called in the block into this pipeline."""
-        self._require_unbuilt()
-        block = interpreter(self._recorder)
+
+class GraphDefinition:
+    """The recorder of a pipeline, and the outputs of its graph once they are set.
+
+    gpu: the one that "gpu" means in the graph.
+    """
+
+    def __init__(self, gpu: Device) -> None:
+        self.gpu = gpu
+        self.recorder = Recorder("pipeline", gpu)
+        self.outputs: tuple[DataNode, ...] | None = None
+
+    def enter(self, pipeline: Any) -> None:
+        """Record the operators called from now on, until `leave`; `pipeline` is current."""
+        block = interpreter(self.recorder)
         block.__enter__()
-        self._recording.append(block)
-        _current.set((*_current.get(), self))
-        return self
+        _current.set((*_current.get(), _Recording(pipeline, self, block)))
 
-    def __exit__(self, kind: object = None, *details: object) -> None:
+    def leave(self, failed: bool) -> None:
+        """End the block, and those that were entered within it and not left. failed: whether an
+        error leaves it. Raises OperatorTypeError for a block that is not current, or for one
+        within it that was not left."""
         above = list(_current.get())
-        if self not in above:
+        if all(one.definition is not self for one in above):
             raise OperatorTypeError(
                 "this pipeline is not current: its block was left before, or in another thread",
                 operator="Pipeline",
                 location=user_location(),
             )
-        top = above[-1]
+        top = above[-1].definition
         while above:
-            # What was made current within the block, and left so, ends with it.
             last = above.pop()
             _current.set(tuple(above))
-            last._recording.pop().__exit__(None, None, None)
-            if last is self:
+            last.block.__exit__(None, None, None)
+            if last.definition is self:
                 break
-        if top is not self and kind is None:
+        if top is not self and not failed:
             raise OperatorTypeError(
                 "another pipeline was made current in the block of this one, and still was at its "
                 "end: call pop_current, or leave its own block, first",
@@ -107,90 +86,12 @@ class Definition(Settings):
                 location=user_location(),
             )
 
-    @staticmethod
-    def push_current(pipeline: Definition) -> None:
-        """Record the operators called from now on into `pipeline`, until `pop_current`.
-
-        `with pipeline:` does the same, and also ends when an exception leaves the block.
-        """
-        if not isinstance(pipeline, Definition):
-            raise OperatorTypeError(
-                operator="Pipeline.push_current",
-                expected="a Pipeline",
-                got=describe(pipeline),
-                location=user_location(),
-            )
-        pipeline.__enter__()
-
-    @staticmethod
-    def pop_current() -> None:
-        """Undo the last `push_current`. Raises OperatorTypeError if there was none."""
-        if not _current.get():
-            raise OperatorTypeError(
-                "no pipeline is current", operator="Pipeline.pop_current", location=user_location()
-            )
-        _current.get()[-1].__exit__(None, None, None)
-
-    @staticmethod
-    def current() -> Any:
-        """The pipeline that records the operators called here, or None."""
-        found = _current.get()
-        return found[-1] if found else None
-
-    def define_graph(self) -> Any:
-        """For subclasses: call operators and return the outputs."""
-        raise OperatorTypeError(
-            "the pipeline has no outputs: call set_outputs, override define_graph, or use "
-            "pipeline_def",
-            operator="Pipeline",
-        )
-
-    def set_outputs(self, *output_data_nodes: Any) -> None:
-        """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
-        self._require_unbuilt()
-        try:
-            self._outputs = tuple(
-                self._recorder.symbol(value, index) for index, value in enumerate(output_data_nodes)
-            )
-        except GradivaError as error:
-            raise error.complete(operator="Pipeline", location=user_location()) from None
-
-    def add_sink(self, edge: Any) -> None:
-        """Keep what makes this symbol, and run it, although no output needs it."""
-        self._require_unbuilt()
-        if not isinstance(edge, DataNode) or edge.recorder is not self._recorder:
-            raise OperatorTypeError(
-                operator="Pipeline.add_sink",
-                argument="edge",
-                expected="a symbol of this pipeline",
-                got=describe(edge),
-                location=user_location(),
-            )
-        self._recorder.keep(edge.edge.node)
-
-    def _require_undefined(self) -> None:
-        if self._outputs is not None:
-            raise OperatorTypeError(
-                "the outputs of the pipeline are set already: `define_graph` has no place",
-                operator="Pipeline.build",
-                argument="define_graph",
-            )
-
-    def _require_unbuilt(self) -> None:
-        if self._graph is not None:
-            raise OperatorTypeError(
-                "the pipeline was built: its graph is fixed", operator="Pipeline"
-            )
-
-    def _defined(self) -> tuple[DataNode, ...]:
-        """The outputs; defined now if they were not."""
-        if self._outputs is None:
-            self._define(self.define_graph, "define_graph")
-        assert self._outputs is not None
-        return self._outputs
-
-    def _define(self, define_graph: Callable[[], Any], name: str) -> None:
-        with self:
+    def define(
+        self, pipeline: AbstractContextManager[Any], define_graph: Callable[[], Any], name: str
+    ) -> None:
+        """Record what `define_graph` calls, and make what it returns the outputs. name: what errors
+        call it. Raises OperatorTypeError for what are no outputs."""
+        with pipeline:
             outputs = define_graph()
         if isinstance(outputs, dict | set | str) or outputs is None:
             raise OperatorTypeError(
@@ -199,4 +100,39 @@ class Definition(Settings):
                 expected="a symbol or a tuple of symbols",
                 got=type(outputs).__name__,
             )
-        self.set_outputs(*outputs if isinstance(outputs, tuple | list) else (outputs,))
+        self.set_outputs(outputs if isinstance(outputs, tuple | list) else (outputs,))
+
+    def set_outputs(self, values: Sequence[Any]) -> None:
+        """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
+        try:
+            self.outputs = tuple(
+                self.recorder.symbol(value, index) for index, value in enumerate(values)
+            )
+        except GradivaError as error:
+            raise error.complete(operator="Pipeline", location=user_location()) from None
+
+    def add_sink(self, edge: Any) -> None:
+        """Keep the node of this symbol, although no output needs it. Raises OperatorTypeError."""
+        if not isinstance(edge, DataNode) or edge.recorder is not self.recorder:
+            raise OperatorTypeError(
+                operator="Pipeline.add_sink",
+                argument="edge",
+                expected="a symbol of this pipeline",
+                got=describe(edge),
+                location=user_location(),
+            )
+        self.recorder.keep(edge.edge.node)
+
+    def require_undefined(self) -> None:
+        """Raise OperatorTypeError if the outputs are set."""
+        if self.outputs is not None:
+            raise OperatorTypeError(
+                "the outputs of the pipeline are set already: `define_graph` has no place",
+                operator="Pipeline.build",
+                argument="define_graph",
+            )
+
+    def graph(self) -> Graph:
+        """The graph as it was recorded. The outputs must be set."""
+        assert self.outputs is not None
+        return self.recorder.finish(self.outputs)

@@ -15,7 +15,6 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Any
 
 from gradiva.capture.runtime.dropped_samples import Made, Rows, deliver
 from gradiva.capture.runtime.executor_threads import Runners
@@ -25,7 +24,8 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support import tracing
 from gradiva.eager.support.errors import OperatorRuntimeError, fresh, without_frames
 
-from .source_plan import Plan, Read
+from .source_plan import Read, SourcePlan
+from .source_states import States
 
 __all__ = ["Executor"]
 
@@ -35,7 +35,7 @@ _CLOSED = "the pipeline was closed while a batch was awaited"
 class Executor:
     """Keeps up to `depth` batches ready. `get` hands them out in order, with their errors."""
 
-    def __init__(self, plan: Plan, depth: int, threaded: bool) -> None:
+    def __init__(self, plan: SourcePlan, depth: int, threaded: bool) -> None:
         self.plan = plan
         self.depth = depth
         self.threaded = threaded
@@ -49,7 +49,7 @@ class Executor:
         self._changed = threading.Condition()
         self._ended = False
         self._end_was_met = False
-        self._closed = False
+        self.closed = False
         self._scheduler: threading.Thread | None = None
         self._process = os.getpid()
         threads = plan.pool.num_threads
@@ -71,8 +71,8 @@ class Executor:
 
     def get(self) -> Outputs:
         """The next batch. Raises what making it raised; StopIteration at the end of the data."""
-        if self._closed or self._process != os.getpid():
-            why = "was closed" if self._closed else "belongs to the parent process of this fork"
+        if self.closed or self._process != os.getpid():
+            why = "was closed" if self.closed else "belongs to the parent process of this fork"
             raise OperatorRuntimeError(f"this pipeline {why}")
         if not self.threaded:
             return self._run_here()
@@ -80,10 +80,10 @@ class Executor:
             began = 0 if self._ready else time.perf_counter_ns()
             self._await()
             item = self._ready.popleft()
-            if self._closed and isinstance(item, StopIteration):
+            if self.closed and isinstance(item, StopIteration):
                 raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
             if not self._end_was_met:
-                self.plan.marks.hand_out()
+                self.plan.states.deliver()
             self._line_up()
             self._changed.notify_all()
             recording = tracing.active
@@ -104,7 +104,7 @@ class Executor:
                 del item  # an error and a frame of its traceback must not hold each other
         return self._deliver(item, number)
 
-    def look(self) -> None:
+    def wait(self) -> None:
         """Wait until the next batch is ready, without taking it. Raises what taking it would; does
         nothing where batches are made when they are taken."""
         if self.threaded:
@@ -129,7 +129,7 @@ class Executor:
             self._changed.wait(1.0)
             threads = (self._scheduler, *self._runners.threads)
             alive = all(thread.is_alive() for thread in threads)
-            if not self._ready and (self._closed or not alive):
+            if not self._ready and (self.closed or not alive):
                 raise OperatorRuntimeError(_CLOSED)
 
     def _run_here(self) -> Outputs:
@@ -143,7 +143,7 @@ class Executor:
         try:
             outputs = self.plan.run()
         except StopIteration:
-            if self._closed:
+            if self.closed:
                 raise OperatorRuntimeError(_CLOSED) from None
             self._end_was_met = True
             raise
@@ -151,7 +151,7 @@ class Executor:
             self.taken += 1
             raise
         finally:
-            self.plan.marks.hand_out()
+            self.plan.states.deliver()
         self.taken += 1
         return self._deliver(outputs, self.taken - 1)
 
@@ -225,10 +225,11 @@ class Executor:
         with self._changed:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 
-    def place(self) -> tuple[Any, bool]:
-        """The mark of what was handed out last, None without marks; whether the end was met."""
+    def place(self) -> tuple[States | None, bool]:
+        """The states after the batch that was returned last, None where they are not recorded; and
+        whether the end was met."""
         with self._changed:
-            return self.plan.marks.delivered, self._end_was_met
+            return self.plan.states.delivered, self._end_was_met
 
     def begin_at(self, end_was_met: bool) -> None:
         """The sources were put into a place of a checkpoint: the next `get` goes on from there."""
@@ -244,7 +245,6 @@ class Executor:
                 return False
             self._ready.clear()
             self.plan.reset()
-            self.plan.marks.again()
             self._ended = self._end_was_met = False
             self._changed.notify_all()
             return True
@@ -254,7 +254,7 @@ class Executor:
         if self._process != os.getpid():
             return  # its threads are not here, and its locks may be held by them for ever
         with self._changed:
-            self._closed = True
+            self.closed = True
             self._changed.notify_all()
         self.plan.pool.cancelled = self._reading.cancelled = True
         self.plan.close()
@@ -277,7 +277,7 @@ def _schedule(reference: weakref.ref[Executor], changed: threading.Condition) ->
         with changed:
             while True:
                 executor = reference()
-                if executor is None or executor._closed:
+                if executor is None or executor.closed:
                     return
                 if executor._may_begin():
                     break

@@ -11,12 +11,12 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.external_source.fed_source import Fed
 
-from .source_plan import Plan
+from .source_plan import SourcePlan
 
 __all__ = ["fed_sources", "feed"]
 
 
-def fed_sources(plan: Plan) -> dict[str, Fed]:
+def fed_sources(plan: SourcePlan) -> dict[str, Fed]:
     """The sources that can be fed, by name; those without one by number."""
     found: dict[str, Fed] = {}
     for node, source in plan.sources.items():
@@ -26,7 +26,7 @@ def fed_sources(plan: Plan) -> dict[str, Fed]:
 
 
 def feed(
-    plan: Plan, items: Mapping[str, Any] | Iterable[tuple[Any, Any]], layout: str | None
+    plan: SourcePlan, items: Mapping[str, Any] | Iterable[tuple[Any, Any]], layout: str | None
 ) -> None:
     """Feed batches to sources, by name or symbol: all of them, or none if one is refused."""
     accepted: list[tuple[Fed, int, Batch]] = []
@@ -40,7 +40,7 @@ def feed(
         source.feed(output, batch)
 
 
-def _targets(plan: Plan, target: Any, data: Any) -> list[tuple[Fed, int, Any]]:
+def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[Fed, int, Any]]:
     """The source and the output that are meant; each output, if a tuple is for all of them."""
     if isinstance(target, DataNode):
         return [(_of_symbol(plan, target), target.edge.output, data)]
@@ -74,7 +74,7 @@ def _targets(plan: Plan, target: Any, data: Any) -> list[tuple[Fed, int, Any]]:
     return [(source, output, item) for output, item in enumerate(data)]
 
 
-def _of_symbol(plan: Plan, symbol: DataNode) -> Fed:
+def _of_symbol(plan: SourcePlan, symbol: DataNode) -> Fed:
     wanted = symbol.edge.node
     for node, source in plan.sources.items():
         same = node is wanted or (

@@ -24,9 +24,9 @@ from .iterator_options import (
     check_shards,
     reader_of,
 )
+from .outputs import Outputs
 from .pipeline import Pipeline
 from .run_api import PipelineAPIType
-from .running import Outputs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,7 +101,7 @@ class PipelineIterator:
         if prepare_first_batch and not (self._shards and self._over()):
             try:
                 for pipe in self._pipes:
-                    pipe._look(PipelineAPIType.ITERATOR)
+                    pipe._wait_as(PipelineAPIType.ITERATOR)
             except StopIteration:
                 with blaming(type(self).__name__):
                     raise OperatorRuntimeError("the pipeline has no data at all") from None
@@ -140,8 +140,10 @@ class PipelineIterator:
             return
         drop, padded = self._policy is LastBatchPolicy.DROP, self._shards[0].padded
         for pipe, source in zip(self._pipes, sources, strict=True):
-            others = [reader for reader in pipe._readers().values() if reader is not source]
-            pipe._follow(Epochs(source, others, self.batch_size, self._until(1), drop, padded))
+            runtime = pipe._built()
+            others = [reader for reader in runtime.readers().values() if reader is not source]
+            epochs = Epochs(source, others, self.batch_size, self._until(1), drop, padded)
+            runtime.follow(epochs)
 
     def __iter__(self) -> Self:
         if self._ended or self._done:
@@ -183,7 +185,7 @@ class PipelineIterator:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
         they stay in step. Raises what is no fault of a batch."""
         try:
-            return self._pipes[number]._run_for(PipelineAPIType.ITERATOR, self._most(number))
+            return self._pipes[number]._run_as(PipelineAPIType.ITERATOR, self._most(number))
         except GradivaError as error:
             if getattr(error, "again", False):
                 raise
@@ -195,7 +197,7 @@ class PipelineIterator:
 
     def _go_on(self) -> None:
         """Go to the place in the epoch from which pipelines made of checkpoints go on."""
-        before = {pipe._begun_at() for pipe in self._pipes}
+        before = {pipe._built().batches_before() for pipe in self._pipes}
         if len(before) > 1:
             with blaming(type(self).__name__):
                 raise OperatorValueError(

@@ -61,7 +61,7 @@ def check_auto_reset(given: bool | str) -> bool:
 
 def reader_of(pipe: Pipeline, name: str) -> Source:
     """The source of the reader with this name. Raises OperatorValueError."""
-    found = pipe._readers()
+    found = pipe._built().readers()
     if name not in found:
         raise OperatorValueError(
             argument="reader_name",

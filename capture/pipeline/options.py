@@ -1,34 +1,29 @@
-"""What a pipeline is made with: every constructor argument, checked."""
+"""What a pipeline is made with: every argument of its constructor, checked once."""
 
 from __future__ import annotations
 
 import enum
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, TypeVar
 
 from gradiva.capture.runtime.preallocate import check_bytes_per_sample
 from gradiva.eager.execution.eager_interpreter import as_seed
+from gradiva.eager.runtime.worker_pool import default_num_threads
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
     blaming,
     describe,
+    user_location,
 )
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 
-__all__ = [
-    "CPU_ONLY",
-    "OperatorConcurrency",
-    "Options",
-    "PipelineOptions",
-    "StreamPolicy",
-    "check_options",
-]
+__all__ = ["CPU_ONLY", "OperatorConcurrency", "PipelineKeywords", "PipelineOptions", "StreamPolicy"]
 
 CPU_ONLY = -99999
 """`device_id` of pipelines without a GPU, as old scripts spell it."""
@@ -54,7 +49,7 @@ class OperatorConcurrency(enum.Enum):
     FULL = "full"
 
 
-class PipelineOptions(TypedDict, total=False):
+class PipelineKeywords(TypedDict, total=False):
     """Keyword arguments of `Pipeline`."""
 
     batch_size: int | None
@@ -84,12 +79,13 @@ class PipelineOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """The checked arguments. `batch_size` and `num_threads` are None where they were not given;
-    `outputs` has the declared types, a single one if they hold for every output."""
+class PipelineOptions:
+    """The checked arguments. `batch_size` is None where none was given; `outputs` has the declared
+    types, a single one if they hold for every output."""
 
     batch_size: int | None
-    num_threads: int | None
+    num_threads: int
+    num_threads_given: bool
     device_id: int | None
     seed: int | None
     exec_pipelined: bool
@@ -116,16 +112,55 @@ class Options:
         depth = self.prefetch_queue_depth
         return (depth["cpu_size"], depth["gpu_size"]) if isinstance(depth, dict) else (depth, depth)
 
+    def required_batch_size(self) -> int:
+        """The batch size. Raises OperatorValueError if none was given."""
+        if self.batch_size is None:
+            raise OperatorValueError(
+                "the pipeline has no batch size",
+                operator="Pipeline",
+                argument="batch_size",
+                expected="a positive integer",
+                got="none",
+                location=user_location(),
+            )
+        return self.batch_size
 
-def check_options(given: dict[str, Any]) -> Options:
-    """The arguments of `Pipeline`, all of them. Raises OperatorTypeError or OperatorValueError."""
-    given = dict(given)
+    def output_types(self, count: int) -> list[SampleType]:
+        """The declared type of each of `count` outputs. Raises OperatorValueError if another number
+        was declared."""
+        if not isinstance(self.outputs, tuple):
+            return [self.outputs] * count
+        if len(self.outputs) != count:
+            raise OperatorValueError(
+                "`output_dtype`, `output_ndim` and `output_layout` describe each output",
+                operator="Pipeline",
+                expected=f"{count} outputs",
+                got=str(len(self.outputs)),
+            )
+        return list(self.outputs)
+
+    def with_stored(self, batch_size: int, num_threads: int) -> PipelineOptions:
+        """These options, with what a file holds (-1: nothing) where the user gave none."""
+        made = self
+        if made.batch_size is None and batch_size > 0:
+            made = replace(made, batch_size=batch_size)
+        if not made.num_threads_given and num_threads > 0:
+            made = replace(made, num_threads=num_threads, num_threads_given=True)
+        return made
+
+    @staticmethod
+    def checked(given: dict[str, Any]) -> PipelineOptions:
+        """Those of all arguments of `Pipeline`. Raises OperatorTypeError or OperatorValueError."""
+        return _checked(dict(given))
+
+
+def _checked(given: dict[str, Any]) -> PipelineOptions:
     dynamic, old = given["exec_dynamic"], given.pop("experimental_exec_dynamic")
     types = [given.pop(name) for name in ("output_dtype", "output_ndim", "output_layout")]
     with blaming("Pipeline"):
         given.update(
             batch_size=_given_count("batch_size", given["batch_size"]),
-            num_threads=_given_count("num_threads", given["num_threads"]),
+            num_threads=_given_count("num_threads", given["num_threads"]) or 0,
             device_id=_device(given["device_id"]),
             seed=as_seed(given["seed"]),
             prefetch_queue_depth=_depth(given["prefetch_queue_depth"]),
@@ -145,7 +180,7 @@ def check_options(given: dict[str, Any]) -> Options:
         for name in ("exec_pipelined", "exec_async", "set_affinity", "enable_memory_stats"):
             given[name] = _flag(name, given[name])
         given["enable_checkpointing"] = _flag("enable_checkpointing", given["enable_checkpointing"])
-        options = Options(**given)
+        options = PipelineOptions(**given, num_threads_given=given["num_threads"] > 0)
         if options.checkpoint is not None and not options.enable_checkpointing:
             raise OperatorRuntimeError(
                 "a pipeline that goes on from a checkpoint needs enable_checkpointing=True",
@@ -158,7 +193,10 @@ def check_options(given: dict[str, Any]) -> Options:
                 expected="an integer where exec_async=False",
                 got=repr(options.prefetch_queue_depth),
             )
-    return options
+    if options.num_threads_given:
+        return options
+    # Also where it comes from the environment: a wrong one is an error here.
+    return replace(options, num_threads=default_num_threads())
 
 
 def _or(value: Any, default: int) -> Any:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.runtime.memory_statistics import Statistics
-from gradiva.capture.viz import svg
-from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.readers.source import Source
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, blaming
+from gradiva.eager.runtime.closer import Closer, closer
+from gradiva.eager.support.errors import OperatorValueError, blaming, frameless
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .checkpoint import checkpoint
-from .running import Running
+from .feed_input import feed
+from .outputs import Outputs
+from .properties import PipelineProperties
+from .run_api import PipelineAPIType
+from .runtime import PipelineRuntime
 from .timeline import Timeline, record_timeline
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ dot = lazy_module("gradiva.capture.serialization.dot")
 files = lazy_module("gradiva.capture.serialization.files")
 
 
-class Pipeline(Running):
+class Pipeline(PipelineProperties):
     """A graph of operators that runs again and again, ahead of the user.
 
     batch_size: samples per batch, at most (a source may deliver fewer). It may be left out until
@@ -58,6 +60,157 @@ class Pipeline(Running):
     a subclass by `define_graph`.
     """
 
+    @frameless
+    def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Outputs:
+        """The next batch of each output.
+
+        pipeline_inputs: batches for external sources without a source, by their names: what
+        `feed_input` takes. The batches of a call stay as they are for as long as they are held;
+        scripts for other libraries rely on that until the next call only.
+
+        Raises StopIteration at the end of the data (then call `reset`). Raises GradivaError if a
+        sample of this batch failed; the next call goes on with the next batch.
+        """
+        runtime = self._built()
+        runtime.check_stream(cuda_stream)
+        self._api_check.use(PipelineAPIType.BASIC)
+        if pipeline_inputs:
+            feed(runtime.plan, pipeline_inputs, None)
+        self._prepare(runtime)
+        return runtime.run(cuda_stream)
+
+    @frameless
+    def _run_as(self, kind: PipelineAPIType, most: int | None = None) -> Outputs:
+        """The next batch, for an iterator; most: of the first so many of its samples, of which
+        some may have been left out."""
+        runtime = self._built()
+        self._api_check.use(kind)
+        self._prepare(runtime)
+        return runtime.take() if most is None else runtime.take_first(most)
+
+    @frameless
+    def _wait_as(self, kind: PipelineAPIType) -> None:
+        """Wait for the first batch, for an iterator, without taking it."""
+        runtime = self._built()
+        self._api_check.use(kind)
+        if type(self).iter_setup is Pipeline.iter_setup:
+            runtime.executor.wait()
+
+    @frameless
+    def schedule_run(self) -> None:
+        """Ask for one more batch, without waiting for it: `share_outputs` returns it, or raises
+        StopIteration where the data have ended."""
+        runtime = self._built()
+        self._api_check.use(PipelineAPIType.SCHEDULED)
+        try:
+            self._prepare(runtime)
+        except StopIteration:
+            return  # `share_outputs` says so where the batch is missing
+        self._runs.schedule()
+
+    @frameless
+    def share_outputs(self, cuda_stream: object = None) -> Outputs:
+        """Wait for the next batch that was scheduled. It is in use until `release_outputs`.
+
+        Raises what `run` raises; OperatorRuntimeError if no batch was scheduled.
+        """
+        runtime = self._built()
+        runtime.check_stream(cuda_stream)
+        self._api_check.use(PipelineAPIType.SCHEDULED)
+        return self._runs.share(runtime, cuda_stream)
+
+    def release_outputs(self) -> None:
+        """Give back the batch that was shared first; without effect if there is none."""
+        self._built()
+        self._api_check.use(PipelineAPIType.SCHEDULED)
+        self._runs.release()
+
+    @frameless
+    def outputs(self, cuda_stream: object = None) -> Outputs:
+        """`release_outputs`, then `share_outputs`."""
+        self.release_outputs()
+        return self.share_outputs(cuda_stream)
+
+    def _prepare(self, runtime: PipelineRuntime) -> None:
+        """Let the user's `iter_setup` feed: for as many batches as are made ahead, at first."""
+        if type(self).iter_setup is not Pipeline.iter_setup:
+            runtime.setup.prepare(self.iter_setup, self.cpu_queue_size, self._runs.scheduled)
+
+    def iter_setup(self) -> None:
+        """For subclasses: called once for each batch, before it is made; feeds inputs, usually.
+
+        Raises StopIteration where there is no more data.
+        """
+
+    @frameless
+    def feed_input(
+        self,
+        data_node: Any,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: object = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Feed the next batch of an external source that has no source of its own.
+
+        data_node: the symbol that `external_source` returned, or its name (`name[1]` for the
+        second of several outputs). data: an array with a leading batch axis, a list of arrays, a
+        Batch, or an object with DLPack; at most `batch_size` samples; copied, unless the source
+        has `no_copy`. layout: of a sample; by default that of the source, or of `data`. Batches
+        may be fed ahead: they wait in a queue. use_copy_kernel: has no meaning on the CPU.
+
+        Raises OperatorValueError for an unknown name or too many samples, OperatorTypeError for
+        another dtype or rank than was declared or fed before; then nothing was fed.
+        """
+        runtime = self._built()
+        runtime.check_stream(cuda_stream)
+        feed(runtime.plan, [(data_node, data)], layout)
+
+    def input_feed_count(self, input_name: str) -> int:
+        """How many batches may be fed before the first run, to fill the queue."""
+        self._built()
+        return self.cpu_queue_size
+
+    def enable_api_check(self, enable: bool) -> None:
+        """Whether mixing `run` with `schedule_run`, `share_outputs` and `release_outputs`, or with
+        an iterator of a framework, raises. It does by default; without it, each call goes on
+        with the next batch."""
+        self._api_check.enabled = bool(enable)
+
+    def __iter__(self) -> Iterator[Outputs]:
+        """Batches until the end of the data; endless for readers."""
+        while True:
+            try:
+                batches = self.run()
+            except StopIteration:
+                self.reset()
+                return
+            yield batches
+
+    def reset(self) -> None:
+        """Go to the start of the data again, after its end was reached."""
+        if self._runtime is not None and self._runtime.reset():
+            self._runs.reset()
+
+    def empty(self) -> bool:
+        """Whether no batch is scheduled, or ready and not yet returned."""
+        if self._api_check.used is PipelineAPIType.SCHEDULED:
+            return self._runs.scheduled == 0
+        return self._runtime is None or not self._runtime.executor.waiting()
+
+    def close(self) -> None:
+        """Stop the threads and free the memory. Done at the latest when the object goes."""
+        self._runs.close()
+        if self._runtime is not None:
+            self._runtime.executor.close()
+
+    def __del__(self, closer: Closer = closer) -> None:
+        runtime = getattr(self, "_runtime", None)
+        # At the end of the process it is closed already.
+        if runtime is not None and not runtime.executor.closed:
+            # Not long: a callback that never returns must not hold up the closing of others.
+            closer.post(runtime.executor.close, 1.0)
+
     def trace(self, path: str | os.PathLike[str] | None = None, batches: int = 10) -> Timeline:
         """Run for some batches, throw them away, and return what happened when in which thread.
 
@@ -74,45 +227,12 @@ class Pipeline(Running):
                 expected="a positive integer",
                 got=repr(batches),
             )
-        timeline = record_timeline(self._built(), batches)
+        timeline = record_timeline(self._built().executor, batches)
         if timeline.ended:
             self.reset()
         if path is not None:
             timeline.save(path)
         return timeline
-
-    @overload
-    def epoch_size(self, name: str) -> int: ...
-    @overload
-    def epoch_size(self, name: None = None) -> dict[str, int]: ...
-    def epoch_size(self, name: str | None = None) -> Any:
-        """Samples per epoch: of the reader `name`, or a dict of all readers by name."""
-        sizes = {key: meta["epoch_size"] for key, meta in self.reader_meta().items()}
-        return sizes if name is None else _of(sizes, name)
-
-    @overload
-    def reader_meta(self, name: str) -> dict[str, int]: ...
-    @overload
-    def reader_meta(self, name: None = None) -> dict[str, dict[str, int]]: ...
-    def reader_meta(self, name: str | None = None) -> Any:
-        """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch and
-        stick_to_shard: of the reader `name`, or a dict of all readers by name."""
-        metas = {key: source.meta() or {} for key, source in self._readers().items()}
-        return metas if name is None else _of(metas, name)
-
-    def _readers(self) -> dict[str, Source]:
-        """The sources that know the size of their data, by name."""
-        plan = self._built().plan
-        found: dict[str, Source] = {}
-        for node, source in plan.sources.items():
-            if source.meta() is not None:
-                key = base = plan.graph.names.get(node) or node.operator.name
-                number = 1
-                while key in found:
-                    number += 1
-                    key = f"{base}_{number}"
-                found[key] = source
-        return found
 
     def checkpoint(
         self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None
@@ -128,19 +248,10 @@ class Pipeline(Running):
         source cannot tell its state, or the file cannot be written; OperatorTypeError for a state
         or context that is no plain data.
         """
-        executor = self._built()
+        executor = self._built().executor
         with blaming("Pipeline.checkpoint"):
-            return checkpoint(executor, self._recorded(), filename, context)
-
-    @property
-    def is_restored_from_checkpoint(self) -> bool:
-        """Whether the pipeline was built, and goes on from a checkpoint."""
-        return self._restored is not None and self._executor is not None
-
-    @property
-    def checkpoint_context(self) -> dict[str, Any] | None:
-        """The `context` that was saved with the checkpoint this pipeline was made from."""
-        return None if self._restored is None else self._restored.context
+            states, ended = executor.place()
+            return checkpoint(executor.plan, states, ended, self._recorded(), filename, context)
 
     def serialize(
         self, define_graph: Any = None, filename: str | os.PathLike[str] | None = None
@@ -152,8 +263,7 @@ class Pipeline(Running):
         OperatorValueError, with the operator and its line, for what has no place in a file.
         """
         if define_graph is not None:
-            self._require_undefined()
-            self._define(define_graph, getattr(define_graph, "__qualname__", "define_graph"))
+            self._define_by(define_graph)
         data: bytes = files.save(self, self._recorded(), filename)
         return data
 
@@ -179,7 +289,7 @@ class Pipeline(Running):
         come from there, too, if the constructor was not given them."""
         self._require_unbuilt()
         stored = files.build_from(self, serialized_pipeline)
-        self._adopt(stored.batch_size, stored.num_threads)
+        self._options = self._options.with_stored(stored.batch_size, stored.num_threads)
         self.build()
 
     def save_graph_to_dot_file(
@@ -195,55 +305,3 @@ class Pipeline(Running):
         a file that cannot be written."""
         text = dot.operator_dot(self.graph, show_tensors, bool(show_ids), use_colors)
         files.write_file(filename, text.encode(), "Pipeline.save_graph_to_dot_file")
-
-    @property
-    def quarantine(self) -> Quarantine:
-        """The samples that `on_error` has left out or replaced, of the batches handed out."""
-        return self._built().plan.quarantine
-
-    def executor_statistics(self) -> Statistics:
-        """Memory of the results of each operator, where `enable_memory_stats` asked for it.
-
-        See `MemoryStatistics`; an empty dict without it, and before the first batch.
-        """
-        statistics = self._built().plan.program.statistics
-        return {} if statistics is None else statistics.as_dict()
-
-    def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Sizes in bytes of the shared memory of parallel external sources: `capacities`, one for
-        each place for a result, and `per_sample_capacities`, those by the samples they hold."""
-        if self._processes is None:
-            return {"capacities": [], "per_sample_capacities": []}
-        return self._processes.statistics()
-
-    def output_stream(self) -> Any:
-        """The CUDA stream of outputs on a GPU. Raises OperatorRuntimeError: there are none."""
-        raise OperatorRuntimeError(
-            "the outputs of this pipeline are on the CPU: they have no CUDA stream",
-            operator="Pipeline.output_stream",
-        )
-
-    def __repr__(self) -> str:
-        return f"<Pipeline, {self._state()}>"
-
-    def _repr_svg_(self) -> str | None:
-        """The picture of its graph that a notebook shows, if there is a graph yet."""
-        if self._graph is None and self._outputs is None:
-            return None
-        return svg.svg(self.graph, f"{self.graph.title}: {self._state()}")
-
-    def _state(self) -> str:
-        state = "built" if self._executor is not None else "not built"
-        return f"batch_size={self._options.batch_size}, {state}"
-
-
-def _of(values: dict[str, Any], name: str) -> Any:
-    try:
-        return values[name]
-    except KeyError:
-        raise OperatorValueError(
-            operator="Pipeline",
-            argument="name",
-            expected=f"the name of a reader ({', '.join(values) or 'there is none'})",
-            got=repr(name),
-        ) from None

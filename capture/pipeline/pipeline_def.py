@@ -11,8 +11,7 @@ from gradiva.capture.recording.conditionals.convert import convert
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, user_location
 
-from .definition import Definition
-from .options import PipelineOptions
+from .options import PipelineKeywords
 from .pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ __all__ = ["PipelineFactory", "pipeline_def"]
 
 P = ParamSpec("P")
 
-_OPTIONS = frozenset(inspect.signature(Definition).parameters)
+_OPTIONS = frozenset(inspect.signature(Pipeline).parameters)
 
 
 class PipelineFactory(Generic[P]):
@@ -64,9 +63,10 @@ class PipelineFactory(Generic[P]):
             if name in _OPTIONS and name not in self._own:
                 options[name] = kwargs.pop(name)
         pipe = Pipeline(**options)
-        pipe._recorder.title = self.function.__name__
+        definition = pipe._definition
+        definition.recorder.title = self.function.__name__
         function = convert(self.function) if self.enable_conditionals else self.function
-        pipe._define(lambda: function(*args, **kwargs), self.function.__qualname__)
+        definition.define(pipe, lambda: function(*args, **kwargs), self.function.__qualname__)
         return pipe
 
 
@@ -79,7 +79,7 @@ def pipeline_def(
     fn: None = None,
     *,
     enable_conditionals: bool = False,
-    **pipeline_kwargs: Unpack[PipelineOptions],
+    **pipeline_kwargs: Unpack[PipelineKeywords],
 ) -> Callable[[Callable[P, Any]], PipelineFactory[P]]: ...
 def pipeline_def(
     fn: Any = None, *, enable_conditionals: bool = False, **pipeline_kwargs: Any
@@ -102,5 +102,5 @@ def pipeline_def(
 
 
 pipeline_def.__signature__ = extended(  # type: ignore[attr-defined]
-    pipeline_def, inspect.signature(Definition)
+    pipeline_def, inspect.signature(Pipeline)
 )

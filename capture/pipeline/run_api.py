@@ -1,14 +1,17 @@
-"""Which of the ways to run a pipeline is in use, and whether outputs are what was declared."""
+"""The ways to run a pipeline: `run`, iterators, and runs that are scheduled."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import deque
+from typing import Any
 
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, blaming
-from gradiva.eager.types.sample_type import SampleType
+from gradiva.eager.support.errors import OperatorRuntimeError, blaming
 
-__all__ = ["ApiCheck", "PipelineAPIType", "check_types"]
+from .outputs import Outputs, release
+from .runtime import PipelineRuntime
+
+__all__ = ["ApiCheck", "PipelineAPIType", "ScheduledRuns"]
 
 
 class PipelineAPIType(enum.Enum):
@@ -41,19 +44,51 @@ class ApiCheck:
                 )
 
 
-def check_types(declared: Sequence[SampleType], actual: Sequence[SampleType]) -> None:
-    """Raise OperatorTypeError for an output that is not what was declared; unknown fields pass."""
-    for index, (wanted, found) in enumerate(zip(declared, actual, strict=True)):
-        for name, expected, got in (
-            ("output_dtype", wanted.dtype, found.dtype),
-            ("output_ndim", wanted.ndim, found.ndim),
-            ("output_layout", wanted.layout, found.layout),
-        ):
-            if expected is not None and got is not None and expected != got:
-                with blaming("Pipeline"):
-                    raise OperatorTypeError(
-                        f"output {index} is not what was declared",
-                        argument=name,
-                        expected=str(expected),
-                        got=str(got) or "no layout",
-                    )
+class ScheduledRuns:
+    """The batches of `schedule_run`, `share_outputs` and `release_outputs`."""
+
+    def __init__(self) -> None:
+        self.scheduled = 0
+        """Batches that were scheduled and not yet shared."""
+        self._shared: deque[Outputs] = deque()
+        """Batches that were shared and not yet released."""
+
+    def schedule(self) -> None:
+        """One more batch is wanted."""
+        self.scheduled += 1
+
+    def share(self, runtime: PipelineRuntime, cuda_stream: Any) -> Outputs:
+        """Wait for the next batch that was scheduled. Raises what `PipelineRuntime.take` raises;
+        OperatorRuntimeError if no batch was scheduled."""
+        if not self.scheduled:
+            if runtime.setup.ended:
+                raise StopIteration
+            with blaming("Pipeline.share_outputs"):
+                raise OperatorRuntimeError(
+                    "no batch is under way: call schedule_run before each share_outputs"
+                )
+        try:
+            outputs = runtime.take()
+        except StopIteration:
+            self.scheduled = 0
+            raise
+        except BaseException:
+            self.scheduled -= 1
+            raise
+        self.scheduled -= 1
+        self._shared.append(outputs)
+        runtime.order_stream(cuda_stream, outputs)
+        return outputs
+
+    def release(self) -> None:
+        """The batch that was shared first is not in use any more."""
+        if self._shared:
+            release(self._shared.popleft())
+
+    def reset(self) -> None:
+        """The data begin again: what was scheduled is forgotten."""
+        self.scheduled = 0
+
+    def close(self) -> None:
+        """Forget the batches that were shared."""
+        self._shared.clear()

@@ -20,13 +20,13 @@ from gradiva.eager.support.errors import GradivaError, OperatorValueError, witho
 from gradiva.eager.types.device import CPU
 from gradiva.eager.values.batch import Batch
 
-from .checkpoint import Marks
 from .epochs import Epochs
+from .source_states import SourceStates
 
 if TYPE_CHECKING:
     from gradiva.eager.workers.pool import ProcessPool
 
-__all__ = ["Plan", "Read"]
+__all__ = ["Read", "SourcePlan"]
 
 
 class Read(NamedTuple):
@@ -40,7 +40,7 @@ class Read(NamedTuple):
     """Of the samples that are left, among all that were to be read; None if that is all."""
 
 
-class Plan:
+class SourcePlan:
     """A program with its sources opened: `run` makes the next batch of each output.
 
     `read` is for one thread; `compute` may be called by several, each with what was read for it.
@@ -67,7 +67,7 @@ class Plan:
         """What says how large the next batch is, where batches end with the epochs of a reader."""
         self.quarantine = Quarantine()
         self.sources: dict[Node, Source] = {}
-        self.marks = Marks(self)
+        self.states = SourceStates(self.sources)
         for node in graph.nodes:
             if isinstance(node.operator, SourceOperator):
                 self.sources[node] = self._open(node, node.operator)
@@ -118,7 +118,7 @@ class Plan:
             raise
         finally:
             # A batch that is asked for again leaves the sources where they were.
-            self.marks.note(moved=not self._kept)
+            self.states.record(self.iteration, moved=not self._kept)
         return Read(values, size, positions, noted, rows)
 
     def compute(self, read: Read) -> Outputs:
@@ -220,10 +220,16 @@ class Plan:
                 found[node] = found[None] = own
         return found
 
+    def begin_states(self) -> None:
+        """Record the states of the sources from now on."""
+        self.states.begin(self.iteration)
+
     def reset(self) -> None:
+        """Go to the start of the data again."""
         self._kept, self._noted = {}, None
         for source in self.sources.values():
             source.reset()
+        self.states.reset(self.iteration)
 
     def demand(self, number: int) -> None:
         """The user waits for batch `number`: sources that are fed must not wait for it longer."""

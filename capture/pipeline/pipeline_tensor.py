@@ -20,9 +20,9 @@ from gradiva.eager.values.drawn import Drawn
 from gradiva.eager.values.indexing import sample_number
 from gradiva.eager.values.tensor import Tensor
 
-__all__ = ["ListFace", "TensorFace", "Text"]
+__all__ = ["PipelineBatch", "PipelineTensor", "Text"]
 
-T = TypeVar("T", bound="TensorFace")
+T = TypeVar("T", bound="PipelineTensor")
 
 
 class Text(str):
@@ -49,7 +49,7 @@ class _Shapes(list[tuple[int, ...]]):
         return list(self)
 
 
-class TensorFace(Tensor):
+class PipelineTensor(Tensor):
     """One sample, as pipelines hand it out."""
 
     __slots__ = ()
@@ -100,7 +100,7 @@ class TensorFace(Tensor):
         return bool(gone)
 
 
-class ListFace(Batch, Generic[T]):
+class PipelineBatch(Batch, Generic[T]):
     """A batch, as pipelines hand it out."""
 
     __slots__ = ()

@@ -15,14 +15,23 @@ from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import CPU, require_device
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named, on_cpu
+from gradiva.eager.values.poison import poison
 from gradiva.eager.values.tensor import tensor_on
 
-from .tensor_face import ListFace, TensorFace
+from .pipeline_tensor import PipelineBatch, PipelineTensor
 
-__all__ = ["TensorCPU", "TensorGPU", "TensorListCPU", "TensorListGPU", "handed_out"]
+__all__ = [
+    "Outputs",
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "release",
+    "to_output",
+]
 
 
-class TensorCPU(TensorFace):
+class TensorCPU(PipelineTensor):
     """One sample in host memory. `shape`, `layout` and `ndim` are values and may be called.
 
     data: an array, or an object with DLPack, used where it is; layout: one letter per axis.
@@ -56,7 +65,7 @@ class TensorCPU(TensorFace):
         _copy_out(self._array, ptr)
 
 
-class TensorListCPU(ListFace[TensorCPU]):
+class TensorListCPU(PipelineBatch[TensorCPU]):
     """A batch in host memory. `shape`, `layout` and `ndim` are values and may be called.
 
     data: an array whose first axis is the batch, a list of arrays or TensorCPU, a Batch, or an
@@ -102,7 +111,7 @@ class TensorListCPU(ListFace[TensorCPU]):
         return TensorListCPU([np.from_dlpack(item) for item in list_of_objects], layout)
 
 
-class TensorGPU(TensorFace):
+class TensorGPU(PipelineTensor):
     """One sample in the memory of a GPU; see TensorCPU.
 
     data: an object with `__cuda_array_interface__` or DLPack on a GPU, used where it is; what is in
@@ -141,7 +150,7 @@ class TensorGPU(TensorFace):
         _copy_on_gpu([self._array], ptr, cuda_stream, non_blocking)
 
 
-class TensorListGPU(ListFace[TensorGPU]):
+class TensorListGPU(PipelineBatch[TensorGPU]):
     """A batch in the memory of a GPU; see TensorListCPU and TensorGPU."""
 
     __slots__ = ()
@@ -190,9 +199,19 @@ class TensorListGPU(ListFace[TensorGPU]):
         return TensorListGPU(list(list_of_objects), layout)
 
 
-def handed_out(batch: Batch) -> TensorListCPU | TensorListGPU:
-    """A batch as pipelines hand it out."""
+Outputs = tuple[TensorListCPU | TensorListGPU, ...]
+"""What a run returns: a batch of each output."""
+
+
+def to_output(batch: Batch) -> TensorListCPU | TensorListGPU:
+    """A batch as a run returns it."""
     return TensorListCPU.of(batch) if on_cpu(batch.data) else TensorListGPU.of(batch)
+
+
+def release(outputs: Outputs) -> None:
+    """These outputs are not in use any more: with `poison`, their memory is overwritten."""
+    for batch in outputs:
+        poison(batch)
 
 
 def _address(ptr: Any) -> int:
