@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from gradiva.capture.graph.graph import Edge
+from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import OperatorTypeError, user_location
+from gradiva.eager.support.errors import Location, OperatorTypeError, user_location
 from gradiva.eager.types.device import Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.sample_type import SampleType
@@ -15,10 +15,34 @@ from gradiva.ops.arrays.copy import copy
 from gradiva.ops.indexing.get_property import get_property
 from gradiva.ops.indexing.shapes import shapes
 
-if TYPE_CHECKING:
-    from .recorder import Recorder
+from .branches import Branches
 
-__all__ = ["BatchSize", "DataNode"]
+__all__ = ["BatchSize", "DataNode", "SymbolRecorder"]
+
+
+class SymbolRecorder(Protocol):
+    """A recorder, as its symbols know it."""
+
+    gpu: Device | None
+    branches: Branches
+
+    def name_of(self, node: Node) -> str:
+        """The name that the user gave, or that of the operator."""
+        ...
+
+    def locations_of(self, node: Node) -> tuple[Location, ...]:
+        """The lines of the user's that made a node."""
+        ...
+
+    def input_edge(self, value: Any, index: int) -> Edge:
+        """A symbol or a constant as input `index` of a call in the current branch."""
+        ...
+
+    def add(
+        self, operator: OperatorBase, edges: tuple[Edge, ...], where: Location | None, origin: str
+    ) -> DataNode:
+        """A node for no call of the user's."""
+        ...
 
 
 class BatchSize:
@@ -75,7 +99,7 @@ class DataNode(Value):
 
     __slots__ = ("edge", "recorder")
 
-    def __init__(self, edge: Edge, recorder: Recorder) -> None:
+    def __init__(self, edge: Edge, recorder: SymbolRecorder) -> None:
         self.edge = edge
         self.recorder = recorder
 

@@ -12,7 +12,7 @@ from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
 from gradiva.capture.graph.hints import HINT, hint_for
 from gradiva.capture.graph.type_inference import device_of_call, infer
-from gradiva.capture.recording.conditionals.branches import Branches
+from gradiva.capture.recording.branches import Branches
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.interpreter import current_interpreter
@@ -87,7 +87,7 @@ class Recorder:
         if not isinstance(operator, SourceOperator):
             for name, value in keywords.items():
                 refuse_drawn(value, argument=name)
-        edges = [self._input(value, index) for index, value in enumerate(inputs)]
+        edges = [self.input_edge(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
         for name, value in keywords.items():
             argument = operator.arguments.get(name)
@@ -142,7 +142,8 @@ class Recorder:
         single = len(symbols) == 1 and not asked
         return symbols[0] if single else tuple(symbols)
 
-    def _input(self, value: Any, index: int) -> Edge:
+    def input_edge(self, value: Any, index: int) -> Edge:
+        """A symbol or a constant as input `index` of a call in the current branch."""
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
@@ -155,7 +156,7 @@ class Recorder:
 
     def _argument(self, argument: Argument, value: Any) -> Edge:
         if isinstance(value, Value | np.ndarray):
-            edge = self._input(value, 0)
+            edge = self.input_edge(value, 0)
             return Edge(edge.node, edge.output, argument.name)
         raise OperatorTypeError(
             "a list with one value per sample has no place in a graph, whose batches may differ "

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.graph.graph import Edge, Node
 from gradiva.capture.graph.scopes import Scope, predicates_of, scopes_of
-from gradiva.capture.recording.conditionals.branches import Branch
+from gradiva.capture.recording.branches import Branch
 from gradiva.capture.recording.conditionals.merging import merge_leaves
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
@@ -23,12 +24,8 @@ from gradiva.ops.conditional.merge import merge
 from gradiva.ops.conditional.not_ import not_
 from gradiva.ops.conditional.split import split
 
-if TYPE_CHECKING:
-    from gradiva.capture.graph.graph import Edge, Node
-
-    from .edges import EdgeName
-    from .reader import StoredOperator
-    from .writer import Writer
+from .edges import EdgeName
+from .model import StoredOperator, Writer
 
 __all__ = ["MERGE", "SPLIT", "VALIDATE", "BranchesRead", "BranchesWritten"]
 

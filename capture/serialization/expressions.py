@@ -7,21 +7,18 @@ in the other. Expressions are flat: an operand is no expression.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.graph.graph import Node
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import DType
 
+from .model import Writer
 from .names import expression_name, expression_operators
-
-if TYPE_CHECKING:
-    from gradiva.capture.graph.graph import Node
-
-    from .writer import Writer
 
 __all__ = ["SCHEMA", "read_expression", "write_expression"]
 

@@ -13,30 +13,16 @@ from typing import Any
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
 from .edges import EdgeName, known_device
+from .model import StoredOperator
 from .names import from_single
 from .options import StoredOptions
 from .proto import parse
 from .replay import Replay
 
-__all__ = ["StoredOperator", "StoredPipeline", "read_pipeline"]
+__all__ = ["StoredPipeline", "read_pipeline"]
 
 _IGNORED = frozenset({"device", "bytes_per_sample_hint"})
 """Arguments that change no result; what runs where is kept apart."""
-
-
-@dataclass(frozen=True)
-class StoredOperator:
-    """One operator of a file. inputs, outputs: names of edges; per_sample: the edge that feeds an
-    argument; name: None if the user gave none; device: "cpu", "gpu" or "mixed"."""
-
-    schema: str
-    label: str
-    name: str | None
-    inputs: tuple[EdgeName, ...]
-    per_sample: dict[str, EdgeName]
-    outputs: tuple[EdgeName, ...]
-    arguments: dict[str, Any]
-    device: str = "cpu"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from gradiva.eager.values.tensor import tensor
 from . import branches, expressions, subscripts
 from .branches import BranchesRead, within
 from .edges import EdgeName
+from .model import StoredOperator
 from .names import ENUMERATIONS, find_operator
-
-if TYPE_CHECKING:
-    from .reader import StoredOperator
 
 __all__ = ["Replay"]
 

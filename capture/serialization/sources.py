@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradiva.capture.graph.graph import Node
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.types.dtypes import DType, float32, float64
 
-if TYPE_CHECKING:
-    from gradiva.capture.graph.graph import Node
-
-    from .edges import EdgeName
-    from .writer import Writer
+from .edges import EdgeName
+from .model import Writer
 
 __all__ = ["write_constant", "write_source"]
 

@@ -6,15 +6,13 @@ checks how many axes there are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradiva.capture.graph.graph import Node
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.values.indexing import GIVEN, expand
 
-if TYPE_CHECKING:
-    from gradiva.capture.graph.graph import Node
-
-    from .writer import Writer
+from .model import Writer
 
 __all__ = ["CHECK", "EXPAND", "TAKE", "read_check", "read_new_axes", "read_subscript"]
 

@@ -32,7 +32,7 @@ from .sources import write_constant, write_source
 from .subscripts import write_subscript
 from .values import put
 
-__all__ = ["Writer", "serialize_graph"]
+__all__ = ["GraphWriter", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
 _OWN = frozenset({"compat"})
@@ -49,10 +49,10 @@ def serialize_graph(graph: Graph, options: StoredOptions) -> bytes:
     format has no place for: operators it does not know, Python callables and other objects,
     random calls that draw from an RNG object, numbers that it would change.
     """
-    return pack(Writer(graph, options).message())
+    return pack(GraphWriter(graph, options).message())
 
 
-class Writer:
+class GraphWriter:
     """A graph on its way into a PipelineDef."""
 
     def __init__(self, graph: Graph, options: StoredOptions) -> None:

@@ -15,6 +15,6 @@ def convert(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function that defines a pipeline, so that its `if` statements take symbols; wherever it
     stands, an installed library included."""
     if isinstance(function, FunctionType):
-        return function_source.converted(function, asked=True)
+        return function_source.converted(function, dispatch, asked=True)
     made: Callable[..., Any] = dispatch.call(function)
     return made

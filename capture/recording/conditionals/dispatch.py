@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator as python
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import FunctionType, MethodType
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant
+from gradiva.capture.recording.branches import Branch
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, user_location
@@ -28,7 +30,6 @@ from gradiva.ops.conditional.rules import require_boolean, require_scalar
 
 from . import function_source
 from .assignment_targets import Place
-from .branches import Branch
 from .merging import NOTHING, UNDEFINED, DivergentError, Unusable, merge_values
 
 __all__ = [
@@ -291,14 +292,19 @@ def chain(left: Any, *steps: tuple[str, Callable[[], Any]]) -> Any:
 _CALL = "__call__"
 
 
+def _converted(function: FunctionType) -> FunctionType:
+    """The function rewritten, so that it calls this module."""
+    return function_source.converted(function, sys.modules[__name__])
+
+
 def call(function: Any) -> Any:
     """What to call in place of a function: a function of the user's, rewritten too."""
     if isinstance(function, FunctionType):
-        return function_source.converted(function)
+        return _converted(function)
     if isinstance(function, MethodType):
         inner = function.__func__
         if isinstance(inner, FunctionType) and not isinstance(function.__self__, DataNode):
-            return MethodType(function_source.converted(inner), function.__self__)
+            return MethodType(_converted(inner), function.__self__)
         return function
     if isinstance(function, functools.partial):
         return functools.partial(call(function.func), *function.args, **function.keywords)
@@ -307,5 +313,5 @@ def call(function: Any) -> Any:
     if not isinstance(function, type):
         method = getattr(type(function), _CALL, None)
         if isinstance(method, FunctionType) and function_source.is_users(method):
-            return MethodType(function_source.converted(method), function)
+            return MethodType(_converted(method), function)
     return function

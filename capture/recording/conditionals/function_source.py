@@ -8,11 +8,10 @@ import copy
 import dis
 import functools
 import linecache
-import sys
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar, overload
 
 from .ast_analysis import RUNTIME
@@ -72,10 +71,12 @@ def is_users(function: FunctionType) -> bool:
     return not (installed or file.startswith(("<frozen", *_LIBRARIES)))
 
 
-def converted(function: FunctionType, asked: bool = False) -> FunctionType:
+def converted(function: FunctionType, runtime: ModuleType, asked: bool = False) -> FunctionType:
     """The function rewritten, or itself if it is no function of the user's or there is nothing to
-    rewrite. asked: whether it is the user's own definition of a pipeline, wherever it stands.
+    rewrite.
 
+    runtime: the module `dispatch`, which the rewritten code calls. asked: whether it is the user's
+    own definition of a pipeline, wherever it stands.
     Warns of a function with branches whose source cannot be read: it stays as it is.
     """
     code = function.__code__
@@ -86,7 +87,7 @@ def converted(function: FunctionType, asked: bool = False) -> FunctionType:
     made = _rewritten(code, "".join(linecache.getlines(code.co_filename, function.__globals__)))
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     if made is not None:
-        cells[RUNTIME] = CellType(sys.modules[__package__ + ".dispatch"])
+        cells[RUNTIME] = CellType(runtime)
     if made is None or not set(made.co_freevars) <= set(cells):
         if any("_IF_" in step.opname for step in dis.get_instructions(code)):
             warnings.warn_explicit(

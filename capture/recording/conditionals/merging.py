@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from gradiva.capture.graph.graph import Edge
-from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.branches import Branch
+from gradiva.capture.recording.data_node import DataNode, SymbolRecorder
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -20,8 +21,6 @@ from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.conditional.merge import merge
 from gradiva.ops.math.arithmetic import to_operand
-
-from .branches import Branch
 
 __all__ = ["NOTHING", "UNDEFINED", "Unusable", "merge_values"]
 
@@ -36,6 +35,8 @@ class _Mark:
 
 UNDEFINED = _Mark("a variable without a value")
 NOTHING = _Mark("nothing was returned")
+
+Sides = tuple[Branch, Branch]
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, enum.Enum, np.generic)
 _NUMBERS = (bool, int, float, np.generic, np.ndarray, Tensor)
@@ -74,12 +75,12 @@ class DivergentError(Exception):
         self.problem, self.part, self.expected, self.got = problem, part, expected, got
 
 
-def merge_values(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any) -> Any:
+def merge_values(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder) -> Any:
     """One value of both, leaf by leaf in tuples, lists and dicts. Raises DivergentError."""
     return _merged(true, false, sides, recorder, "")
 
 
-def _merged(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any, part: str) -> Any:
+def _merged(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder, part: str) -> Any:
     if true is false:
         return true
     kind = type(true)
@@ -136,13 +137,11 @@ def _kind(value: Any) -> str:
     return "a symbol" if isinstance(value, DataNode) else describe(value)
 
 
-def merge_leaves(true: Any, false: Any, sides: tuple[Branch, Branch], recorder: Any) -> DataNode:
+def merge_leaves(true: Any, false: Any, sides: Sides, recorder: SymbolRecorder) -> DataNode:
     """One node for two symbols or numbers. Raises OperatorTypeError."""
     edges: list[Edge] = []
     for value, branch in zip((true, false), sides, strict=True):
         with recorder.branches.inside(branch):
-            edges.append(recorder._input(to_operand(value), branch.side))
+            edges.append(recorder.input_edge(to_operand(value), branch.side))
     edges.append(sides[0].predicate._replace(argument=None))
-    made = recorder.add(merge, tuple(edges), sides[0].location, "if")
-    assert isinstance(made, DataNode)
-    return made
+    return recorder.add(merge, tuple(edges), sides[0].location, "if")
