@@ -25,7 +25,7 @@ from gradiva.eager.checkpoints.files import (
     save,
     unpack,
 )
-from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
 from tests.tiers import examples
 
 
@@ -104,8 +104,8 @@ JSON = st.recursive(
 @settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_plain_data_come_back(value: Any) -> None:
-    held = unpack(pack({"kind": "dynamic", "value": to_plain(value)}), "dynamic")
-    assert repr(from_plain(held["value"])) == repr(value)
+    held = unpack(pack({"kind": "dynamic", "value": to_json_value(value)}), "dynamic")
+    assert repr(from_json_value(held["value"])) == repr(value)
 
 
 MARKED = st.recursive(
@@ -126,7 +126,7 @@ def test_odd_data_are_an_error_or_data(value: Any) -> None:
     """JSON data that nobody has encoded, such as an unknown mark, are refused or are data."""
     found: Any = None
     with contextlib.suppress(gradiva.OperatorValueError):
-        found = from_plain(value)
+        found = from_json_value(value)
     assert isinstance(found, int | float | str | list | tuple | dict | bytes | np.ndarray | None)
 
 
@@ -139,13 +139,13 @@ def test_plain_arrays() -> None:
         np.array(["a", "bc"]),
         np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     ]
-    for array, found in zip(arrays, from_plain(to_plain(arrays)), strict=True):
+    for array, found in zip(arrays, from_json_value(to_json_value(arrays)), strict=True):
         assert type(found) is type(array)
         assert (found.dtype, found.shape) == (array.dtype, array.shape)
         assert np.array_equal(found, array)
-    assert from_plain(to_plain(OrderedDict(a=1))) == {"a": 1}
+    assert from_json_value(to_json_value(OrderedDict(a=1))) == {"a": 1}
     noise = np.random.default_rng(1)
-    state = from_plain(to_plain(noise.bit_generator.state))
+    state = from_json_value(to_json_value(noise.bit_generator.state))
     expected = noise.random()
     noise.bit_generator.state = state
     assert noise.random() == expected
@@ -154,7 +154,7 @@ def test_plain_arrays() -> None:
     values: list[Any] = [endless, np.array([object()]), {1, 2}, print]
     for value in values:
         with pytest.raises(TypeError, match=r"cannot be saved|nested too deeply"):
-            to_plain(value)
+            to_json_value(value)
     for wrong in (
         {"$array": ["|O", None, "AAAA"]},
         {"$array": ["<i4", [7], "AAAA"]},
@@ -163,4 +163,4 @@ def test_plain_arrays() -> None:
         {"$tuple": 5},
     ):
         with pytest.raises(ValueError, match="no data of a checkpoint"):
-            from_plain(wrong)
+            from_json_value(wrong)

@@ -205,7 +205,7 @@ def test_the_nursery_is_killed() -> None:
     expected = stream(pipeline(slow_sample, parallel=False, batch=False), 1)[0]
     pipe = pipeline(slow_sample, 2, batch=False)
     found = plain([pipe.run()])
-    nursery = pipe._built().processes._launcher._nursery.pid
+    nursery = pipe._built().processes._launcher._fork_server.pid
     os.kill(nursery, signal.SIGKILL)
     failures = 0
     while len(found) < len(expected):

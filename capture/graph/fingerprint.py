@@ -2,7 +2,7 @@
 
 Compared are the operators as the user has written them, in their order: names, inputs, arguments.
 Not compared are where data lie (a data set may be moved; its reader compares what is in it), what
-changes speed only, and the code of callables, of which nothing but the name can be told.
+changes speed only, and the code of callables, of which only the name is known.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradiva.eager.types.dtypes import DType
 from .builtin_ops import constant, random_key
 from .graph import Edge, Graph, Node, Opaque
 
-__all__ = ["difference", "fingerprint", "told"]
+__all__ = ["difference", "fingerprint", "user_nodes"]
 
 _PLACES = frozenset(
     (
@@ -45,14 +45,14 @@ _OURS = frozenset(("effect", "shared"))
 _LENGTH = 60
 
 
-def told(graph: Graph) -> list[Node]:
-    """The operators that are compared. Constants and random keys are told with what uses them."""
+def user_nodes(graph: Graph) -> list[Node]:
+    """The operators that are compared. Constants and random keys belong to what uses them."""
     return [node for node in graph.nodes if node.operator not in (constant, random_key)]
 
 
 def fingerprint(graph: Graph) -> dict[str, Any]:
     """The operators of a recorded graph, and its outputs."""
-    nodes = told(graph)
+    nodes = user_nodes(graph)
     numbers = {node: number for number, node in enumerate(nodes)}
     return {
         "operators": [_operator(graph, node, numbers) for node in nodes],
@@ -168,7 +168,7 @@ def difference(before: Any, graph: Graph) -> tuple[int, str] | None:
     before: the fingerprint of another graph. Raises KeyError, IndexError, TypeError or ValueError
     if it is none.
     """
-    now, nodes = fingerprint(graph), told(graph)
+    now, nodes = fingerprint(graph), user_nodes(graph)
     then, operators = before["operators"], now["operators"]
     for number, operator in enumerate(operators):
         if number >= len(then):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gradiva.capture.graph.fingerprint import difference, fingerprint, told
+from gradiva.capture.graph.fingerprint import difference, fingerprint, user_nodes
 from gradiva.capture.graph.graph import Graph
 from gradiva.eager.checkpoints.files import (
     CheckpointError,
@@ -19,7 +19,7 @@ from gradiva.eager.checkpoints.files import (
     save,
     unpack,
 )
-from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
 from gradiva.eager.support.errors import (
     GradivaError,
     Location,
@@ -70,7 +70,7 @@ def checkpoint(
             ) from state
         sources[source_key(node)] = {
             "operator": node.operator.name,
-            "state": to_plain(state, f"the state of `{node.operator.name}`"),
+            "state": to_json_value(state, f"the state of `{node.operator.name}`"),
             "data": source.contents(),
         }
     if context is not None and not isinstance(context, dict):
@@ -84,7 +84,7 @@ def checkpoint(
             "ended": ended,
             "graph": plan.states.fingerprint,
             "sources": sources,
-            "context": to_plain(context, "`context`"),
+            "context": to_json_value(context, "`context`"),
         }
     )
     if filename is not None:
@@ -127,7 +127,7 @@ class Restored:
             if type(content.get(name)) is not kind:
                 raise CheckpointError(f"the checkpoint has no `{name}` that makes sense")
         self.seed: int = content["seed"]
-        self.context: Any = from_plain(content.get("context"))
+        self.context: Any = from_json_value(content.get("context"))
 
     def check(self, graph: Graph, batch_size: int, seed: int | None) -> None:
         """Refuse a pipeline that would not go on as the saved one.
@@ -169,7 +169,7 @@ class Restored:
         for node, source in plan.sources.items():
             try:
                 saved = sources[source_key(node)]
-                data, state = saved["data"], from_plain(saved["state"])
+                data, state = saved["data"], from_json_value(saved["state"])
             except (KeyError, TypeError) as error:
                 raise CheckpointError(
                     f"the checkpoint has no state of a source: {error!r}"
@@ -191,5 +191,5 @@ class Restored:
 
 def _lines_of(graph: Graph, number: int) -> tuple[Location, ...]:
     """The user's lines of an operator, by its number in the fingerprint."""
-    nodes = told(graph)
+    nodes = user_nodes(graph)
     return graph.locations.get(nodes[number], ()) if number < len(nodes) else ()

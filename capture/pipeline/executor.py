@@ -16,7 +16,7 @@ import time
 import weakref
 from collections import deque
 
-from gradiva.capture.runtime.dropped_samples import Made, Rows, deliver
+from gradiva.capture.runtime.dropped_samples import BatchOutputs, Rows, deliver
 from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.capture.runtime.program import Outputs
 from gradiva.eager.runtime.closer import closer
@@ -156,7 +156,7 @@ class Executor:
         return self._deliver(outputs, self.taken - 1)
 
     def _deliver(self, item: Outputs, number: int) -> Outputs:
-        self.rows = item.rows if isinstance(item, Made) else None
+        self.rows = item.rows if isinstance(item, BatchOutputs) else None
         return deliver(item, self.plan.quarantine, number)
 
     def _may_begin(self) -> bool:
@@ -264,7 +264,7 @@ class Executor:
         self._runners.stop(timeout)
         self._ready.clear()
         self._early.clear()
-        self.plan.let_go()
+        self.plan.close_stage()
         for pool in (self.plan.pool, self._reading):
             pool.close()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.runtime.dropped_samples import Made, Rows, in_step
+from gradiva.capture.runtime.dropped_samples import BatchOutputs, Rows, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
@@ -139,7 +139,7 @@ class SourcePlan:
             rows = read.rows
         elif read.rows is not None:
             rows = read.rows[rows]
-        return Made.of(outputs, read.noted, rows)
+        return BatchOutputs.of(outputs, read.noted, rows)
 
     def _outputs(self, read: Read) -> tuple[Outputs, Positions | None]:
         gpu = CPU if self.stage is None else self.stage.device
@@ -242,7 +242,7 @@ class SourcePlan:
         if self.processes is not None:
             self.processes.close()
 
-    def let_go(self) -> None:
+    def close_stage(self) -> None:
         """No thread makes batches any more."""
         if self.stage is not None:
             self.stage.close()

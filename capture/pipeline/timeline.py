@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Timeline", "record_timeline"]
 
 _WIDTH, _LABEL, _LANE = 920.0, 130.0, 26.0
-_COLOURS = (
+_COLORS = (
     "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#eeca3b", "#9d755d",
     "#ff9da6", "#1f9e89", "#8c6bb1", "#a6761d",
 )  # fmt: skip
@@ -184,12 +184,12 @@ class Timeline:
 
     def _repr_html_(self) -> str:
         rows = self._rows()
-        colours = {row.name: _COLOURS[k % len(_COLOURS)] for k, row in enumerate(rows)}
+        colors = {row.name: _COLORS[k % len(_COLORS)] for k, row in enumerate(rows)}
         cell = "style='text-align:right;padding:2px 10px'"
         body = "".join(
             "<tr><td style='text-align:left;padding:2px 10px'>"
             f"<span style='display:inline-block;width:10px;height:10px;margin-right:6px;"
-            f"background:{colours[row.name]}'></span>{html.escape(row.name)}</td>"
+            f"background:{colors[row.name]}'></span>{html.escape(row.name)}</td>"
             f"<td {cell}>{row.calls}</td><td {cell}>{row.milliseconds:.2f}</td>"
             f"<td {cell}>{row.share:.1%}</td></tr>"
             for row in rows
@@ -204,11 +204,11 @@ class Timeline:
             )
         )
         return (
-            f"<div>{html.escape(self._summary())}</div>{self._picture(colours)}"
+            f"<div>{html.escape(self._summary())}</div>{self._picture(colors)}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def _picture(self, colours: dict[str, str]) -> str:
+    def _picture(self, colors: dict[str, str]) -> str:
         """A bar per thread, as SVG; grey is waiting."""
         height = _LANE * len(self._threads) + 34
         scale = (_WIDTH - _LABEL - 12) / max(self._end - self._begin, 1)
@@ -236,7 +236,7 @@ class Timeline:
                 if left + wide < drawn + 0.25:
                     continue  # less than can be seen
                 drawn = left + wide
-                parts.append(_bar(event, left, top, max(wide, 0.25), colours))
+                parts.append(_bar(event, left, top, max(wide, 0.25), colors))
         base = height - 8
         for part in range(6):
             x = _LABEL + (_WIDTH - _LABEL - 12) * part / 5
@@ -250,13 +250,13 @@ class Timeline:
         return "".join([*parts, "</svg>"])
 
 
-def _bar(event: Event, left: float, top: float, wide: float, colours: dict[str, str]) -> str:
-    colour = _WAITING if event.kind == "wait" else colours.get(event.name, _OTHER)
+def _bar(event: Event, left: float, top: float, wide: float, colors: dict[str, str]) -> str:
+    color = _WAITING if event.kind == "wait" else colors.get(event.name, _OTHER)
     facts = ", ".join(f"{key} {value}" for key, value in event.facts.items())
     note = f"{event.name}: {(event.end - event.begin) / 1e6:.3f} ms {facts}".strip()
     return (
         f'<rect x="{left:.2f}" y="{top:g}" width="{wide:.2f}" height="{_LANE - 5:g}" '
-        f'fill="{colour}"><title>{html.escape(note)}</title></rect>'
+        f'fill="{color}"><title>{html.escape(note)}</title></rect>'
     )
 
 

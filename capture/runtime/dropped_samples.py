@@ -12,7 +12,7 @@ from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Made", "Rows", "deliver", "drop_inside", "in_step"]
+__all__ = ["BatchOutputs", "Rows", "deliver", "drop_inside", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -47,7 +47,7 @@ def in_step(
     return size - len(gone), np.delete(np.arange(size), gone)
 
 
-class Made(tuple[Batch, ...]):
+class BatchOutputs(tuple[Batch, ...]):
     """The outputs of one iteration, with the samples that could not be read.
 
     rows: the samples that are left, among all that were to be read; None if that is all.
@@ -57,8 +57,8 @@ class Made(tuple[Batch, ...]):
     rows: Rows | None
 
     @staticmethod
-    def of(outputs: tuple[Batch, ...], noted: Quarantine, rows: Rows | None) -> Made:
-        made = Made(outputs)
+    def of(outputs: tuple[Batch, ...], noted: Quarantine, rows: Rows | None) -> BatchOutputs:
+        made = BatchOutputs(outputs)
         made.noted, made.rows = noted, rows
         return made
 
@@ -67,7 +67,7 @@ def deliver(
     outputs: tuple[Batch, ...], quarantine: Quarantine, iteration: int
 ) -> tuple[Batch, ...]:
     """The outputs for the user; what could not be read goes to the quarantine."""
-    if not isinstance(outputs, Made):
+    if not isinstance(outputs, BatchOutputs):
         return outputs
     if outputs.noted:
         ordered = sorted(outputs.noted, key=place_of)

@@ -73,19 +73,19 @@ class GraphWriter:
                 try:
                     self._write(node)
                 except (GradivaError, UnicodeEncodeError) as error:
-                    raise self._blame(node, error) from None
+                    raise self._annotate_error(node, error) from None
         self._branches.current = None
         for edge in self.graph.outputs:
             try:
                 name = self.edge(edge)
             except GradivaError as error:
-                raise self._blame(edge.node, error) from None
+                raise self._annotate_error(edge.node, error) from None
             self._message.pipe_outputs.add(
                 name=str(name), device=name.device, is_argument_input=False, dtype=-1, ndim=-1
             )
         return self._message
 
-    def _blame(self, node: Node, error: Exception) -> GradivaError:
+    def _annotate_error(self, node: Node, error: Exception) -> GradivaError:
         if not isinstance(error, GradivaError):
             error = OperatorValueError(f"a text cannot be stored: {error}")
         lines = self.graph.locations.get(node)
@@ -243,8 +243,8 @@ class GraphWriter:
             made.input.add(name=str(one), device="cpu", is_argument_input=True, arg_name=argument)
         given: dict[str, Any] = {"device": device_word(node.operator, device), **arguments}
         # The reference drops what no output needs, effects too.
-        acts = node.operator.effects and not isinstance(node.operator, SourceOperator)
-        if (node in self.graph.kept or acts) and not helper:
+        has_effects = node.operator.effects and not isinstance(node.operator, SourceOperator)
+        if (node in self.graph.kept or has_effects) and not helper:
             given["preserve"] = True
         given["preserve_name"] = name is not None
         for key, value in given.items():

@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import (
 )
 
 from .files import CheckpointError, CheckpointNotFoundError, load, pack, save, unpack
-from .json_codec import from_plain, to_plain
+from .json_codec import from_json_value, to_json_value
 from .series import is_pattern, series_of
 
 __all__ = ["Checkpoint", "CheckpointKeyError"]
@@ -120,7 +120,7 @@ class Checkpoint:
     def _apply(self, key: str, op: Any) -> None:
         entry = self._entry(key, op)
         try:
-            op.set_state(from_plain(entry.state))
+            op.set_state(from_json_value(entry.state))
         except GradivaError as error:
             error.problem = f"restoring {key!r}: {error.problem}".removesuffix(": ")
             raise
@@ -153,7 +153,9 @@ class Checkpoint:
         with blaming("Checkpoint.collect"):
             self._refuse_left_over()
             self._entries = {
-                key: _Entry(to_plain(op.get_state(), f"the state of {key!r}"), type(op).__name__)
+                key: _Entry(
+                    to_json_value(op.get_state(), f"the state of {key!r}"), type(op).__name__
+                )
                 for key, op in self._operators.items()
             }
             self._complete, self._loaded = True, False
@@ -193,7 +195,7 @@ class Checkpoint:
             raise CheckpointKeyError(
                 f"nothing is registered as {name!r}", operator="Checkpoint.get_state"
             )
-        return None if entry is None else from_plain(entry.state)
+        return None if entry is None else from_json_value(entry.state)
 
     def set_state(self, name: str, value: Any, op_type: Any = None) -> None:
         """Hold a state for `name`. op_type: the class (or its name) that it is meant for.
@@ -209,7 +211,7 @@ class Checkpoint:
                 raise OperatorTypeError(
                     argument="op_type", expected="a class or its name", got=describe(op_type)
                 )
-            self._entries[name] = _Entry(to_plain(value, f"the state of {name!r}"), kind)
+            self._entries[name] = _Entry(to_json_value(value, f"the state of {name!r}"), kind)
 
     def clear(self) -> None:
         """Forget all objects and states."""

@@ -15,12 +15,12 @@ import numpy as np
 
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
 
-__all__ = ["from_plain", "to_plain"]
+__all__ = ["from_json_value", "to_json_value"]
 
 _NUMERIC = "biufcMmSU"
 
 
-def to_plain(value: Any, what: str = "the state") -> Any:
+def to_json_value(value: Any, what: str = "the state") -> Any:
     """A copy of `value` in lists, dicts, strings, numbers and None only.
 
     value: these, and tuples, bytes, and NumPy scalars and arrays that hold no Python objects.
@@ -79,8 +79,8 @@ def _encode_array(value: np.ndarray[Any, Any] | np.generic, what: str) -> Any:
     return {"$array": [array.dtype.str, shape, base64.b64encode(array.tobytes()).decode("ascii")]}
 
 
-def from_plain(value: Any) -> Any:
-    """What `to_plain` was given; mappings come back as dicts. Raises OperatorValueError."""
+def from_json_value(value: Any) -> Any:
+    """What `to_json_value` was given; mappings come back as dicts. Raises OperatorValueError."""
     try:
         return _decode(value)
     except (ValueError, TypeError, binascii.Error, RecursionError) as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["BrokenMessageError", "Kind", "Received", "Stream", "send"]
+__all__ = ["BrokenMessageError", "MessageKind", "Received", "Stream", "send"]
 
 _HEADER = struct.Struct("<4sHHI")  # mark, kind, descriptors, bytes of JSON
 _MARK = b"grd1"
@@ -23,7 +23,7 @@ _CHUNK = 1 << 18
 _MOST_DESCRIPTORS = 16
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a message is about."""
 
     SETUP = 1  # to a worker: its control page, and its sources if it did not inherit them
@@ -44,11 +44,11 @@ class BrokenMessageError(Exception):
     """What came is no message."""
 
 
-Received = tuple[Kind, dict[str, Any], list[int]]
+Received = tuple[MessageKind, dict[str, Any], list[int]]
 
 
 def send(
-    connection: socket.socket, kind: Kind, message: dict[str, Any], fds: Sequence[int] = ()
+    connection: socket.socket, kind: MessageKind, message: dict[str, Any], fds: Sequence[int] = ()
 ) -> None:
     """Send one message. Raises OSError if the other side is gone."""
     body = json.dumps(message, separators=(",", ":")).encode()
@@ -92,7 +92,7 @@ class Stream:
             del self._data[:end]
             try:
                 message = json.loads(body)
-                known = Kind(kind)
+                known = MessageKind(kind)
             except (ValueError, RecursionError) as error:
                 raise BrokenMessageError(str(error)) from None
             if not isinstance(message, dict) or len(self._fds) < descriptors:

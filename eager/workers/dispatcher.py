@@ -17,11 +17,11 @@ from contextlib import suppress
 
 from gradiva.eager.support.errors import OperatorRuntimeError, without_frames
 
-from .channel import BrokenMessageError, Kind
+from .channel import BrokenMessageError, MessageKind
 from .launcher import Launcher, how_it_ended
 from .shared_memory import Segment
 from .tasks import BadReplyError, Slots, Task, WorkerError
-from .worker_handle import Worker
+from .worker_handle import WorkerHandle
 
 __all__ = ["Dispatcher"]
 
@@ -39,7 +39,7 @@ class Dispatcher:
         self._numbers = itertools.count()
         self._waiting: deque[Task] = deque()
         self._changed = threading.Condition(threading.RLock())
-        self._workers: list[Worker] = []
+        self._workers: list[WorkerHandle] = []
         self._launcher: Launcher | None = None
         self._payload: tuple[int, Segment] | None = None
         self._thread: threading.Thread | None = None
@@ -53,7 +53,7 @@ class Dispatcher:
         with self._changed:
             return self._home(source).births
 
-    def _home(self, source: int) -> Worker:
+    def _home(self, source: int) -> WorkerHandle:
         return self._workers[self._homes[source] % len(self._workers)]
 
     def submit(self, task: Task) -> None:
@@ -119,7 +119,7 @@ class Dispatcher:
             with self._changed:
                 if self._closed:
                     return
-                self._hand_out()
+                self._assign_tasks()
                 self._changed.notify_all()
                 sockets = {
                     worker.process.connection: worker for worker in self._workers if worker.process
@@ -138,7 +138,7 @@ class Dispatcher:
     def _tick(self) -> float:
         return _TICK if self.timeout is None else min(_TICK, self.timeout / 4)
 
-    def _hand_out(self) -> None:
+    def _assign_tasks(self) -> None:
         """Give waiting tasks, the oldest first, to the workers that have least to do."""
         if self._waiting and any(worker.process is None for worker in self._workers):
             self._revive()
@@ -190,19 +190,19 @@ class Dispatcher:
         if task.cancelled or error is not None:
             self._free(task)
 
-    def _receive(self, worker: Worker) -> None:
+    def _receive(self, worker: WorkerHandle) -> None:
         """Take what a worker says."""
         try:
             alive = worker.hear()
             for kind, message, _ in worker.messages():
-                if kind == Kind.READY:
+                if kind == MessageKind.READY:
                     worker.ready = True
-                elif kind == Kind.UNUSABLE:
+                elif kind == MessageKind.UNUSABLE:
                     self._lost(worker, f"could not load the sources:\n{message.get('why')}")
                     return
-                elif kind == Kind.NEED:
+                elif kind == MessageKind.NEED:
                     worker.enlarge(message)
-                elif kind == Kind.DONE:
+                elif kind == MessageKind.DONE:
                     self._finish(worker.done(message))
                 else:
                     raise BrokenMessageError("not a reply")
@@ -219,7 +219,7 @@ class Dispatcher:
             if self.timeout is not None and worker.stuck_for() > self.timeout:
                 self._lost(worker, f"was ended, for it did not answer for {self.timeout:g} s")
 
-    def _lost(self, worker: Worker, why: str | None = None) -> None:
+    def _lost(self, worker: WorkerHandle, why: str | None = None) -> None:
         """A worker has ended, or must: its task fails, the others are done by somebody else."""
         if worker.process is None:
             return
@@ -247,5 +247,5 @@ class Dispatcher:
             self._revive()
 
 
-def _load(worker: Worker) -> int:
+def _load(worker: WorkerHandle) -> int:
     return len(worker.tasks) if worker.process is not None else _DEPTH

@@ -15,13 +15,13 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["die_with_parent", "keep_private"]
+__all__ = ["close_in_forks", "die_with_parent"]
 
 _PR_SET_PDEATHSIG = 1
 _kept: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def keep_private(resource: Any) -> None:
+def close_in_forks(resource: Any) -> None:
     """Call `resource.close()` in every child that this process forks from now on."""
     _kept.add(resource)
 

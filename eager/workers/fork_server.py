@@ -21,24 +21,24 @@ from typing import Any
 from gradiva.eager.random.default_generator import copied_in_forks
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-from .channel import Kind, Stream, send
-from .fork_hygiene import die_with_parent, keep_private
+from .channel import MessageKind, Stream, send
+from .fork_hygiene import close_in_forks, die_with_parent
 from .worker import Work, serve
 
-__all__ = ["Nursery"]
+__all__ = ["ForkServer"]
 
 _PATIENCE = 2.0  # seconds for an answer of the nursery, which never has anything else to do
 _TRIES = 200
 
 
-class Nursery:
+class ForkServer:
     """The master's side. Its methods raise OSError if the nursery is gone."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         self._connection, theirs = socket.socketpair()
         self._stream = Stream(self._connection)
         self._lock = threading.Lock()
-        keep_private(self._connection)
+        close_in_forks(self._connection)
         flush_all()
         by_main_thread = threading.current_thread() is threading.main_thread()
         parent = os.getpid()
@@ -62,14 +62,14 @@ class Nursery:
 
     def fork(self, connection: socket.socket) -> int:
         """Start a worker on this end of a connection; its process id."""
-        return int(self._ask(Kind.FORK, {}, [connection.fileno()])["pid"])
+        return int(self._ask(MessageKind.FORK, {}, [connection.fileno()])["pid"])
 
     def status(self, pid: int) -> int:
         """The exit code of a worker that has ended, or minus its signal. One that has not ended
         although it should have is killed."""
-        return int(self._ask(Kind.STATUS, {"pid": pid}, [])["code"])
+        return int(self._ask(MessageKind.STATUS, {"pid": pid}, [])["code"])
 
-    def _ask(self, kind: Kind, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+    def _ask(self, kind: MessageKind, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         with self._lock:
             send(self._connection, kind, message, fds)
             answer = self._stream.next()
@@ -109,7 +109,7 @@ def _serve(connection: socket.socket, works: Sequence[Work]) -> None:
     while (received := stream.next()) is not None:
         kind, message, fds = received
         answer: dict[str, Any]
-        if kind == Kind.FORK:
+        if kind == MessageKind.FORK:
             try:
                 answer = {"pid": _fork(connection, fds[0], works)}
                 children.add(answer["pid"])
@@ -119,7 +119,7 @@ def _serve(connection: socket.socket, works: Sequence[Work]) -> None:
         else:
             children.discard(message["pid"])
             answer = {"code": _ended(message["pid"])}
-        send(connection, Kind.ANSWER, answer)
+        send(connection, MessageKind.ANSWER, answer)
     for pid in children:
         os.kill(pid, signal.SIGKILL)
     for pid in children:

@@ -19,8 +19,8 @@ from gradiva.eager.support.errors import (
     OperatorValueError,
 )
 
-from .fork_hygiene import keep_private
-from .fork_server import Nursery, flush_all
+from .fork_hygiene import close_in_forks
+from .fork_server import ForkServer, flush_all
 from .worker import Work, spawned
 
 __all__ = ["METHODS", "Launcher", "Process", "checked_method", "how_it_ended", "pickled"]
@@ -37,13 +37,13 @@ class Process:
         self._keeper = keeper
         self._status: int | None = None
         connection.setblocking(False)
-        keep_private(connection)
+        close_in_forks(connection)
 
     def status(self) -> int | None:
         """The exit code, or minus the signal, of a process that ends; None if it is not known."""
         if self._status is None:
             try:
-                if isinstance(self._keeper, Nursery):
+                if isinstance(self._keeper, ForkServer):
                     self._status = self._keeper.status(self.pid)
                 else:
                     self._keeper.join(0.5)
@@ -68,14 +68,14 @@ class Launcher:
     def __init__(self, method: str, works: Sequence[Work]) -> None:
         self._method = method
         self._works = works
-        self._nursery: Nursery | None = None
+        self._fork_server: ForkServer | None = None
         if method == "fork":
-            self._nursery = Nursery(works)
+            self._fork_server = ForkServer(works)
 
     def start(self) -> Process:
         """A new worker, which has not yet loaded anything."""
         ours, theirs = socket.socketpair()
-        keep_private(theirs)  # a fork in another thread must not keep a copy
+        close_in_forks(theirs)  # a fork in another thread must not keep a copy
         try:
             if self._method == "fork":
                 return self._fork(ours, theirs)
@@ -96,20 +96,20 @@ class Launcher:
             theirs.close()
 
     def _fork(self, ours: socket.socket, theirs: socket.socket) -> Process:
-        assert self._nursery is not None
+        assert self._fork_server is not None
         try:
-            pid = self._nursery.fork(theirs)
+            pid = self._fork_server.fork(theirs)
         except OSError:
             # Somebody killed it. Its copy of the sources is gone, ours is as good.
-            self._nursery.close()
+            self._fork_server.close()
             flush_all()
-            self._nursery = Nursery(self._works)
-            pid = self._nursery.fork(theirs)
-        return Process(pid, ours, self._nursery)
+            self._fork_server = ForkServer(self._works)
+            pid = self._fork_server.fork(theirs)
+        return Process(pid, ours, self._fork_server)
 
     def close(self) -> None:
-        if self._nursery is not None:
-            self._nursery.close()
+        if self._fork_server is not None:
+            self._fork_server.close()
 
 
 def how_it_ended(status: int | None) -> str:

@@ -19,7 +19,7 @@ from .launcher import Launcher, checked_method
 from .shared_memory import Segment
 from .tasks import Slots
 from .worker import Work
-from .worker_handle import Worker
+from .worker_handle import WorkerHandle
 
 __all__ = ["ProcessPool"]
 
@@ -87,7 +87,7 @@ class ProcessPool(Dispatcher):
             self._wake, self._woken = socket.socketpair()
             self._wake.setblocking(False)
             self._woken.setblocking(False)
-            self._workers = [Worker() for _ in range(count)]
+            self._workers = [WorkerHandle() for _ in range(count)]
             for worker in self._workers:
                 worker.start(self._launcher, self._payload)
             for slots, most in zip(self._slots, self._upfront, strict=True):

@@ -22,7 +22,7 @@ import numpy as np
 from gradiva.eager.runtime.host_memory import ALIGNMENT
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-from .fork_hygiene import keep_private
+from .fork_hygiene import close_in_forks
 
 __all__ = ["Segment", "aligned", "free_bytes"]
 
@@ -99,7 +99,7 @@ class Segment:
         self._map = mmap.mmap(fd, self.nbytes)
         # Forked children inherit the mapping and close it. Were it kept from them (MADV_DONTFORK),
         # a view that goes late there would unmap whatever has come to lie at its address.
-        keep_private(self)
+        close_in_forks(self)
 
     def array(
         self, dtype: np.dtype[Any], shape: Sequence[int], offset: int = 0

@@ -22,8 +22,8 @@ import numpy as np
 
 from gradiva.eager.random.default_generator import default
 
-from .channel import Kind, Received, Stream, send
-from .fork_hygiene import die_with_parent, keep_private
+from .channel import MessageKind, Received, Stream, send
+from .fork_hygiene import close_in_forks, die_with_parent
 from .shared_memory import Segment, aligned
 
 __all__ = ["CONTROL", "Work", "serve", "spawned"]
@@ -60,7 +60,7 @@ def serve(connection: socket.socket, works: Sequence[Work] | None) -> None:
     # Ctrl+C goes to all processes of a terminal: the master decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    keep_private(connection)
+    close_in_forks(connection)
     try:
         _Worker(connection, works).run()
     except OSError:
@@ -80,7 +80,7 @@ class _Worker:
         threading.Thread(target=self._listen, name="gradiva-listen", daemon=True).start()
         while (received := self._tasks.get()) is not None:
             kind, message, fds = received
-            if kind == Kind.SETUP:
+            if kind == MessageKind.SETUP:
                 self._set_up(message, fds)
             else:
                 self._do(message)
@@ -91,15 +91,15 @@ class _Worker:
         try:
             while (received := stream.next()) is not None:
                 kind, message, fds = received
-                if kind == Kind.STOP:
+                if kind == MessageKind.STOP:
                     self._tasks.put(None)
                     threading.Event().wait(_GRACE)
                     break
-                if kind == Kind.SLOT:
+                if kind == MessageKind.SLOT:
                     self._slots[message["slot"]] = Segment(message["bytes"], fds[0])
                     if message["asked"]:
                         self._granted.put(None)
-                elif kind == Kind.REFUSED:
+                elif kind == MessageKind.REFUSED:
                     self._granted.put(message["why"])
                 else:
                     self._tasks.put(received)
@@ -108,7 +108,7 @@ class _Worker:
 
     def _set_up(self, message: dict[str, Any], fds: list[int]) -> None:
         self._control = Segment(CONTROL.itemsize, fds[0]).array(CONTROL, (1,))[0]
-        kind, answer = Kind.READY, dict[str, Any]()
+        kind, answer = MessageKind.READY, dict[str, Any]()
         if self._works is None:
             segment = Segment(message["bytes"], fds[1])
             try:
@@ -116,7 +116,7 @@ class _Worker:
                 data = segment.array(np.dtype(np.uint8), (message["bytes"],)).tobytes()
                 self._works = pickle.loads(data)
             except BaseException:  # noqa: BLE001  the master raises it
-                kind, answer = Kind.UNUSABLE, {"why": traceback.format_exc(limit=-4)}
+                kind, answer = MessageKind.UNUSABLE, {"why": traceback.format_exc(limit=-4)}
             segment.close()
         send(self._connection, kind, answer)
 
@@ -140,7 +140,7 @@ class _Worker:
             total = aligned(total + array.nbytes)
         slot = message["slot"]
         if total > self._slots[slot].nbytes:
-            send(self._connection, Kind.NEED, {"task": message["task"], "bytes": total})
+            send(self._connection, MessageKind.NEED, {"task": message["task"], "bytes": total})
             why = self._granted.get()
             if why is not None:
                 reply, places, arrays = {"refused": why}, [], []
@@ -148,7 +148,7 @@ class _Worker:
         for array, (_, shape, offset) in zip(arrays, places, strict=True):
             np.copyto(segment.array(array.dtype, shape, offset), array)
         done = {"task": message["task"], "reply": reply, "arrays": places}
-        send(self._connection, Kind.DONE, done)
+        send(self._connection, MessageKind.DONE, done)
 
     def _note(self, sample: int) -> None:
         self._control["sample"] = sample

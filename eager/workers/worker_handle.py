@@ -10,16 +10,16 @@ from typing import Any
 
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-from .channel import BrokenMessageError, Kind, Received, Stream, send
+from .channel import BrokenMessageError, MessageKind, Received, Stream, send
 from .launcher import Launcher, Process
 from .shared_memory import Segment
 from .tasks import Task
 from .worker import CONTROL
 
-__all__ = ["Worker"]
+__all__ = ["WorkerHandle"]
 
 
-class Worker:
+class WorkerHandle:
     """A place in the pool. When its process ends, another is started in its place."""
 
     def __init__(self) -> None:
@@ -48,10 +48,12 @@ class Worker:
         self.births += 1
         try:
             if payload is None:
-                send(process.connection, Kind.SETUP, {}, [control.fd])
+                send(process.connection, MessageKind.SETUP, {}, [control.fd])
             else:
                 size, segment = payload
-                send(process.connection, Kind.SETUP, {"bytes": size}, [control.fd, segment.fd])
+                send(
+                    process.connection, MessageKind.SETUP, {"bytes": size}, [control.fd, segment.fd]
+                )
         except OSError:
             pass  # it has ended already: the connection says so when it is read
 
@@ -85,7 +87,7 @@ class Worker:
             "request": task.request,
             "slot": slot.number,
         }
-        send(connection, Kind.TASK, message)
+        send(connection, MessageKind.TASK, message)
         task.pid = self.pid
         self.tasks.append(task)
 
@@ -94,7 +96,7 @@ class Worker:
         assert task.slot is not None
         slot = task.slot
         message = {"slot": slot.number, "bytes": slot.segment.nbytes, "asked": asked}
-        send(self.process.connection, Kind.SLOT, message, [slot.segment.fd])
+        send(self.process.connection, MessageKind.SLOT, message, [slot.segment.fd])
         self._known[slot.number] = slot.version
 
     def enlarge(self, message: dict[str, Any]) -> None:
@@ -106,7 +108,7 @@ class Worker:
             task.slot.grow(wanted)
         except OperatorRuntimeError as error:
             assert self.process is not None
-            send(self.process.connection, Kind.REFUSED, {"why": str(error)})
+            send(self.process.connection, MessageKind.REFUSED, {"why": str(error)})
         else:
             self._tell(task, asked=True)
 
@@ -143,7 +145,7 @@ class Worker:
         """Ask it to end."""
         if self.process is not None:
             with suppress(OSError):
-                send(self.process.connection, Kind.STOP, {})
+                send(self.process.connection, MessageKind.STOP, {})
 
     def join(self, until: float) -> None:
         """Wait for its end; kill it if the time has come."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
-from gradiva.eager.checkpoints.json_codec import from_plain, to_plain
+from gradiva.eager.checkpoints.json_codec import from_json_value, to_json_value
 from gradiva.ops.python_function.prefetchable import name_of
 
 from .callback_source import Feed
@@ -42,7 +42,7 @@ def feed_state(feed: Feed) -> dict[str, Any]:
                 f"state_dict() of {_kind(holder)} raised {type(error).__name__}: {error}"
             ) from error
         # Encoded now: it may hold lists and arrays that go on changing.
-        state["own"] = to_plain(own, f"state_dict() of {_kind(holder)}")
+        state["own"] = to_json_value(own, f"state_dict() of {_kind(holder)}")
     return state
 
 
@@ -86,7 +86,7 @@ def restore_feed(feed: Feed, state: dict[str, Any]) -> None:
             f"the checkpoint was saved, it {had}"
         )
     if own is not None:
-        _load(feed, holder, from_plain(own))
+        _load(feed, holder, from_json_value(own))
     elif feed.iterator is not None:
         _replay(feed, history)
     elif history != feed.history:

@@ -12,9 +12,9 @@ __all__ = [
     "assigned_names",
     "assigned_places",
     "has_own",
+    "lower_jumps",
     "put_at",
     "relocated",
-    "settle",
     "walk",
 ]
 
@@ -101,7 +101,7 @@ def _is_plain(owner: ast.expr) -> bool:
     return isinstance(owner, ast.Name)
 
 
-def settle(
+def lower_jumps(
     statements: list[ast.stmt],
     kind: type[ast.stmt],
     around: int = 0,
@@ -131,8 +131,8 @@ def settle(
             orelse = [*statement.orelse, *(again if open_else else [])]
             made = ast.If(
                 statement.test,
-                settle(body, kind, around + 1, True, more),
-                settle(orelse, kind, around + 1, True, more),
+                lower_jumps(body, kind, around + 1, True, more),
+                lower_jumps(orelse, kind, around + 1, True, more),
             )
             done.append(ast.copy_location(made, statement))
             if kind is ast.Return and not inside:

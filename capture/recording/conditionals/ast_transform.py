@@ -24,7 +24,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .ast_analysis import RETURNED, RUNTIME, assigned_names, assigned_places, has_own, settle, walk
+from .ast_analysis import (
+    RETURNED,
+    RUNTIME,
+    assigned_names,
+    assigned_places,
+    has_own,
+    lower_jumps,
+    walk,
+)
 from .ast_templates import at, call, fill, later
 
 __all__ = ["rewrite_function"]
@@ -57,7 +65,7 @@ class _Rewriter(ast.NodeTransformer):
         self._in_function, self._merged, self._ifs, self._loop = state
 
     def _body(self, node: ast.FunctionDef) -> list[ast.stmt]:
-        body = settle(node.body, ast.Return)
+        body = lower_jumps(node.body, ast.Return)
         ifs = [one for one in walk(body) if isinstance(one, ast.If)]
         changed = {name for one in ifs for name in assigned_names([*one.body, *one.orelse])}
         self._merged = self._merged | changed
@@ -138,7 +146,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _loop_of(self, node: ast.For | ast.While) -> ast.AST:
         outer, self._loop = self._loop, len(self._ifs)
-        body = settle(node.body, ast.Continue, len(self._ifs) + 1)
+        body = lower_jumps(node.body, ast.Continue, len(self._ifs) + 1)
         node.body = self._block(body) or [ast.Pass()]
         self._loop = outer
         node.orelse = self._block(node.orelse)
@@ -223,7 +231,7 @@ def _names_marker(decorator: ast.expr) -> bool:
 
 
 def _is_ours(function: ast.expr) -> bool:
-    """Whether this is what `settle` has put there."""
+    """Whether this is what `lower_jumps` has put there."""
     owner = getattr(function, "value", None)
     return isinstance(owner, ast.Name) and owner.id == RUNTIME
 

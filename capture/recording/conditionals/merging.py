@@ -25,7 +25,7 @@ from gradiva.ops.math.arithmetic import to_operand
 __all__ = ["NOTHING", "UNDEFINED", "Unusable", "merge_values"]
 
 
-class _Mark:
+class _Sentinel:
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -33,8 +33,8 @@ class _Mark:
         return self._text
 
 
-UNDEFINED = _Mark("a variable without a value")
-NOTHING = _Mark("nothing was returned")
+UNDEFINED = _Sentinel("a variable without a value")
+NOTHING = _Sentinel("nothing was returned")
 
 Sides = tuple[Branch, Branch]
 
