@@ -1,4 +1,4 @@
-"""What pipelines hand out, under the module name that scripts import."""
+"""What pipelines return, under the module name that scripts import."""
 
 from gradiva.capture.pipeline.outputs import TensorCPU as TensorCPU
 from gradiva.capture.pipeline.outputs import TensorGPU as TensorGPU

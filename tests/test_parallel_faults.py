@@ -201,12 +201,12 @@ def test_control_c_ends_everything(method: str, tmp_path: Path) -> None:
     assert nothing_left(mark), marked(mark)
 
 
-def test_the_nursery_is_killed() -> None:
+def test_the_fork_server_is_killed() -> None:
     expected = stream(pipeline(slow_sample, parallel=False, batch=False), 1)[0]
     pipe = pipeline(slow_sample, 2, batch=False)
     found = plain([pipe.run()])
-    nursery = pipe._built().processes._launcher._fork_server.pid
-    os.kill(nursery, signal.SIGKILL)
+    server = pipe._built().processes._launcher._fork_server.pid
+    os.kill(server, signal.SIGKILL)
     failures = 0
     while len(found) < len(expected):
         try:

@@ -12,7 +12,7 @@ __all__ = ["Epochs", "LastBatchPolicy", "Shards", "begin_of"]
 
 
 class LastBatchPolicy(enum.Enum):
-    """What becomes of the last batch of an epoch, where the samples do not fill it.
+    """What to do with the last batch of an epoch, where the samples do not fill it.
 
     FILL: it is full; the stream of samples just goes on. DROP: it is left out. PARTIAL: it is
     smaller. With seven samples and batches of two, the reader not padding: FILL ends with [7, 1]

@@ -1,4 +1,4 @@
-"""Runs a compiled graph again and again, ahead of the user.
+"""`Executor`: runs a compiled graph again and again, and prefetches.
 
 One scheduler thread per pipeline reads its sources, batch after batch. Two runners take turns to
 run the graph on what was read: while one prepares a batch, or waits for its last samples, the
@@ -33,16 +33,16 @@ _CLOSED = "the pipeline was closed while a batch was awaited"
 
 
 class Executor:
-    """Keeps up to `depth` batches ready. `get` hands them out in order, with their errors."""
+    """Keeps up to `depth` batches ready. `get` returns them in order, or raises their errors."""
 
     def __init__(self, plan: SourcePlan, depth: int, threaded: bool) -> None:
         self.plan = plan
         self.depth = depth
         self.threaded = threaded
         self.taken = 0
-        """Batches that were handed out, errors included."""
+        """Batches that were returned, errors included."""
         self.rows: Rows | None = None
-        """Which samples the batch that was handed out last has; None if none was left out."""
+        """Which samples the batch that was returned last has; None if none was left out."""
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}
         self._begun = self._finished = 0
@@ -221,7 +221,7 @@ class Executor:
                 recording.put(self.plan.pool, len(self._ready))
 
     def waiting(self) -> int:
-        """Batches that are ready and not yet handed out."""
+        """Batches that are ready and not yet returned."""
         with self._changed:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 

@@ -1,4 +1,4 @@
-"""Iterators over pipelines, epoch by epoch: what the iterators of frameworks stand on."""
+"""Iterators over pipelines, epoch by epoch: the base of the iterators of frameworks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PipelineIterator:
     last_batch_policy: see `LastBatchPolicy`. fill_last_batch: its old spelling, True or False for
         FILL or PARTIAL. last_batch_padded: accepted; the reader's `pad_last_batch` decides.
     prepare_first_batch: make the first batch at once, so that errors show here. It does not count
-        as handed out: a checkpoint taken before the loop begins before it.
+        as returned: a checkpoint taken before the loop begins before it.
 
     Raises OperatorTypeError or OperatorValueError for arguments that make no sense.
     """
@@ -91,7 +91,7 @@ class PipelineIterator:
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
-                # One shard with epochs of this size, whatever the pipeline reads.
+                # One shard with epochs of this size, for all that the pipeline reads.
                 self._shards = [Shards(size, 1, 0, moving=False, padded=True)] * len(self._pipes)
         self._epoch = self._done = 0
         self._waiting: list[Outputs | GradivaError] = []
@@ -244,5 +244,5 @@ class PipelineIterator:
             self._epoch += 1  # all of it was read already
 
     def _convert(self, name: Any, batch: Batch) -> Any:
-        """What is handed out for a batch of the output `name`: one array with a leading axis."""
+        """What a turn gives for a batch of the output `name`: one array with a leading axis."""
         return batch.as_array()

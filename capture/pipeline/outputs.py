@@ -1,4 +1,4 @@
-"""What pipelines hand out: a Batch and a Tensor that also answer as scripts of pipeline mode ask,
+"""Outputs of pipelines: a Batch and a Tensor that also answer as scripts of pipeline mode ask,
 in host memory and in that of a GPU."""
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class TensorListCPU(PipelineBatch[TensorCPU]):
 
     @staticmethod
     def of(batch: Batch) -> TensorListCPU:
-        """The same samples, as pipelines hand them out."""
+        """The same samples, as a pipeline returns them."""
         made = TensorListCPU.__new__(TensorListCPU)
         made._take(batch)
         return made
@@ -163,7 +163,7 @@ class TensorListGPU(PipelineBatch[TensorGPU]):
 
     @staticmethod
     def of(batch: Batch) -> TensorListGPU:
-        """The same samples, as pipelines hand them out."""
+        """The same samples, as a pipeline returns them."""
         made = TensorListGPU.__new__(TensorListGPU)
         made._take(batch)
         return made

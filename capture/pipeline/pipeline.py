@@ -29,7 +29,7 @@ files = lazy_module("gradiva.capture.serialization.files")
 
 
 class Pipeline(PipelineProperties):
-    """A graph of operators that runs again and again, ahead of the user.
+    """A graph of operators that runs again and again, and prefetches.
 
     batch_size: samples per batch, at most (a source may deliver fewer). It may be left out until
         the pipeline is built.
@@ -237,7 +237,7 @@ class Pipeline(PipelineProperties):
     def checkpoint(
         self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None
     ) -> bytes:
-        """The place of this pipeline after the last batch that was handed out, for the argument
+        """The place of this pipeline after the last batch that was returned, for the argument
         `checkpoint` of a pipeline with the same graph, which goes on from there bit by bit.
 
         filename: a file to write it to as well, atomically; the one before it is kept as

@@ -1,4 +1,4 @@
-"""What values that pipelines hand out share, on the CPU and on a GPU.
+"""`PipelineTensor` and `PipelineBatch`: what outputs on the CPU and on a GPU have in common.
 
 In pipeline mode `shape()`, `layout()` and `ndim()` are calls, in dynamic mode they are properties.
 Here they are both: a list, string or number that returns itself when it is called.
@@ -50,7 +50,7 @@ class _Shapes(list[tuple[int, ...]]):
 
 
 class PipelineTensor(Tensor):
-    """One sample, as pipelines hand it out."""
+    """One sample of an output."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class PipelineTensor(Tensor):
 
 
 class PipelineBatch(Batch, Generic[T]):
-    """A batch, as pipelines hand it out."""
+    """A batch of an output."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class PipelineBatch(Batch, Generic[T]):
         self.type = self.type.with_(dtype=DType.from_numpy(wanted))
 
     def reset(self) -> None:
-        """Let go of the samples: the list is empty afterwards."""
+        """Drop the samples: the list is empty afterwards."""
         with blaming(f"{type(self).__name__}.reset"):
             empty = batch_on([], self.dtype, layout=str(self.layout))
             self._take(empty.to_device(self.device))

@@ -129,7 +129,7 @@ class SourcePlan:
             try:
                 outputs, rows = self._outputs(read)
             except GradivaError as error:
-                # Nobody who keeps the error is to keep what this batch has made so far.
+                # Who keeps the error must not keep what this batch has made so far.
                 read.values.clear()
                 raise without_frames(error) from error.__cause__
         if recording is not None:

@@ -1,4 +1,4 @@
-"""Branches while a graph is recorded: which one is in force, and which values belong to which.
+"""Branches while a graph is recorded: which one is current, and which values belong to which.
 
 A value from outside that is used in a branch is split there. A node without inputs in a branch gets
 an edge `scope`, so that it knows its samples.
@@ -33,7 +33,8 @@ class Branch:
 
 
 class Branches:
-    """The branches of one graph that is being recorded; `current` is the innermost in force."""
+    """The branches of one graph that is being recorded; `current` is the one that
+    operators are recorded in now."""
 
     def __init__(self, builder: GraphBuilder) -> None:
         self.current: Branch | None = None
@@ -42,7 +43,7 @@ class Branches:
         self._sides: dict[tuple[Node, int], tuple[Branch, Branch]] = {}
 
     def sides(self, predicate: Edge, location: Location | None) -> tuple[Branch, Branch]:
-        """The branches of a predicate that belongs to the one in force."""
+        """The branches of a predicate that belongs to the current branch."""
         key = (predicate.node, predicate.output)
         if key not in self._sides:
             one, other = (Branch(self.current, predicate, side, location) for side in (0, 1))
@@ -51,7 +52,7 @@ class Branches:
 
     @contextmanager
     def inside(self, branch: Branch) -> Iterator[None]:
-        """Let a branch be in force."""
+        """Make a branch the current one."""
         outer = self.current
         self.current = branch
         try:
@@ -60,7 +61,7 @@ class Branches:
             self.current = outer
 
     def bring(self, edge: Edge) -> Edge:
-        """What a value is in the branch in force. Raises OperatorTypeError for values of a branch
+        """What a value is in the current branch. Raises OperatorTypeError for values of a branch
         that one is not in."""
         if edge.node.operator is constant:
             return edge
@@ -95,7 +96,7 @@ class Branches:
         return Edge(node, branch.side)
 
     def anchor(self, edges: Sequence[Edge] = ()) -> tuple[Edge, ...]:
-        """The edge that ties a node with these inputs to the branch in force, if none of them
+        """The edge that ties a node with these inputs to the current branch, if none of them
         does."""
         branch = self.current
         if branch is None or any(edge.node.operator is not constant for edge in edges):
@@ -103,7 +104,7 @@ class Branches:
         return (self._split(branch.predicate, branch)._replace(argument="scope"),)
 
     def own(self, node: Node) -> None:
-        """A node was recorded: it belongs to the branch in force, unless it is a source, which is
+        """A node was recorded: it belongs to the current branch, unless it is a source, which is
         read for the whole batch."""
         if self.current is not None and not isinstance(node.operator, SourceOperator):
             for output in range(len(node.type)):

@@ -133,8 +133,8 @@ class Recorder:
         )
         self.branches.own(node)
         if isinstance(operator, SourceOperator):
-            # As in a loop: the source that was read last gives the positions, and calls are
-            # numbered anew.
+            # As in a loop: the source that was read last gives the positions, and the numbers of
+            # calls begin again.
             self._source = node
             self._random_calls = {}
         symbols = [DataNode(Edge(node, output), self) for output in range(len(types))]
@@ -228,7 +228,7 @@ class Recorder:
     def add(
         self, operator: OperatorBase, edges: tuple[Edge, ...], where: Location | None, origin: str
     ) -> DataNode:
-        """A node that no call of the user's stands for, in the branch in force."""
+        """A node that no call of the user's stands for, in the current branch."""
         types = infer(operator, edges, {})
         node = self._builder.add(operator, edges, {}, types, where)
         self.branches.own(self._builder.describe(node, (), origin))

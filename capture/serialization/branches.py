@@ -155,7 +155,7 @@ class BranchesRead:
     def _condition(
         self, stored: StoredOperator, inputs: int, outputs: int
     ) -> tuple[Recorder, Edge]:
-        """The recorder in force, and the predicate of a split or a merge."""
+        """The current recorder, and the predicate of a split or a merge."""
         if len(stored.inputs) != inputs or len(stored.outputs) != outputs:
             raise OperatorValueError(
                 expected=f"{inputs} inputs and {outputs} outputs",

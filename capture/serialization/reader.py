@@ -46,7 +46,7 @@ class StoredPipeline:
         return tuple(one.label for one in self.operators if one.schema == "ExternalSource")
 
     def record(self, sources: Mapping[str, Any] | None = None) -> tuple[Any, ...]:
-        """Call the operators, for the recorder in force (inside `with pipe:`); returns the outputs.
+        """Call the operators, for the current recorder (inside `with pipe:`); returns the outputs.
 
         sources: callables or iterables for external sources, by name. Raises OperatorValueError
         for operators, arguments and inputs that do not fit.

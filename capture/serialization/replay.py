@@ -1,4 +1,4 @@
-"""The operators of a file, called one by one for the recorder in force."""
+"""The operators of a file, called one by one for the current recorder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .names import ENUMERATIONS, find_operator
 __all__ = ["Replay"]
 
 _MOST_ELEMENTS = 1 << 26
-"""A constant may have this many elements, whatever its shape says."""
+"""A constant may have this many elements, however large its shape is."""
 _NO_TYPE = -1
 
 

@@ -61,7 +61,7 @@ def _digest(body: str) -> str:
 def unpack(text: str | bytes, kind: str) -> dict[str, Any]:
     """The data in the text of a checkpoint. kind: what it must be of, "pipeline" or "dynamic".
 
-    Raises CheckpointError for whatever is not exactly what `pack` has made.
+    Raises CheckpointError for all but what `pack` has made.
     """
     try:
         text = text if isinstance(text, str) else text.decode("ascii")

@@ -35,9 +35,9 @@ class MessageKind(IntEnum):
     UNUSABLE = 7  # from a worker: its sources cannot be loaded
     NEED = 8  # from a worker: the result needs a larger place
     DONE = 9  # from a worker: the result is there
-    FORK = 10  # to the nursery: a new worker, on this connection
-    STATUS = 11  # to the nursery: how did that worker end?
-    ANSWER = 12  # from the nursery
+    FORK = 10  # to the fork server: a new worker, on this connection
+    STATUS = 11  # to the fork server: how did that worker end?
+    ANSWER = 12  # from the fork server
 
 
 class BrokenMessageError(Exception):

@@ -1,8 +1,8 @@
-"""Who does which task: the thread of the master that deals with the workers of a pool.
+"""`Dispatcher`: the thread of the master that gives tasks to the workers of a pool.
 
-It hands out tasks, at most two to a worker, so that it finds the next one when it is done; it takes
+It assigns at most two tasks to a worker, so that it finds the next one when it is done; it takes
 the replies, and notices a worker that ended or that does not answer. The task that this worker was
-doing fails; what else it had goes to others, and a new worker is started. Sources that have a
+doing fails; its other tasks go to others, and a new worker is started. Sources that have a
 state, iterables, live in one worker, their home.
 """
 
@@ -102,14 +102,14 @@ class Dispatcher:
         try:
             self._serve()
         finally:
-            # At the latest when the thread ends the workers do, and who waits is told.
+            # At the latest when the thread ends the workers do, and waiting callers get an error.
             with self._changed:
                 self._closed = True
                 self._changed.notify_all()
             self._clean_up()
 
     def _clean_up(self) -> None:
-        """End the workers, and let go of the memory."""
+        """End the workers, and free the memory."""
         raise NotImplementedError
 
     def _serve(self) -> None:
@@ -220,7 +220,7 @@ class Dispatcher:
                 self._lost(worker, f"was ended, for it did not answer for {self.timeout:g} s")
 
     def _lost(self, worker: WorkerHandle, why: str | None = None) -> None:
-        """A worker has ended, or must: its task fails, the others are done by somebody else."""
+        """A worker has ended, or must: its task fails, the others go to other workers."""
         if worker.process is None:
             return
         if why is not None:

@@ -1,4 +1,4 @@
-"""What must not live on in a process that this one forks.
+"""What is closed in a process that this one forks, and how it ends with its parent.
 
 A worker learns from the end of its connection that its master is gone. A copy of the master's end
 in some other child, of another pipeline or of a library, would keep it open. So the ends, and the

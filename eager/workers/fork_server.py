@@ -1,7 +1,7 @@
-"""The nursery: a copy of the master, made before its threads were, that forks the workers.
+"""`ForkServer`: a copy of the master, made before its threads were, that forks the workers.
 
-A fork copies one thread only, and whatever lock another thread held stays locked in the child. A
-worker that is started again in the middle of a run would be such a child. The nursery has no other
+A fork copies one thread only, and a lock that another thread held stays locked in the child. A
+worker that is started again in the middle of a run would be such a child. The fork server has one
 thread and never runs the user's code: so it can fork at any time, and knows how its children ended.
 """
 
@@ -27,12 +27,12 @@ from .worker import Work, serve
 
 __all__ = ["ForkServer"]
 
-_PATIENCE = 2.0  # seconds for an answer of the nursery, which never has anything else to do
+_PATIENCE = 2.0  # seconds for an answer of the fork server, which never has anything else to do
 _TRIES = 200
 
 
 class ForkServer:
-    """The master's side. Its methods raise OSError if the nursery is gone."""
+    """The master's side. Its methods raise OSError if the fork server is gone."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         self._connection, theirs = socket.socketpair()
@@ -80,7 +80,7 @@ class ForkServer:
         return answer[1]
 
     def close(self) -> None:
-        """End the nursery and all its children."""
+        """End the fork server and all its children."""
         self._connection.close()
         for attempt in range(_TRIES):
             try:
@@ -101,7 +101,7 @@ def flush_all() -> None:
 
 
 def _serve(connection: socket.socket, works: Sequence[Work]) -> None:
-    """The main function of the nursery."""
+    """The main function of the fork server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     stream = Stream(connection)

@@ -100,7 +100,7 @@ class Launcher:
         try:
             pid = self._fork_server.fork(theirs)
         except OSError:
-            # Somebody killed it. Its copy of the sources is gone, ours is as good.
+            # It was killed. Its copy of the sources is gone, ours is as good.
             self._fork_server.close()
             flush_all()
             self._fork_server = ForkServer(self._works)

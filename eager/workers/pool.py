@@ -113,7 +113,7 @@ class ProcessPool(Dispatcher):
         return {"capacities": sizes, "per_sample_capacities": each}
 
     def close(self) -> None:
-        """End the workers, and let go of the memory. Whoever waits gets an error."""
+        """End the workers, and free the memory. Callers that wait get an error."""
         if self._process != os.getpid():
             return
         with self._changed:

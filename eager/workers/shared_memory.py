@@ -41,7 +41,7 @@ def folder() -> str:
 
 
 def free_bytes() -> int:
-    """Bytes of shared memory that can still be had."""
+    """Bytes of shared memory that are available."""
     if not _HAS_MEMFD:
         found = os.statvfs(folder())
         return found.f_bavail * found.f_frsize
@@ -98,7 +98,7 @@ class Segment:
         self.fd = fd
         self._map = mmap.mmap(fd, self.nbytes)
         # Forked children inherit the mapping and close it. Were it kept from them (MADV_DONTFORK),
-        # a view that goes late there would unmap whatever has come to lie at its address.
+        # a view that goes late there would unmap what has come to lie at its address.
         close_in_forks(self)
 
     def array(
@@ -114,7 +114,7 @@ class Segment:
         return np.frombuffer(self._map, dtype, volume, offset).reshape(tuple(shape))
 
     def close(self) -> None:
-        """Let go of it. The memory is free when all processes have; views must be gone."""
+        """Unmap it. The memory is free when all processes have; there must be no views."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)

@@ -70,7 +70,7 @@ class Slots:
 
     def close(self) -> None:
         for slot in self.all:
-            with suppress(BufferError):  # somebody reads it just now; it goes with the last view
+            with suppress(BufferError):  # it is being read; it goes with the last view
                 slot.segment.close()
 
 

@@ -1,7 +1,7 @@
 """A worker process: it does one task after the other, and writes the results into shared memory.
 
 A thread reads the connection. When the connection ends, the master is gone or wants no more, and
-the process ends at once, whatever the user's callable is doing.
+the process ends at once, even within the user's callable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["CONTROL", "Work", "serve", "spawned"]
 CONTROL = np.dtype([("calls", np.int64), ("task", np.int64), ("sample", np.int64)])
 """What a worker is at: calls made so far, number of the task, sample of the batch or -1."""
 
-_GRACE = 0.3  # seconds in which a worker that was told to stop may end by itself
+_GRACE = 0.3  # seconds in which a worker that was asked to stop may end by itself
 
 Note = Callable[[int], None]
 
@@ -42,8 +42,8 @@ class Work(Protocol):
     def run(
         self, request: dict[str, Any], keep: Callable[[np.ndarray[Any, Any]], int], note: Note
     ) -> dict[str, Any]:
-        """The reply, of plain values. keep: hands an array over, and returns the number by which
-        the reply names it. note: to be called before each call of the user's, with its sample."""
+        """The reply, of plain values. keep: takes an array, and returns the number by which the
+        reply names it. note: to be called before each call of the user's, with its sample."""
         ...
 
 
@@ -57,7 +57,7 @@ def spawned(connection: socket.socket, parent: int | None) -> None:
 
 def serve(connection: socket.socket, works: Sequence[Work] | None) -> None:
     """Do what is asked until the connection ends. works: None if they come in the first message."""
-    # Ctrl+C goes to all processes of a terminal: the master decides what becomes of it.
+    # Ctrl+C goes to all processes of a terminal: the master handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     close_in_forks(connection)

@@ -1,4 +1,4 @@
-"""One worker as the master sees it: a process, what it has to do, and what it says."""
+"""`WorkerHandle`: a worker as the master sees it: its process, its tasks and its replies."""
 
 from __future__ import annotations
 

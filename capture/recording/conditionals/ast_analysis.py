@@ -112,7 +112,7 @@ def lower_jumps(
 
     So a `return` (or, in a loop, `continue`) is the last thing that its branch does, and needs no
     jump: it becomes an assignment (or nothing). Where that would take too many copies or blocks
-    (around: those that this stands in), it keeps its jump, which only plain conditions can take.
+    (around: those that this stands in), it keeps its jump, which no symbol can take.
     """
     done: list[ast.stmt] = []
     for index, statement in enumerate(statements):

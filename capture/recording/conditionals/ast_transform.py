@@ -231,7 +231,7 @@ def _names_marker(decorator: ast.expr) -> bool:
 
 
 def _is_ours(function: ast.expr) -> bool:
-    """Whether this is what `lower_jumps` has put there."""
+    """Whether this is a call that `lower_jumps` has inserted."""
     owner = getattr(function, "value", None)
     return isinstance(owner, ast.Name) and owner.id == RUNTIME
 

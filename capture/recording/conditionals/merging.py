@@ -43,8 +43,8 @@ _NUMBERS = (bool, int, float, np.generic, np.ndarray, Tensor)
 
 
 class Unusable:
-    """What stands in a variable that has no common value after the branches: an error for whoever
-    uses it. undefined: whether it only says that there was no value."""
+    """What stands in a variable that has no common value after the branches: using it is an
+    error. undefined: whether it only says that there was no value."""
 
     def __init__(
         self, problem: str, location: Location | None, undefined: bool = False, **facts: Any
