@@ -90,7 +90,7 @@ def test_what_is_given_is_read_back(given: dict[str, Any], read: dict[str, Any])
         (
             {"prefetch_queue_depth": {"cpu_size": 2, "gpu_size": 2}, "exec_async": False},
             ValueError,
-            "need stages that run ahead",
+            "need stages that prefetch",
         ),
         ({"exec_async": "yes"}, TypeError, "`exec_async`: expected True or False"),
         ({"bytes_per_sample": -1}, ValueError, "`bytes_per_sample`: expected a number of bytes"),

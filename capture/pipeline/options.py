@@ -188,7 +188,7 @@ def _checked(given: dict[str, Any]) -> PipelineOptions:
             )
         if isinstance(options.prefetch_queue_depth, dict) and not options.exec_async:
             raise OperatorValueError(
-                "queues of their own for each stage need stages that run ahead",
+                "queues of their own for each stage need stages that prefetch",
                 argument="prefetch_queue_depth",
                 expected="an integer where exec_async=False",
                 got=repr(options.prefetch_queue_depth),
