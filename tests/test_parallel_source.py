@@ -443,13 +443,13 @@ def test_a_pipeline_may_be_let_go_of_in_the_thread_of_its_processes() -> None:
     pids, thread = pool.pids, pool._thread
     threads = []
 
-    def letting_go(hear: Callable[[], Any]) -> Any:
+    def letting_go(receive: Callable[[], Any]) -> Any:
         threads.append(threading.current_thread())
         held.clear()
-        return hear()
+        return receive()
 
     for worker in pool._workers:
-        worker.hear = functools.partial(letting_go, worker.hear)
+        worker.receive = functools.partial(letting_go, worker.receive)
     thread.join(20)
     assert not thread.is_alive()
     assert thread in threads

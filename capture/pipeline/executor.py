@@ -78,13 +78,13 @@ class Executor:
             return self._run_here()
         with self._changed:
             began = 0 if self._ready else time.perf_counter_ns()
-            self._await()
+            self._wait_until_ready()
             item = self._ready.popleft()
             if self.closed and isinstance(item, StopIteration):
                 raise OperatorRuntimeError(_CLOSED)  # that is how the sources end
             if not self._end_was_met:
                 self.plan.states.deliver()
-            self._line_up()
+            self._fill_queue()
             self._changed.notify_all()
             recording = tracing.active
             if recording is not None:
@@ -109,12 +109,12 @@ class Executor:
         nothing where batches are made when they are taken."""
         if self.threaded:
             with self._changed:
-                self._await()
+                self._wait_until_ready()
                 item = self._ready[0]
             if isinstance(item, BaseException):
                 raise fresh(item)  # that in the queue gets no frames
 
-    def _await(self) -> None:
+    def _wait_until_ready(self) -> None:
         """Wait until a batch is ready, with the lock held."""
         if self._scheduler is None:
             self._scheduler = threading.Thread(
@@ -208,10 +208,10 @@ class Executor:
         with self._changed:
             self._ended = self._ended or isinstance(item, StopIteration)
             self._early[number] = item
-            self._line_up()
+            self._fill_queue()
             self._changed.notify_all()
 
-    def _line_up(self) -> None:
+    def _fill_queue(self) -> None:
         """Move what is made into the queue, as far as there is room. Called under the lock."""
         while self._finished in self._early and len(self._ready) < self.depth:
             self._ready.append(self._early.pop(self._finished))

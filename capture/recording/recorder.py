@@ -36,12 +36,13 @@ from gradiva.eager.values.value import Value
 
 from .data_node import BatchSize, DataNode
 
-__all__ = ["Recorder", "per_sample"]
+__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder", "WholeBatch", "per_sample"]
 
 P = ParamSpec("P")
 
 
-_BEFORE = 1 << 30
+FIRST_CALL_WITHOUT_SOURCE = 1 << 30
+"""The number of the first random call of a graph before any source."""
 
 
 class Recorder:
@@ -193,7 +194,7 @@ class Recorder:
             self._random_calls[rng] = attributes["number"] + 1
             if self._source is None:
                 # Before any source: numbers of their own, so that no later call draws the same.
-                attributes["number"] += _BEFORE
+                attributes["number"] += FIRST_CALL_WITHOUT_SOURCE
             if rng is not None:
                 attributes["seed"] = rng.seed
         source = () if self._source is None else (Edge(self._source, 0, "source"),)

@@ -27,13 +27,13 @@ from gradiva.ops.conditional.split import split
 from .edges import EdgeName
 from .model import StoredOperator, Writer
 
-__all__ = ["MERGE", "SPLIT", "VALIDATE", "BranchesRead", "BranchesWritten"]
+__all__ = ["MERGE", "SPLIT", "VALIDATE", "BranchReader", "BranchWriter"]
 
 SPLIT, MERGE = "_conditional__Split", "_conditional__Merge"
 VALIDATE = "_conditional__ValidateLogical"
 
 
-class BranchesWritten:
+class BranchWriter:
     """The branches of a graph that is being written; `current`: that of the node at hand."""
 
     def __init__(self, writer: Writer) -> None:
@@ -104,7 +104,7 @@ class BranchesWritten:
         return self._splits[key][scope.side]
 
 
-class BranchesRead:
+class BranchReader:
     """The branches of a file whose operators are being called."""
 
     def __init__(self, values: dict[str, Any]) -> None:

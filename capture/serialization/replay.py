@@ -17,7 +17,7 @@ from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import tensor
 
 from . import branches, expressions, subscripts
-from .branches import BranchesRead, within
+from .branches import BranchReader, within
 from .edges import EdgeName
 from .model import StoredOperator
 from .names import ENUMERATIONS, find_operator
@@ -35,7 +35,7 @@ class Replay:
     def __init__(self, sources: Mapping[str, Any]) -> None:
         self.sources = sources
         self.values: dict[str, Any] = {}
-        self._branches = BranchesRead(self.values)
+        self._branches = BranchReader(self.values)
 
     def at(self, name: EdgeName) -> Any:
         """What an edge carries, on the device where it is wanted."""

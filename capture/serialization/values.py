@@ -10,21 +10,21 @@ from gradiva.eager.types.dtypes import DType, bfloat16
 
 from .names import element_type, to_single
 
-__all__ = ["put"]
+__all__ = ["add_argument"]
 
 
-def put(made: Any, name: str, value: Any, argument: Argument | None) -> None:
+def add_argument(made: Any, name: str, value: Any, argument: Argument | None) -> None:
     """Add an Argument to an OpDef. Raises OperatorTypeError or OperatorValueError."""
     try:
         kind = element_type(argument, value)
         if not isinstance(value, list | tuple):
             stored = made.args.add(name=name, type=kind, is_vector=False)
-            _put_value(stored, kind, value)
+            _add_value(stored, kind, value)
             return
         stored = made.args.add(name=name, type=kind, is_vector=True)
         for index, item in enumerate(value):
             element = stored.extra_args.add(name=f"element {index}", type=kind, is_vector=False)
-            _put_value(element, kind, item)
+            _add_value(element, kind, item)
     except OverflowError as error:
         raise OperatorValueError(str(error), argument=name) from None
     except UnicodeEncodeError:
@@ -42,7 +42,7 @@ def put(made: Any, name: str, value: Any, argument: Argument | None) -> None:
         ) from None
 
 
-def _put_value(stored: Any, kind: str, value: Any) -> None:
+def _add_value(stored: Any, kind: str, value: Any) -> None:
     if value is bfloat16:
         raise ValueError
     if kind == "int64":

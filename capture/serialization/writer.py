@@ -13,7 +13,7 @@ import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
-from gradiva.capture.recording.recorder import _BEFORE
+from gradiva.capture.recording.recorder import FIRST_CALL_WITHOUT_SOURCE
 from gradiva.eager.operators.argument_types import KINDS
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.readers.source import SourceOperator
@@ -22,7 +22,7 @@ from gradiva.eager.types.dtypes import float32, int32
 from gradiva.ops.indexing.subscript import subscript
 from gradiva.ops.math.arithmetic import Arithmetic
 
-from .branches import BranchesWritten
+from .branches import BranchWriter
 from .edges import EdgeName, device_word, wanted_on
 from .expressions import write_expression
 from .names import INTERP_TYPE, schema_of
@@ -30,7 +30,7 @@ from .options import StoredOptions
 from .proto import pack, pipeline_message
 from .sources import write_constant, write_source
 from .subscripts import write_subscript
-from .values import put
+from .values import add_argument
 
 __all__ = ["GraphWriter", "serialize_graph"]
 
@@ -64,7 +64,7 @@ class GraphWriter:
         self._made: set[str] = set()
         self._source: Node | None = None
         self._random_calls = 0
-        self._branches = BranchesWritten(self)
+        self._branches = BranchWriter(self)
 
     def message(self) -> Any:
         alive = _needed(self.graph)
@@ -172,7 +172,9 @@ class GraphWriter:
                     "`batch_size=`, or call the operator as fn.random"
                 )
             seed, number = key.attribute("seed"), key.attribute("number")
-            expected = self._random_calls + (_BEFORE if self._source is None else 0)
+            expected = self._random_calls + (
+                FIRST_CALL_WITHOUT_SOURCE if self._source is None else 0
+            )
             if number != (expected if seed is None else 0):
                 raise OperatorValueError(
                     "a random call that draws from an RNG object has no place in the file format; "
@@ -248,7 +250,7 @@ class GraphWriter:
             given["preserve"] = True
         given["preserve_name"] = name is not None
         for key, value in given.items():
-            put(made, key, value, node.operator.arguments.get(key))
+            add_argument(made, key, value, node.operator.arguments.get(key))
         self._stack(made, node)
         single = [made.inst_name]
         names = single if outputs == 1 else [f"{made.inst_name}[{i}]" for i in range(outputs)]
@@ -283,7 +285,7 @@ class GraphWriter:
             "line": lines[0].text,
         }
         for key, value in stack.items():
-            put(made, f"_origin_stack_{key}", [value], None)
+            add_argument(made, f"_origin_stack_{key}", [value], None)
 
 
 def _needed(graph: Graph) -> set[Node]:

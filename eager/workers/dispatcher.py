@@ -3,7 +3,7 @@
 It assigns at most two tasks to a worker, so that it finds the next one when it is done; it takes
 the replies, and notices a worker that ended or that does not answer. The task that this worker was
 doing fails; its other tasks go to others, and a new worker is started. Sources that have a
-state, iterables, live in one worker, their home.
+state, iterables, are pinned to one worker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Dispatcher:
     def __init__(self, timeout: float | None) -> None:
         self.timeout = timeout
         self._slots: list[Slots] = []
-        self._homes: dict[int, int] = {}
+        self._pinned: dict[int, int] = {}
         self._numbers = itertools.count()
         self._waiting: deque[Task] = deque()
         self._changed = threading.Condition(threading.RLock())
@@ -48,13 +48,13 @@ class Dispatcher:
         self._closed = False
         self._clean = False
 
-    def birth(self, source: int) -> int:
-        """Which life of its home a source with a state is in: it changes when the worker dies."""
+    def generation(self, source: int) -> int:
+        """How many processes its worker has had, for a source with a state, which ends with one."""
         with self._changed:
-            return self._home(source).births
+            return self._pinned_worker(source).generation
 
-    def _home(self, source: int) -> WorkerHandle:
-        return self._workers[self._homes[source] % len(self._workers)]
+    def _pinned_worker(self, source: int) -> WorkerHandle:
+        return self._workers[self._pinned[source] % len(self._workers)]
 
     def submit(self, task: Task) -> None:
         """Have a task done soon."""
@@ -66,7 +66,7 @@ class Dispatcher:
                     target=self._run, name="gradiva-processes", daemon=True
                 )
                 self._thread.start()
-        self._poke()
+        self._wake_thread()
 
     def wait(self, task: Task) -> None:
         """Return when a task is finished. Raises OperatorRuntimeError if the pool is closed."""
@@ -91,7 +91,7 @@ class Dispatcher:
         if slot is not None:
             self._slots[task.source].give_back(slot)
 
-    def _poke(self) -> None:
+    def _wake_thread(self) -> None:
         try:
             if self._wake is not None:
                 self._wake.send(b"x")
@@ -141,16 +141,16 @@ class Dispatcher:
     def _assign_tasks(self) -> None:
         """Give waiting tasks, the oldest first, to the workers that have least to do."""
         if self._waiting and any(worker.process is None for worker in self._workers):
-            self._revive()
+            self._restart_workers()
         kept: deque[Task] = deque()
         while self._waiting:
             task = self._waiting.popleft()
             if task.cancelled:
                 self._finish(task)
                 continue
-            if task.source in self._homes:
-                worker = self._home(task.source)
-                if task.birth != worker.births:
+            if task.source in self._pinned:
+                worker = self._pinned_worker(task.source)
+                if task.generation != worker.generation:
                     task.stale = True
                     self._finish(task)
                     continue
@@ -162,15 +162,15 @@ class Dispatcher:
             try:
                 if task.slot is None:
                     task.slot = self._slots[task.source].take(self._numbers)
-                worker.give(task)
+                worker.assign(task)
             except OperatorRuntimeError as error:
                 self._finish(task, error)
             except OSError:
                 kept.append(task)
-                self._lost(worker)
+                self._end_worker(worker)
         self._waiting = kept
 
-    def _revive(self) -> None:
+    def _restart_workers(self) -> None:
         """Start the workers that are not there."""
         assert self._launcher is not None
         for worker in self._workers:
@@ -193,12 +193,12 @@ class Dispatcher:
     def _receive(self, worker: WorkerHandle) -> None:
         """Take what a worker says."""
         try:
-            alive = worker.hear()
+            alive = worker.receive()
             for kind, message, _ in worker.messages():
                 if kind == MessageKind.READY:
                     worker.ready = True
                 elif kind == MessageKind.UNUSABLE:
-                    self._lost(worker, f"could not load the sources:\n{message.get('why')}")
+                    self._end_worker(worker, f"could not load the sources:\n{message.get('why')}")
                     return
                 elif kind == MessageKind.NEED:
                     worker.enlarge(message)
@@ -207,19 +207,19 @@ class Dispatcher:
                 else:
                     raise BrokenMessageError("not a reply")
         except (BrokenMessageError, BadReplyError) as error:
-            self._lost(worker, f"was ended, for it sent what cannot be understood: {error}")
+            self._end_worker(worker, f"was ended, for it sent what cannot be understood: {error}")
         except OSError:
-            self._lost(worker)
+            self._end_worker(worker)
         else:
             if not alive:
-                self._lost(worker)
+                self._end_worker(worker)
 
     def _check_time(self) -> None:
         for worker in self._workers:
             if self.timeout is not None and worker.stuck_for() > self.timeout:
-                self._lost(worker, f"was ended, for it did not answer for {self.timeout:g} s")
+                self._end_worker(worker, f"was ended, for it did not answer for {self.timeout:g} s")
 
-    def _lost(self, worker: WorkerHandle, why: str | None = None) -> None:
+    def _end_worker(self, worker: WorkerHandle, why: str | None = None) -> None:
         """A worker has ended, or must: its task fails, the others go to other workers."""
         if worker.process is None:
             return
@@ -227,7 +227,7 @@ class Dispatcher:
             worker.process.kill()
         why = why or how_it_ended(worker.process.status())
         pid, ready, at = worker.pid, worker.ready, worker.position()
-        tasks = worker.bury()
+        tasks = worker.detach()
         if not ready:
             self._waiting.extend(tasks)
             tasks = []
@@ -244,7 +244,7 @@ class Dispatcher:
             self._finish(task, error)
         self._waiting.extendleft(reversed(tasks))
         if ready and not self._closed:
-            self._revive()
+            self._restart_workers()
 
 
 def _load(worker: WorkerHandle) -> int:

@@ -53,18 +53,18 @@ class ProcessPool(Dispatcher):
         self._process = os.getpid()
         _pools.add(self)
 
-    def add(self, work: Work, home: bool, samples: int, slots: int, hint: int | None) -> int:
+    def add(self, work: Work, pinned: bool, samples: int, slots: int, hint: int | None) -> int:
         """Make a source known before the start; its number.
 
-        home: it has a state, and lives in one worker. samples: most samples of a task. slots: how
+        pinned: it has a state, and stays with one worker. samples: most samples of a task. slots: how
         many tasks are under way at most. hint: bytes of a sample.
         """
         number = len(self._works)
         self._works.append(work)
         self._slots.append(Slots(samples, hint))
         self._upfront.append(slots)
-        if home:
-            self._homes[number] = len(self._homes)
+        if pinned:
+            self._pinned[number] = len(self._pinned)
         return number
 
     def start(self) -> None:
@@ -76,8 +76,8 @@ class ProcessPool(Dispatcher):
             raise OperatorRuntimeError("the worker processes of this pipeline were ended")
         if not self._works or self._launcher is not None:
             return
-        callables = len(self._works) - len(self._homes)
-        count = self.count if callables else min(self.count, len(self._homes))
+        callables = len(self._works) - len(self._pinned)
+        count = self.count if callables else min(self.count, len(self._pinned))
         try:
             if self.method != "fork":
                 data = pickle.dumps(self._works)
@@ -121,7 +121,7 @@ class ProcessPool(Dispatcher):
                 return  # also where another thread is at it
             self._closed = True
             self._changed.notify_all()
-        self._poke()
+        self._wake_thread()
         if self._thread is not None:
             self._thread.join(5.0)
         self._clean_up()

@@ -78,16 +78,18 @@ class Task:
     """One request to one source.
 
     first, count: the samples of the batch that it is about (count 0: a whole batch).
-    birth: for a source that lives in one worker, which worker's life it is meant for.
+    generation: for a source that is pinned to one worker, which process of it is meant.
     what: a text for errors, which follows "in the call for".
     """
 
-    def __init__(self, source: int, request: dict[str, Any], what: str, birth: int = 0) -> None:
+    def __init__(
+        self, source: int, request: dict[str, Any], what: str, generation: int = 0
+    ) -> None:
         self.number = -1
         self.source = source
         self.request = request
         self.what = what
-        self.birth = birth
+        self.generation = generation
         self.pid = 0
         self.slot: Slot | None = None
         self.finished = False

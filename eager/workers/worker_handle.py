@@ -27,7 +27,7 @@ class WorkerHandle:
         self.tasks: list[Task] = []
         """What it was given, in order; it does the first."""
         self.ready = False
-        self.births = 0
+        self.generation = 0
         """How many processes there were. Sources that have a state live as long as one."""
         self._stream: Stream | None = None
         self._control: Segment | None = None
@@ -45,7 +45,7 @@ class WorkerHandle:
         process = launcher.start()
         self.process, self._control, self._stream = process, control, Stream(process.connection)
         self._known, self.ready = {}, False
-        self.births += 1
+        self.generation += 1
         try:
             if payload is None:
                 send(process.connection, MessageKind.SETUP, {}, [control.fd])
@@ -74,13 +74,13 @@ class WorkerHandle:
             self._since = time.monotonic()
         return time.monotonic() - self._since
 
-    def give(self, task: Task) -> None:
+    def assign(self, task: Task) -> None:
         """Hand a task over, with its slot. Raises OSError."""
         assert self.process is not None
         assert task.slot is not None
         slot, connection = task.slot, self.process.connection
         if self._known.get(slot.number) != slot.version:
-            self._tell(task, asked=False)
+            self._send_slot(task, asked=False)
         message = {
             "task": task.number,
             "source": task.source,
@@ -91,7 +91,7 @@ class WorkerHandle:
         task.pid = self.pid
         self.tasks.append(task)
 
-    def _tell(self, task: Task, asked: bool) -> None:
+    def _send_slot(self, task: Task, asked: bool) -> None:
         assert self.process is not None
         assert task.slot is not None
         slot = task.slot
@@ -110,7 +110,7 @@ class WorkerHandle:
             assert self.process is not None
             send(self.process.connection, MessageKind.REFUSED, {"why": str(error)})
         else:
-            self._tell(task, asked=True)
+            self._send_slot(task, asked=True)
 
     def _first(self, message: dict[str, Any]) -> Task:
         if not self.tasks or message.get("task") != self.tasks[0].number:
@@ -123,7 +123,7 @@ class WorkerHandle:
         task.finish(message.get("reply"), message.get("arrays"))
         return self.tasks.pop(0)
 
-    def hear(self) -> bool:
+    def receive(self) -> bool:
         """Take what came; False if the connection has ended."""
         assert self._stream is not None
         return self._stream.fill()
@@ -132,7 +132,7 @@ class WorkerHandle:
         assert self._stream is not None
         return self._stream.messages()
 
-    def bury(self) -> list[Task]:
+    def detach(self) -> list[Task]:
         """The process has ended: forget it; the tasks it had."""
         assert self.process is not None
         self.process.connection.close()
@@ -155,7 +155,7 @@ class WorkerHandle:
         try:
             while time.monotonic() < until:
                 left = max(until - time.monotonic(), 0.0)
-                if multiprocessing.connection.wait([connection], left) and not self.hear():
+                if multiprocessing.connection.wait([connection], left) and not self.receive():
                     break
             else:
                 self.process.kill()
@@ -163,4 +163,4 @@ class WorkerHandle:
             self.process.kill()
         connection.close()
         self.process.status()
-        self.bury()
+        self.detach()

@@ -236,7 +236,7 @@ class ParallelFeed(ExternalFeed):
                 place = last._replace(
                     iteration=last.iteration + 1, in_epoch=last.in_epoch + last.size
                 )
-            birth = self._processes.birth(self._number) if self._stateful else 0
+            birth = self._processes.generation(self._number) if self._stateful else 0
             if birth != self._birth and self._ahead:
                 return  # first use what is there of the worker that has ended
             self._ahead.append(self._submit(place, birth))

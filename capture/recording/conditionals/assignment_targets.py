@@ -1,4 +1,4 @@
-"""Places that statements assign to: variables, attributes and items."""
+"""Targets of assignments in branches: variables, attributes and items."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from .merging import UNDEFINED, Unusable
 
-__all__ = ["Place"]
+__all__ = ["AssignmentTarget"]
 
 _READ: dict[str, Callable[[Any, Any], Any]] = {"attribute": getattr, "item": python.getitem}
 _WRITE: dict[str, Callable[[Any, Any, Any], None]] = {"attribute": setattr, "item": python.setitem}
 _DELETE: dict[str, Callable[[Any, Any], None]] = {"attribute": delattr, "item": python.delitem}
 
 
-class Place:
+class AssignmentTarget:
     """name: as the user wrote it; lines: where each branch assigns to it, None where it does not;
     read: gives the variable, or the owner of an attribute or item, whose key `key` gives."""
 

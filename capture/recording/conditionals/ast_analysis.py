@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 __all__ = [
     "RETURNED",
     "RUNTIME",
+    "assigned_members",
     "assigned_names",
-    "assigned_places",
     "has_own",
     "lower_jumps",
     "put_at",
@@ -83,7 +83,7 @@ def _is_bound_outside(name: str, statements: Sequence[ast.stmt]) -> bool:
     )
 
 
-def assigned_places(statements: Sequence[ast.stmt]) -> dict[str, tuple[ast.expr, int]]:
+def assigned_members(statements: Sequence[ast.stmt]) -> dict[str, tuple[ast.expr, int]]:
     """Attributes and items of variables that get a value, such as `a.b` and `d["k"]`, by their
     text, and the last line that does so."""
     found: dict[str, tuple[ast.expr, int]] = {}

@@ -4,7 +4,7 @@ and calls become calls of `dispatch`.
 An `if` statement runs both of its branches in place, one after the other, when its condition is a
 symbol:
 
-    choice = runtime.If(test, (runtime.place("x", (2, 4), lambda: x),))
+    choice = runtime.If(test, (runtime.target("x", (2, 4), lambda: x),))
     if choice.first:
         with choice.branch(0):
             x = a
@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from .ast_analysis import (
     RETURNED,
     RUNTIME,
+    assigned_members,
     assigned_names,
-    assigned_places,
     has_own,
     lower_jumps,
     walk,
@@ -119,7 +119,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self._count += 1
         name = f"{RUNTIME[:-2]}_if_{self._count}__"
-        places = _places(node)
+        targets = _target_arguments(node)
         test = self._expression(node.test)
         self._ifs = (*self._ifs, name)
         body, orelse = self._block(node.body), self._block(node.orelse)
@@ -134,7 +134,7 @@ class _Rewriter(ast.NodeTransformer):
         )
         fill(first, body, [])
         fill(second, orelse or [ast.copy_location(ast.Pass(), node)], [before])
-        return [at(node, f"{name} = {RUNTIME}.If(TEST, ({places}))", test), first, second, merged]
+        return [at(node, f"{name} = {RUNTIME}.If(TEST, ({targets}))", test), first, second, merged]
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self._expression(node.iter)
@@ -246,16 +246,16 @@ def _targets(node: ast.If) -> list[str]:
     return list(assigned_names([*node.body, *node.orelse]))
 
 
-def _places(node: ast.If) -> str:
-    """The places that the branches assign to, as the text of arguments."""
+def _target_arguments(node: ast.If) -> str:
+    """The targets that the branches assign to, as the text of arguments."""
     names, others = assigned_names(node.body), assigned_names(node.orelse)
     made = [
-        f"{RUNTIME}.place({_shown(name)!r}, ({names.get(name)}, {others.get(name)}), "
+        f"{RUNTIME}.target({_shown(name)!r}, ({names.get(name)}, {others.get(name)}), "
         f"lambda: {name})"
         for name in _targets(node)
     ]
     changed = {*names, *others}
-    here, there = assigned_places(node.body), assigned_places(node.orelse)
+    here, there = assigned_members(node.body), assigned_members(node.orelse)
     for text, (place, _) in {**here, **there}.items():
         if any(one.id in changed for one in ast.walk(place) if isinstance(one, ast.Name)):
             continue  # not the same place in both branches
@@ -264,7 +264,7 @@ def _places(node: ast.If) -> str:
         key = ast.unparse(place.slice) if isinstance(place, ast.Subscript) else repr(place.attr)
         lines = tuple(side[text][1] if text in side else None for side in (here, there))
         made.append(
-            f"{RUNTIME}.place({text!r}, {lines}, lambda: {ast.unparse(place.value)}, "
+            f"{RUNTIME}.target({text!r}, {lines}, lambda: {ast.unparse(place.value)}, "
             f"{'item' if item else 'attribute'!r}, lambda: {key})"
         )
     return "".join(f"{one}, " for one in made)

@@ -1,4 +1,4 @@
-"""What rewritten functions call in place of `if`, `and`, `or`, `not` and calls.
+"""What rewritten functions call instead of `if`, `and`, `or`, `not` and calls.
 
 On ordinary values all of this does what Python does. On a symbol both sides are recorded, each in
 its branch.
@@ -29,7 +29,7 @@ from gradiva.ops.conditional.not_ import not_ as _not
 from gradiva.ops.conditional.rules import require_boolean, require_scalar
 
 from . import function_source
-from .assignment_targets import Place
+from .assignment_targets import AssignmentTarget
 from .merging import NOTHING, UNDEFINED, DivergentError, Unusable, merge_values
 
 __all__ = [
@@ -42,12 +42,12 @@ __all__ = [
     "leave",
     "not_",
     "or_",
-    "place",
     "returned",
+    "target",
     "use",
 ]
 
-place = Place
+target = AssignmentTarget
 
 
 def _is_symbolic(test: Any) -> bool:
@@ -76,11 +76,11 @@ def _sides(test: DataNode, what: str) -> tuple[Branch, Branch]:
 class If:
     """One `if` statement while it runs.
 
-    places: the variables that its branches assign to, with the lines where they do.
+    targets: the variables that its branches assign to, with the lines where they do.
     first, second: whether to run the body and the other branch; both, on a symbol.
     """
 
-    def __init__(self, test: Any, places: tuple[Place, ...]) -> None:
+    def __init__(self, test: Any, targets: tuple[AssignmentTarget, ...]) -> None:
         self.symbolic = _is_symbolic(test)
         if not self.symbolic:
             self.first = _truth(test)
@@ -89,8 +89,8 @@ class If:
         self.first = self.second = True
         self._recorder = test.recorder
         self._branches = _sides(test, "if")
-        self._places = places
-        self._before = [place.get() for place in places]
+        self._targets = targets
+        self._before = [target.get() for target in targets]
         self._after: list[list[Any]] = []
 
     def branch(self, side: int) -> AbstractContextManager[None]:
@@ -99,42 +99,42 @@ class If:
 
     def _names(self, values: list[Any]) -> tuple[Any, ...]:
         """Put values back: into attributes and items here, into variables by the caller."""
-        for place, value in zip(self._places, values, strict=True):
-            place.put(value)
-        pairs = zip(self._places, values, strict=True)
-        return tuple(value for place, value in pairs if place.is_name)
+        for target, value in zip(self._targets, values, strict=True):
+            target.put(value)
+        pairs = zip(self._targets, values, strict=True)
+        return tuple(value for target, value in pairs if target.is_name)
 
     def before(self) -> tuple[Any, ...]:
         """The variables as they were before the `if`, for its second branch."""
         location = self._branches[0].location
         return self._names(
             [
-                Unusable(f"`{place.name}` has no value here", location, undefined=True)
-                if value is UNDEFINED and place.is_name
+                Unusable(f"`{target.name}` has no value here", location, undefined=True)
+                if value is UNDEFINED and target.is_name
                 else value
-                for place, value in zip(self._places, self._before, strict=True)
+                for target, value in zip(self._targets, self._before, strict=True)
             ]
         )
 
     def merge(self) -> tuple[Any, ...]:
         """The variables after the `if`."""
-        merged = map(self._merge, self._places, *self._after)
+        merged = map(self._merge, self._targets, *self._after)
         return self._names(list(merged))
 
-    def _merge(self, place: Place, true: Any, false: Any) -> Any:
+    def _merge(self, target: AssignmentTarget, true: Any, false: Any) -> Any:
         location = self._branches[0].location
-        name = place.name
+        name = target.name
         if isinstance(true, Unusable) or isinstance(false, Unusable):
             return true if isinstance(true, Unusable) else false
         if true is UNDEFINED or false is UNDEFINED:
-            if true is false and not place.is_name:
+            if true is false and not target.is_name:
                 return UNDEFINED
             if true is false:
                 return Unusable(
                     f"`{name}` has no value after this condition", location, undefined=True
                 )
             side, line = (
-                ("is not", place.lines[0]) if false is UNDEFINED else ("is", place.lines[1])
+                ("is not", target.lines[0]) if false is UNDEFINED else ("is", target.lines[1])
             )
             return Unusable(
                 f"`{name}` has a value in one branch only ({_line(line)}); give it one where the "
@@ -150,7 +150,7 @@ class If:
             return merge_values(true, false, self._branches, self._recorder)
         except DivergentError as error:
             return Unusable(
-                f"`{name}{error.part}` ({_line(place.lines[0])}, and {_line(place.lines[1])} in "
+                f"`{name}{error.part}` ({_line(target.lines[0])}, and {_line(target.lines[1])} in "
                 f"the other branch): {error.problem}",
                 location,
                 expected=error.expected,
@@ -176,7 +176,7 @@ class _Side:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._inside.__exit__(kind, error, trace)
         if kind is None:
-            self._owner._after.append([place.get() for place in self._owner._places])
+            self._owner._after.append([target.get() for target in self._owner._targets])
 
 
 def use(value: Any) -> Any:
@@ -298,7 +298,7 @@ def _converted(function: FunctionType) -> FunctionType:
 
 
 def call(function: Any) -> Any:
-    """What to call in place of a function: a function of the user's, rewritten too."""
+    """What to call instead of a function: a function of the user's, rewritten too."""
     if isinstance(function, FunctionType):
         return _converted(function)
     if isinstance(function, MethodType):
