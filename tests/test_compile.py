@@ -280,3 +280,30 @@ def test_trace() -> None:
         capture.trace(lambda x: 3, batch)
     with pytest.raises(TypeError, match="symbol"):
         capture.trace(bool, batch)
+
+
+@pytest.mark.parametrize("kind", ["batch", "tensor", "array"])
+def test_a_value_that_is_used_twice_is_one_input(kind: str) -> None:
+    """A batch made by gradiva.batch and used twice in compiled code is one input there, and not
+    copied; what is written between two uses is another one."""
+    array = np.arange(2 * 5 * 5, dtype=np.int32).reshape(2, 5, 5)
+    made: Any = array
+    if kind != "array":
+        made = gradiva.batch(array) if kind == "batch" else gradiva.tensor(array)
+    sources: list[Any] = []
+
+    def twice(value: Any) -> Any:
+        results = [gradiva.reshape(value, shape=[-1]) for _ in range(2)]
+        sources.extend(one.pending.inputs[0].source for one in results)
+        np.asarray(made)[0, 0, 0] = 7
+        return *results, gradiva.reshape(value, shape=[-1])
+
+    compiled = capture.compile(twice)
+    one, other, third = compiled(made)
+    assert sources[0] is sources[1]
+    assert compiled.graph is not None
+    names = [node.operator.name for node in compiled.graph]
+    assert names == ["input", "input", "reshape", "reshape"]
+    assert bits_of([one]) == bits_of([other])
+    assert np.asarray(one).reshape(-1)[0] == 0
+    assert np.asarray(third).reshape(-1)[0] == 7

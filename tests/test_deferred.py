@@ -13,6 +13,7 @@ import gradiva
 from gradiva import EvalContext, EvalMode, random
 from gradiva.capture.lazy.pending import LazyBatch, LazyTensor
 from gradiva.eager.contexts.eval_modes import lazy_interpreter
+from gradiva.ops.image.crop.flip import _flip_samples
 
 from .loops import bits
 
@@ -23,6 +24,11 @@ def images(count: int = 3, seed: int = 0) -> Any:
     noise = np.random.default_rng(seed)
     arrays = [noise.integers(0, 255, (9 + i, 8 + seed % 5, 3), np.uint8) for i in range(count)]
     return gradiva.as_batch(arrays, layout="HWC")
+
+
+def equal() -> Any:
+    """Images of one shape."""
+    return gradiva.as_batch(np.arange(3 * 8 * 6, dtype=np.uint8).reshape(3, 8, 6, 1), layout="HWC")
 
 
 def work(value: Any) -> Any:
@@ -181,24 +187,84 @@ def test_values_that_python_asks_for() -> None:
 
 @pytest.mark.parametrize("evaluated", [False, True])
 def test_calls_see_their_inputs_as_they_were(evaluated: bool) -> None:
-    """Whoever writes into an array changes no call made before, and each call made after."""
+    """Writing into an array of one's own changes no call made before, and each call made after."""
 
     def run() -> Any:
         array = np.full((2, 8, 8, 1), 3, np.uint8)
-        first = gradiva.flip(gradiva.as_batch(array, layout="HWC"))
+        batch = gradiva.as_batch(array, layout="HWC")
+        first = gradiva.flip(batch)
         array[...] = 4
         second = gradiva.flip(first) + 1
         if evaluated:
             second.evaluate()
-        np.asarray(first)[...] = 50
-        third = gradiva.flip(first) + 2
-        np.asarray(first)[...] = 60
-        fourth = first + 3
+        third = gradiva.flip(batch) + 2
+        array[...] = 5
+        np.asarray(batch)[0] = 6
+        fourth = batch + 3
         return [bits(value) for value in (first, second, third, fourth)]
 
     expected = run()
     with EvalMode.deferred:
         assert run() == expected
+
+
+@pytest.mark.parametrize("read", [False, True])
+def test_arrays_of_pending_values_are_read_only(read: bool) -> None:
+    with EvalMode.deferred:
+        first = gradiva.flip(equal())
+        second = first + 1 if read else first
+        one = gradiva.flip(gradiva.tensor(np.ones((4, 4, 1), np.uint8), layout="HWC"))
+        arrays = [np.asarray(first), first.as_array(), first.at(0), first.tensors[0]._array]
+        arrays += [np.asarray(one), first.select([1]).at(0), np.asarray(first.evaluate())]
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 1
+        changed = np.asarray(first).copy()
+        changed[...] = 1
+        third = gradiva.flip(gradiva.as_batch(changed, layout="HWC"))
+        output = gradiva.flip(equal())
+    assert bits(second) == bits(gradiva.flip(equal()) + 1 if read else gradiva.flip(equal()))
+    assert np.asarray(third).max() == 1
+    np.asarray(output)[...] = 3
+    assert np.asarray(output + 1).min() == 4
+
+
+def test_another_library_may_write_into_what_no_call_has_read() -> None:
+    """DLPack takes the memory of such a value, and a copy of others."""
+    with EvalMode.deferred:
+        first = gradiva.flip(equal())
+        capsule = first.__dlpack__()
+        assert "dltensor" in repr(capsule)
+        taken = np.asarray(first)
+        before = gradiva.flip(first)
+        taken[...] = 9
+        after = gradiva.flip(first)
+        middle = gradiva.flip(equal())
+        result = middle + 1
+        assert "dltensor" in repr(middle.__dlpack__())
+        assert not np.asarray(middle).flags.writeable
+    assert bits(before) == bits(equal())
+    assert np.asarray(after).min() == 9
+    assert bits(result) == bits(gradiva.flip(equal()) + 1)
+
+
+def test_eager_calls_read_what_is_read_only() -> None:
+    """With the kernels that they have: Numba would compile others for a read-only type."""
+    with EvalMode.deferred:
+        lazy = gradiva.flip(equal())
+        array = np.asarray(lazy)
+    expected = gradiva.flip(gradiva.flip(equal()))
+    kernel: Any = _flip_samples
+    before = list(kernel.dispatcher().signatures)
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    for value in (
+        lazy,
+        gradiva.as_batch(array, layout="HWC"),
+        gradiva.as_batch(frozen, layout="HWC"),
+    ):
+        assert bits(gradiva.flip(value)) == bits(expected)
+    assert kernel.dispatcher().signatures == before
 
 
 def test_after_the_mode() -> None:

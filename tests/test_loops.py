@@ -11,6 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import random, readers
+from gradiva.capture.lazy.pending import LazyBatch
 
 from .loops import (
     ahead_threads,
@@ -20,6 +21,7 @@ from .loops import (
     noisy,
     normalised,
     open_reader,
+    run,
     same,
     threads_end,
 )
@@ -211,22 +213,83 @@ def test_kept_and_overwritten_values(folder: str) -> None:
     assert all(bits(value) == before for before, value in kept)
 
 
+@pytest.mark.parametrize("size", [64, 200])
 @pytest.mark.parametrize("of", ["source", "call", "outside"])
-def test_writing_into_the_input_of_a_later_call(folder: str, of: str) -> None:
-    """A call sees its input as it is at the call, as without capture."""
-    outside = gradiva.flip(np.full((64, 64, 9), 9, np.uint8)).slice[..., :1]
+def test_writing_into_the_input_of_a_later_call(folder: str, of: str, size: int) -> None:
+    """A call sees its input as it is at the call, as without capture; what was computed ahead is
+    read-only."""
+    outside = gradiva.as_batch(np.full((2, 64, 64, 1), 9, np.uint8), layout="HWC")
+    steps: list[int] = []
 
     def body(files: Any, labels: Any, step: int) -> Any:
-        images = gradiva.resize(gradiva.decoders.image(files), size=(64, 64))
+        images = gradiva.resize(gradiva.decoders.image(files), size=(size, size))
         if of == "source":
             labels.as_array()[...] += 5
         elif of == "call":
             np.asarray(images)[:, 3:9] = step
         else:
             np.asarray(outside)[...] = step
-        return labels * 2, gradiva.flip(gradiva.flip(images), vertical=1), images + outside
+        steps.append(step)
+        cut = gradiva.crop(images, crop=(64, 64))
+        return labels * 2, gradiva.flip(gradiva.flip(images), vertical=1), cut + outside
+
+    if of == "outside":
+        same(folder, body, batch_size=2, pad_last_batch=True)
+        return
+    with pytest.raises(ValueError, match="read-only"):
+        run(folder, body, capture=True, pad_last_batch=True)
+    assert steps == [0], "the first step is traced: its calls run one by one"
+
+
+def test_a_copy_may_be_written(folder: str) -> None:
+    """What the error of a write into a value that is computed ahead is answered by."""
+
+    def body(files: Any, labels: Any, step: int) -> Any:
+        images = gradiva.resize(gradiva.decoders.image(files), size=(64, 64))
+        mine = np.asarray(images).copy()
+        mine[:, 3:9] = step
+        return gradiva.flip(images), gradiva.as_batch(mine, layout="HWC") * 2
+
+    for explanation in same(folder, body):
+        assert explanation.unserved == 0 or "does not come from" in str(explanation)
+
+
+def test_equal_calls_and_views_have_memory_of_their_own_or_are_read_only(folder: str) -> None:
+    """Where values are computed together they may lie in one memory: nothing that is written into
+    one shows in another."""
+
+    def body(files: Any, labels: Any, step: int) -> Any:
+        images = gradiva.resize(gradiva.decoders.image(files), size=(64, 64))
+        one, other = gradiva.flip(images), gradiva.flip(images)
+        flat = gradiva.reshape(one, shape=[-1])
+        same_type = gradiva.cast(labels, dtype=gradiva.int32)
+        for value in (one, flat, same_type):
+            captured = isinstance(value, LazyBatch) and step > 0
+            assert not (captured and np.asarray(value).flags.writeable)
+        alone = gradiva.reshape(gradiva.flip(images, vertical=1), shape=[-1])
+        np.asarray(alone)[...] = 7  # an output of the step, which nothing else can see
+        written = np.asarray(gradiva.flip(images, horizontal=0))
+        written[...] = 5
+        again = gradiva.flip(images, horizontal=0)
+        return one, other, labels, same_type, flat, alone, written, again
 
     same(folder, body)
+
+
+def test_dlpack_takes_outputs_and_copies_what_is_needed(folder: str) -> None:
+    shared: list[bool] = []
+
+    def body(files: Any, labels: Any, step: int) -> Any:
+        images = gradiva.resize(gradiva.decoders.image(files), size=(64, 64))
+        result = gradiva.flip(images)
+        for value in (images, result):
+            capsule = value.__dlpack__()
+            assert "dltensor" in repr(capsule)
+        shared.append(np.asarray(result).flags.writeable)
+        return result, images
+
+    same(folder, body, epochs=1)
+    assert all(shared)
 
 
 def test_the_next_loop_has_another_body(folder: str) -> None:

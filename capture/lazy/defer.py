@@ -33,7 +33,8 @@ from gradiva.eager.values.buffers import is_owned
 from gradiva.eager.values.drawn import drawn_by
 from gradiva.eager.values.tensor import Tensor
 
-from .pending import Home, LazyBatch, Leaf, Pending, Ref, leaf_of
+from .concrete_inputs import Leaf, leaf_of, snapshot_of
+from .pending import Home, LazyBatch, Pending, Ref
 
 __all__ = ["CONSTANT", "note", "run_now"]
 
@@ -83,7 +84,8 @@ def note(
         pending.positions = positions_of(there, size, single)
     for ref in refs:
         if isinstance(ref.source, Pending):
-            ref.source.readers += 1
+            readers = ref.source.readers
+            readers[ref.output] = readers.get(ref.output, 0) + 1
     return pending
 
 
@@ -109,7 +111,7 @@ def _input(home: Home, value: Any, size: int, index: int) -> Ref:
     if known is not None:
         return known
     if isinstance(value, Batch):
-        return Ref(leaf_of(_snapshot(value)), 0)
+        return Ref(_leaf(value, value), 0)
     batch = as_input(value, size, index)
     return Ref(_from_outside(home, value, batch), 0)
 
@@ -120,7 +122,7 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
     if known is not None:
         return known._replace(argument=argument.name)
     if isinstance(value, Batch):
-        return Ref(leaf_of(_snapshot(value)), 0, argument.name)
+        return Ref(_leaf(value, value), 0, argument.name)
     if isinstance(value, Tensor) and home.is_constant(value, CONSTANT + 1):
         return Ref(_from_outside(home, value, as_input(value, size, 0)), 0, argument.name)
     rows = as_argument(argument, value, size)
@@ -140,20 +142,22 @@ def _from_outside(home: Home, value: Any, batch: Batch) -> Leaf:
     """A constant of the program, if it is small; else data like a batch."""
     sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
     if sample or not home.is_constant(value, batch.data.size):
-        return leaf_of(_snapshot(batch))
+        return _leaf(value, batch)
     array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
     array.flags.writeable = False
     return Leaf(batch, array)
 
 
-def _snapshot(batch: Batch) -> Batch:
-    """The batch as it is now: memory that somebody else may write is copied."""
+def _leaf(given: Any, batch: Batch) -> Leaf:
+    """What a call reads: `batch`, which holds the value that was given, as it is now. Memory that
+    somebody else may write is copied."""
     if isinstance(batch, LazyBatch):
         if batch.output not in batch.pending.shown:
-            return batch
+            batch.pending.readers[batch.output] = 2  # more than the one that a view may have
+            return leaf_of(batch)
     elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
-        return batch
-    return Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
+        return leaf_of(batch)
+    return snapshot_of(given, batch)
 
 
 def run_now(pending: Pending) -> None:

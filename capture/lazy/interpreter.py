@@ -9,7 +9,7 @@ from typing import Any
 
 from gradiva.eager.contexts.eval_modes import EvalContext, lazy_interpreter
 from gradiva.eager.execution.error_policy import skips
-from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
+from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.support.errors import GradivaError, frameless, without_frames
 from gradiva.eager.values.batch import Batch
@@ -48,8 +48,8 @@ class Deferred:
         return made[0] if len(made) == 1 else made
 
     def find(self, value: Any) -> Ref | None:
-        """The call that a lazy value came from, if it was deferred and the user has not got at its
-        memory since."""
+        """The call that a lazy value came from, if it was deferred and no other library has got at
+        its memory since."""
         if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.shown:
             return None
         ours = isinstance(value.pending.home, Deferred)
@@ -60,14 +60,9 @@ class Deferred:
     def is_constant(self, value: Any, count: int) -> bool:
         return count <= CONSTANT and id(value) not in self._data
 
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        pending = value.pending
-        if value.output not in pending.shown:
-            pending.value(value.output)
-            if pending.readers:
-                # Those that have not run yet must see the value as it is now.
-                value.pending = pending = pending.twin()
-            pending.shown[value.output] = True
+    def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
+        """After the mode has ended, a value is an output."""
+        return exported or current_interpreter() is not self
 
     @frameless
     def force(self, pending: Pending) -> None:
@@ -81,7 +76,7 @@ class Deferred:
                 if other is not pending
                 and other.values is None
                 and other.size == pending.size
-                and other.readers == 0
+                and not other.readers
                 and other.wanted
                 and _related(other, pending)
                 and other.droppers == pending.droppers

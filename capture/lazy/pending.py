@@ -7,7 +7,6 @@ per structure, and run together (see `program_cache`).
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from typing import Any, NamedTuple, Protocol
 
@@ -18,16 +17,19 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.support.errors import Location
 from gradiva.eager.types.batch_shape import Geometry
-from gradiva.eager.types.device import CPU
+from gradiva.eager.types.device import CPU, Device, DeviceLike
+from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import on_cpu
 from gradiva.eager.values.drawn import Drawn
 from gradiva.eager.values.tensor import Tensor
+from gradiva.ops.arrays.copy import copy
 
-from .places import LazyPlace
+from .concrete_inputs import Leaf
 
-__all__ = ["Home", "LazyBatch", "LazyTensor", "Leaf", "Pending", "Ref", "leaf_of"]
+__all__ = ["Home", "LazyBatch", "LazyTensor", "Pending", "Ref"]
 
 
 class Home(Protocol):
@@ -40,31 +42,9 @@ class Home(Protocol):
     def is_constant(self, value: Any, count: int) -> bool:
         """Whether an array of `count` elements is part of the program, and not data."""
 
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        """The user gets at the memory of a value, and may write into it."""
-
-
-class Leaf:
-    """A value that is there: a batch, or a constant that is part of the program.
-
-    number: no other leaf has it, also after this one is gone.
-    """
-
-    __slots__ = ("__weakref__", "array", "batch", "layout", "number")
-
-    def __init__(self, batch: Batch, array: np.ndarray[Any, Any] | None = None) -> None:
-        self.batch = batch
-        self.array = array
-        self.layout = batch.layout
-        self.number = next(_numbers)
-
-    @property
-    def plain(self) -> Batch:
-        """The batch, with its data there."""
-        return self.batch._look() if isinstance(self.batch, LazyBatch) else self.batch
-
-
-_numbers = itertools.count()
+    def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
+        """Whether the user may write into an output that no call has read. exported: by means of
+        another library."""
 
 
 class Ref(NamedTuple):
@@ -78,18 +58,21 @@ class Ref(NamedTuple):
 class Pending:
     """One call that was noted down. `values` are its outputs, once it has run.
 
-    observed: the outputs that somebody has looked at; shown: those whose memory the user has got
-    at; readers: how many pending calls read it; own_key: whether its random values belong to the
-    captured loop that it is in; droppers: the calls, it and those before it, by their `serial`,
-    that may leave out samples and had not run when it was made: until then its size is what it
-    would be if none does; context: the EvalContext in force, in deferred mode; device: where it
-    runs and its outputs are; drawn_at: the mark of its values (see `gradiva.eager.values.drawn`).
+    observed: the outputs that somebody has looked at; arrays: the memory of outputs as the user
+    has it; shown: the outputs that the user may have written into; readers: how many pending calls
+    read each output; shared: whether its values lie in memory of others; own_key: whether its
+    random values belong to the captured loop that it is in; droppers: the calls, it and those
+    before it, by their `serial`, that may leave out samples and had not run when it was made: until
+    then its size is what it would be if none does; context: the EvalContext in force, in deferred
+    mode; device: where it runs and its outputs are; drawn_at: the mark of its values (see
+    `gradiva.eager.values.drawn`).
     """
 
     __slots__ = (
-        "__weakref__", "attributes", "context", "device", "drawn_at", "droppers", "handed", "home",
-        "inputs", "key", "location", "name", "observed", "operator", "own_key", "positions",
-        "readers", "serial", "shown", "signature", "single", "size", "types", "values",
+        "__weakref__", "arrays", "attributes", "context", "device", "drawn_at", "droppers",
+        "handed", "home", "inputs", "key", "location", "name", "observed", "operator", "own_key",
+        "positions", "readers", "serial", "shared", "shown", "signature", "single", "size", "types",
+        "values",
     )  # fmt: skip
 
     def __init__(
@@ -118,8 +101,10 @@ class Pending:
         self.signature: Any = None
         self.values: tuple[Batch, ...] | None = None
         self.observed: set[int] = set()
-        self.shown: dict[int, Any] = {}
-        self.readers = 0
+        self.arrays: dict[int, Any] = {}
+        self.shown: set[int] = set()
+        self.readers: dict[int, int] = {}
+        self.shared = False
         self.serial = 0
         self.droppers: frozenset[int] = frozenset()
         self.handed: list[weakref.ref[Any]] = []
@@ -157,17 +142,80 @@ class Pending:
         if self.values and not self.single:
             self.size = len(self.values[0])
 
-    def twin(self) -> Pending:
-        """The call with a copy of its values, for somebody who may write into them."""
-        assert self.values is not None
-        made = Pending(
-            self.operator, (), {}, self.types, self.size, self.single, self.home, self.location
-        )
-        made.drawn_at = self.drawn_at
-        made.values = tuple(
-            Batch(one.data.copy(), one.geometry, one.type, one.provenance) for one in self.values
-        )
-        return made
+    def array(self, output: int, exported: bool = False) -> Any:
+        """The memory of an output, for the user: read-only, unless nothing else can need it.
+        exported: another library takes it, which may write into it."""
+        found = self.arrays.get(output)
+        if found is None or (exported and output not in self.shown):
+            self.observed.add(output)
+            batch = self.value(output)
+            found = batch.array(0) if self.single else batch.data
+            if not on_cpu(found) and output in self.readers:
+                found = found.copy()  # nothing keeps other libraries from writing on a GPU
+            elif not on_cpu(found) or (
+                self.home.may_write(self, output, exported) and self._is_alone(output)
+            ):
+                self.shown.add(output)
+            else:
+                found = found.view()
+                found.flags.writeable = False
+            self.arrays[output] = found
+        return found
+
+    def _is_alone(self, output: int) -> bool:
+        """Whether the memory of an output holds no other value, and no call reads it."""
+        call = self
+        if call.shared or output in call.readers:
+            return False
+        while call.operator.view_rule is not None:
+            source, taken, _ = call.inputs[0] if call.inputs else (None, 0, None)
+            if not isinstance(source, Pending) or source.wanted or source.readers != {taken: 1}:
+                return False
+            call = source
+        return True
+
+
+class LazyPlace:
+    """What LazyBatch and LazyTensor share: what is known of the call that they wait for."""
+
+    __slots__ = ()
+
+    pending: Pending
+    output: int
+
+    def _look(self) -> Any:
+        """The value itself; computes it if need be."""
+        raise NotImplementedError
+
+    def torch(self, *options: Any, **named: Any) -> Any:
+        """As that of `Batch` and `Tensor`: torch may write into what no call has read."""
+        self.pending.array(self.output, exported=True)
+        return super().torch(*options, **named)  # type: ignore[misc]
+
+    def __dlpack__(self, stream: Any = None, **options: Any) -> Any:
+        self.pending.array(self.output, exported=True)
+        return super().__dlpack__(stream, **options)  # type: ignore[misc]
+
+    def evaluate(self) -> Any:
+        """Run what is needed, and return the value."""
+        self._look()
+        return self
+
+    @property
+    def drawn_at(self) -> Drawn:
+        """The user's line where random values that it depends on were drawn."""
+        return self.pending.drawn_at
+
+    @property
+    def device(self) -> Device:
+        return self.pending.device
+
+    def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
+        """The value on `device`: a call like any other, so it is noted down where others are."""
+        where = to_device(device)
+        if where == self.device:
+            return self._look().to_device(where, True) if force_copy else self
+        return copy.bind((self,), {"device": where})
 
 
 class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
@@ -219,8 +267,8 @@ class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
 
     @property
     def data(self) -> np.ndarray[Any, Any]:  # type: ignore[override]
-        self.pending.home.show(self)
-        return self._look().data
+        data: np.ndarray[Any, Any] = self.pending.array(self.output)
+        return data
 
     @property
     def geometry(self) -> Geometry:  # type: ignore[override]
@@ -260,8 +308,7 @@ class LazyTensor(LazyPlace, Tensor):  # type: ignore[override]
 
     @property
     def _array(self) -> Any:  # type: ignore[override]
-        self.pending.home.show(self)
-        return self._look()._array
+        return self.pending.array(self.output)
 
     @property
     def layout(self) -> str:  # type: ignore[override]
@@ -271,14 +318,3 @@ class LazyTensor(LazyPlace, Tensor):  # type: ignore[override]
     @property
     def provenance(self) -> Provenance | None:  # type: ignore[override]
         return self._look().provenance
-
-
-_leaves: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
-
-
-def leaf_of(batch: Batch) -> Leaf:
-    """The one leaf of a batch. (It holds the batch, so the batch's id is its own.)"""
-    leaf = _leaves.get(id(batch))
-    if leaf is None:
-        leaf = _leaves[id(batch)] = Leaf(batch)
-    return leaf

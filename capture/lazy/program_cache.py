@@ -19,9 +19,11 @@ from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import memory_of, owner_of
 
+from .concrete_inputs import Leaf, leaf_of
 from .defer import run_now
-from .pending import Leaf, Pending, Ref, leaf_of
+from .pending import Pending, Ref
 
 __all__ = ["Plans", "evaluate"]
 
@@ -92,9 +94,12 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
     positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
-    outputs = iter(program.run(values, size, positions, 0, default_pool(), keys, gpu))
+    found = program.run(values, size, positions, 0, default_pool(), keys, gpu)
+    memory = memory_of(batch.data for batch in (*batches, *found))
+    outputs = iter(found)
     for target in targets:
         made = tuple(next(outputs) for _ in target.types)
+        target.shared = any(memory[owner_of(batch.data)] > 1 for batch in made)
         if target.single and not len(made[0]):
             run_now(target)  # all samples were left out, but this value is of none of them
         else:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph
+from gradiva.capture.lazy.concrete_inputs import Leaf
 from gradiva.capture.lazy.defer import note, run_now
-from gradiva.capture.lazy.pending import Leaf, Pending
+from gradiva.capture.lazy.pending import Pending
 from gradiva.capture.lazy.program_cache import Plans
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
@@ -62,7 +63,6 @@ class CapturedLoop(Iterator[Any]):
         self.operator = operator
         self.plans = Plans()
         self._late = Late(self.plans)
-        self._looks = self._late.looks
         self._single = single
         self._source = source
         self._strict = strict
@@ -220,16 +220,18 @@ class CapturedLoop(Iterator[Any]):
         assert step is not None
         pending = note(step, operator, inputs, keywords)
         pending.signature = self._signatures.of(pending, step.size)
-        written = self._looks.changed(pending)
         item = step.item
+        written = any(
+            ref.output in ref.source.shown
+            for ref in pending.inputs
+            if isinstance(ref.source, Pending)
+        )
         if written and (step.number or item.known):
             # What the user has written is in no signature: this call is like no other.
             pending.signature = self._signatures.fresh()
         step.calls.append(pending)
         if pending.signature in item.known:
-            values = item.results.get(pending.signature)
-            if values is not None:
-                pending.values = values
+            step.serve(pending)
             self._explanation.served += 1
         else:
             self._miss(step, pending, written)

@@ -50,7 +50,9 @@ class Item:
     """One step: what was read, and what was computed from it.
 
     error: what reading raised, StopIteration at the end; known, results: the calls that were
-    computed, by signature, and those of their values that were kept; failure: why there are none;
+    computed, by signature, and those of their values that were kept; read: the values, as signature
+    and output, that one of these calls reads; shared: the calls whose values lie in memory of
+    others; failure: why there are none;
     noted: samples that could not be read, for the quarantine of who takes the item.
     """
 
@@ -60,6 +62,8 @@ class Item:
         self.error: BaseException | None = None
         self.known: frozenset[int] = frozenset()
         self.results: dict[int, tuple[Batch, ...]] = {}
+        self.read: frozenset[tuple[int, int]] = frozenset()
+        self.shared: set[int] = set()
         self.failure: str | None = None
         self.noted: list[Sequence[Quarantined]] = []
         self.computed = threading.Event()

@@ -10,7 +10,8 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
-from gradiva.capture.lazy.pending import Leaf, Pending, Ref
+from gradiva.capture.lazy.concrete_inputs import Leaf
+from gradiva.capture.lazy.pending import Pending, Ref
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Program, Values
 from gradiva.eager.execution.quarantine import collecting
@@ -20,6 +21,7 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import memory_of, owner_of
 
 from .prefetcher import Item
 
@@ -173,6 +175,12 @@ class LoopPlan:
                 for key in sorted(self._kept)
             ],
             "known": frozenset(self._calls),
+            "read": frozenset(
+                (spec, output)
+                for call in self._calls.values()
+                for spec, output, _ in call.inputs
+                if isinstance(spec, int)
+            ),
         }
         return builder.finish(
             tuple(
@@ -218,6 +226,7 @@ class _Compiled:
         self._leaves: dict[int, Leaf] = facts["leaves"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
+        self._read: frozenset[tuple[int, int]] = facts["read"]
 
     def compute(self, item: Item, pool: WorkerPool, stage: DeviceStage | None) -> None:
         source = next(
@@ -230,11 +239,13 @@ class _Compiled:
             return
         size = len(item.batches[0])
         values: Values = {(source, output): batch for output, batch in enumerate(item.batches)}
+        given = list(item.batches)
         for node in self.program.parameters:
             leaf = self._leaves[node.attribute("number")]
             if len(leaf.batch) != size:
                 item.failure = "a batch from outside of the loop has another size than this step"
                 return
+            given.append(leaf.plain)
             values[node, 0] = leaf.plain
         positions = item.batches[0].positions
         own = np.arange(size, dtype=np.int64) if positions is None else positions
@@ -256,12 +267,15 @@ class _Compiled:
             return
         item.noted.append(noted)
         outputs = iter(made)
+        memory = memory_of(batch.data for batch in (*given, *made))
         results: dict[int, tuple[Batch, ...]] = {}
         for signature, count, single in self._kept:
             batches = tuple(next(outputs) for _ in range(count))
             if size or not single:  # one value for no samples is not in a batch of none
                 results[signature] = batches
-        item.results, item.known = results, self._known
+                if any(memory[owner_of(batch.data)] > 1 for batch in batches):
+                    item.shared.add(signature)
+        item.results, item.known, item.read = results, self._known, self._read
 
 
 def _leaf_node(builder: GraphBuilder, leaf: Leaf, numbers: dict[int, Leaf]) -> Node:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Leaf, Pending, Ref
+from gradiva.capture.lazy.concrete_inputs import Leaf
+from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Pending, Ref
 from gradiva.capture.lazy.program_cache import Plans, evaluate
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import current_step
 
-from .exposure import Looks
 from .prefetcher import Item
 
 __all__ = ["Late", "Step"]
@@ -37,12 +37,26 @@ class Step:
         self.source.device = item.batches[0].device
         self.calls: list[Pending] = []
         self.missed: set[int] = set()
+        self._served: dict[int, Pending] = {}
 
     def find(self, value: Any) -> Ref | None:
         """The call of this step that a value came from."""
         if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
             return Ref(value.pending, value.output)
         return None
+
+    def serve(self, call: Pending) -> None:
+        """Give a call the values that were computed ahead for it, if they were kept."""
+        values = self.item.results.get(call.signature)
+        if values is not None:
+            first = self._served.setdefault(call.signature, call)
+            if first is not call:
+                if first.shown:
+                    return  # the user may have written into them: they are computed once more
+                first.shared = call.shared = True
+            elif call.signature in self.item.shared:
+                call.shared = True
+            call.values = values
 
     def why_missed(self, call: Pending, written: bool, leaves: set[Leaf], owner: object) -> str:
         """Why a call was not computed ahead. written: whether an input may have been written into;
@@ -75,9 +89,9 @@ class Step:
     def is_constant(self, value: Any, count: int) -> bool:
         return count <= _CONSTANT
 
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        self.late.show(value)
-        self.late.looks.note(value.pending, value.output)
+    def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
+        """What was computed ahead from a value holds only if the user does not write into it."""
+        return (pending.signature, output) not in self.item.read
 
 
 class Late:
@@ -86,7 +100,6 @@ class Late:
     def __init__(self, plans: Plans) -> None:
         self.lock = threading.RLock()
         self._plans = plans
-        self.looks = Looks()
 
     def find(self, value: Any) -> Ref | None:
         return None
@@ -100,15 +113,5 @@ class Late:
     def is_constant(self, value: Any, count: int) -> bool:
         return False
 
-    def show(self, value: LazyBatch | LazyTensor) -> None:
-        """Calls that have read the value and have not run keep it as it is now."""
-        pending = value.pending
-        if value.output not in pending.shown:
-            pending.value(value.output)
-            if pending.readers:
-                signature, observed = pending.signature, pending.observed | {value.output}
-                value.pending = twin = pending.twin()
-                twin.signature = signature
-                pending.observed |= observed
-                pending = twin
-            pending.shown[value.output] = None
+    def may_write(self, pending: Pending, output: int, exported: bool) -> bool:
+        return True

@@ -24,6 +24,7 @@ from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
+from gradiva.eager.values.buffers import for_reading, on_cpu
 
 from .error_policy import forgives, settle
 from .per_frame import execute_frames, given_per_frame
@@ -170,8 +171,12 @@ def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -
     """The input of a number where its call needs it."""
     first = operator.host_from
     wanted = CPU if operator.mixed or (first is not None and number >= first) else device
-    there = operator.metadata or batch.device is wanted
-    return batch if there else Batch.to_device(batch, wanted)
+    if not operator.metadata and batch.device is not wanted:
+        return Batch.to_device(batch, wanted)
+    data = batch.data
+    if operator.view_rule is None and on_cpu(data) and not data.flags.writeable:
+        return Batch(for_reading(data), batch.geometry, batch.type, batch.provenance)
+    return batch
 
 
 def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
@@ -188,4 +193,5 @@ def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
             expected="values of one shape for all samples",
             got=f"the shapes {value.shape[:4]}",
         )
-    return value.as_array()
+    rows = value.as_array()
+    return rows if not on_cpu(rows) or rows.flags.writeable else for_reading(rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsInt, TypeVar
 
 import numpy as np
@@ -26,11 +27,14 @@ __all__ = [
     "device_of",
     "dlpack_device",
     "fill",
+    "for_reading",
     "gpu_array",
     "gpu_named",
     "is_owned",
+    "memory_of",
     "moved",
     "on_cpu",
+    "owner_of",
     "put",
     "require_host",
     "same_dtype",
@@ -52,6 +56,38 @@ def on_cpu(data: Any) -> bool:
 def is_owned(data: Any) -> bool:
     """Whether an array on a GPU lies in memory of a pool, which nobody else writes."""
     return not isinstance(data.block, Foreign)
+
+
+def memory_of(arrays: Iterable[Any]) -> Counter[int]:
+    """How many of these arrays lie in each memory, by a number for it (see `owner_of`)."""
+    return Counter(map(owner_of, arrays))
+
+
+def owner_of(data: Any) -> int:
+    """A number for the memory that an array lies in, as long as that is there."""
+    if isinstance(data, np.ndarray):
+        return id(data.base if isinstance(data.base, np.ndarray) else data)
+    return id(data.block)
+
+
+class _Readable:
+    """An array whose memory kernels take as any other, though it is read-only."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+        self.__array_interface__ = {
+            "data": (array.ctypes.data, False),
+            "shape": array.shape,
+            "strides": array.strides,
+            "typestr": f"|V{array.itemsize}",
+            "version": 3,
+        }
+
+
+def for_reading(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A read-only array for a kernel that does not write into it: for Numba a read-only array has
+    a type of its own, with which each kernel would be compiled again."""
+    return np.asarray(_Readable(array)).view(array.dtype) if array.size else array.copy()
 
 
 def device_of(data: Any) -> Device:

@@ -71,6 +71,10 @@ class Placed(Value):
         array = self._whole()
         if not on_cpu(array):
             return capsule_of(array, stream, options)
+        if not array.flags.writeable and options.get("copy") is not False:
+            # The protocol knows read-only memory from its version 1.0 on.
+            version = options.get("max_version") or (0, 0)
+            array = array if version[0] >= 1 else array.copy()
         return (export if is_bfloat16(array.dtype) else np.ndarray.__dlpack__)(array, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
