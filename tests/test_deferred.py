@@ -126,15 +126,15 @@ def test_plans_are_kept_by_structure() -> None:
         with EvalMode.deferred:
             return work(batch)[1].evaluate()
 
-    plans = lazy_interpreter.get().plans  # type: ignore[attr-defined]
+    programs = lazy_interpreter.get().programs  # type: ignore[attr-defined]
     run(images())
-    before = plans.compilations
+    before = programs.compilations
     for step in range(20):
         batch = images(1 + step % 4, step)
         assert bits(run(batch)) == bits(work(batch)[1])
-    assert plans.compilations == before
+    assert programs.compilations == before
     run(gradiva.cast(images(), dtype=gradiva.float32))
-    assert plans.compilations == before + 1
+    assert programs.compilations == before + 1
 
 
 def test_errors_come_when_somebody_looks() -> None:

@@ -11,7 +11,7 @@ import pytest
 import gradiva
 import gradiva.eager.types.batch_shape
 from gradiva import capture, random
-from gradiva.capture.loop.program import LoopPlan
+from gradiva.capture.loop.program import LoopProgram
 
 
 def images(count: int = 3) -> Any:
@@ -106,10 +106,10 @@ def test_a_random_call_that_fails_is_counted_in_every_mode() -> None:
 def test_a_defect_while_computing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps run at once and say why; the loop does not wait for ever."""
 
-    def broken(self: LoopPlan, item: Any, pool: Any) -> None:
+    def broken(self: LoopProgram, item: Any, pool: Any) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(LoopPlan, "compute", broken)
+    monkeypatch.setattr(LoopProgram, "compute", broken)
     found: list[Any] = []
 
     def loop() -> None:

@@ -349,7 +349,7 @@ def test_bad_bytes_per_sample(value: Any) -> None:
 
 def test_lent_batches_are_the_outputs_normally(fresh: MemorySettings) -> None:
     batch = gradiva.as_batch(np.ones((2, 3), np.float32))
-    assert poison.lend(batch) is batch
+    assert poison.mark_in_use(batch) is batch
     poison.poison(batch)
     assert (batch.as_array() == 1).all()
 
@@ -361,7 +361,7 @@ def test_poison_shows_a_use_after_release(
     monkeypatch.setenv("GRADIVA_POISON", "1")
     owned = np.ones((2, 3), dtype)
     batch = gradiva.as_batch(owned)
-    lent = poison.lend(batch)
+    lent = poison.mark_in_use(batch)
     view = lent.as_array()
     np.testing.assert_array_equal(view, owned)
     poison.poison(batch)

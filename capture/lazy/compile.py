@@ -17,7 +17,7 @@ from gradiva.eager.values.value import Value
 
 from .interpreter import Deferred
 from .pending import LazyBatch, LazyTensor
-from .program_cache import Plans
+from .program_cache import ProgramCache
 
 __all__ = ["Compiled", "compile", "invariant", "trace"]
 
@@ -85,11 +85,11 @@ class Compiled(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R]) -> None:
         self.function = function
-        self._plans = Plans()
+        self._programs = ProgramCache()
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        deferred = Deferred(self._plans, (*args, *kwargs.values()))
+        deferred = Deferred(self._programs, (*args, *kwargs.values()))
         try:
             with interpreter(deferred):
                 return cast("R", _computed(deferred, self.function(*args, **kwargs)))
@@ -98,11 +98,11 @@ class Compiled(Generic[P, R]):
 
     @property
     def compilations(self) -> int:
-        return self._plans.compilations
+        return self._programs.compilations
 
     @property
     def graph(self) -> Graph | None:
-        return self._plans.graphs[-1][1] if self._plans.graphs else None
+        return self._programs.graphs[-1][1] if self._programs.graphs else None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

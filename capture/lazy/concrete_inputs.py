@@ -12,13 +12,13 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu
 from gradiva.eager.values.value import Value
 
-__all__ = ["Leaf", "leaf_of", "snapshot_of"]
+__all__ = ["ConcreteInput", "concrete_input_of", "snapshot_of"]
 
 
-class Leaf:
+class ConcreteInput:
     """A value that is there: a batch, or a constant that is part of the program.
 
-    number: no other leaf has it, also after this one is gone; origin: the user's value that the
+    number: no other input has it, also after this one is gone; origin: the user's value that the
     batch is a copy of.
     """
 
@@ -34,7 +34,7 @@ class Leaf:
     @property
     def plain(self) -> Batch:
         """The batch, with its data there."""
-        look = getattr(self.batch, "_look", None)
+        look = getattr(self.batch, "_materialize", None)
         found: Batch = self.batch if look is None else look()
         return found
 
@@ -42,22 +42,22 @@ class Leaf:
 _numbers = itertools.count()
 
 
-_leaves: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
+_concrete_inputs: weakref.WeakValueDictionary[int, ConcreteInput] = weakref.WeakValueDictionary()
 
 
-def leaf_of(batch: Batch) -> Leaf:
-    """The one leaf of a batch. (It holds the batch, so the batch's id is its own.)"""
-    leaf = _leaves.get(id(batch))
-    if leaf is None:
-        leaf = _leaves[id(batch)] = Leaf(batch)
-    return leaf
+def concrete_input_of(batch: Batch) -> ConcreteInput:
+    """The one concrete input for a batch. (It holds the batch, so the batch's id is its own.)"""
+    concrete = _concrete_inputs.get(id(batch))
+    if concrete is None:
+        concrete = _concrete_inputs[id(batch)] = ConcreteInput(batch)
+    return concrete
 
 
-_snapshots: weakref.WeakValueDictionary[int, Leaf] = weakref.WeakValueDictionary()
+_snapshots: weakref.WeakValueDictionary[int, ConcreteInput] = weakref.WeakValueDictionary()
 
 
-def snapshot_of(given: Any, batch: Batch) -> Leaf:
-    """A leaf with a copy of `batch`, which holds a value of the user's: the same one as long as
+def snapshot_of(given: Any, batch: Batch) -> ConcreteInput:
+    """A concrete input with a copy of `batch`, which holds a value of the user's; the same while
     something reads it and the value is what it was."""
     found = _snapshots.get(id(given))
     if found is not None and found.origin is not None and found.origin() is given:
@@ -65,7 +65,7 @@ def snapshot_of(given: Any, batch: Batch) -> Leaf:
         if len(copy) == len(batch) and _same_bytes(copy.data, batch.data):
             return found
     copy = Batch(batch.data.copy(), batch.geometry, batch.type, batch.provenance)
-    made = Leaf(copy)
+    made = ConcreteInput(copy)
     if isinstance(given, Value | np.ndarray):
         made.origin = weakref.ref(given)
         _snapshots[id(given)] = made

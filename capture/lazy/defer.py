@@ -33,10 +33,10 @@ from gradiva.eager.values.buffers import is_owned
 from gradiva.eager.values.drawn import drawn_by
 from gradiva.eager.values.tensor import Tensor
 
-from .concrete_inputs import Leaf, leaf_of, snapshot_of
-from .pending import Home, LazyBatch, Pending, Ref
+from .concrete_inputs import ConcreteInput, concrete_input_of, snapshot_of
+from .pending import Evaluator, LazyBatch, Pending, Ref
 
-__all__ = ["CONSTANT", "note", "run_now"]
+__all__ = ["CONSTANT", "defer_call", "run_now"]
 
 CONSTANT = 16
 """Arrays of at most so many elements are part of the program, larger ones are data."""
@@ -44,8 +44,8 @@ CONSTANT = 16
 _serial = itertools.count()
 
 
-def note(
-    home: Home, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+def defer_call(
+    evaluator: Evaluator, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Pending:
     """One call as a Pending, with its arguments resolved and its types inferred.
 
@@ -56,12 +56,12 @@ def note(
     given, common = split_common(operator, keywords)
     size, single = batch_size_of(operator, inputs, given, common)
     refuse_single(given, single)
-    refs = [_input(home, value, size, index) for index, value in enumerate(inputs)]
+    refs = [_input(evaluator, value, size, index) for index, value in enumerate(inputs)]
     attributes: dict[str, Any] = {}
     for name, value in given.items():
         argument = operator.arguments[name]
         if is_edge(argument, value) and (argument.per_sample or not isinstance(value, Tensor)):
-            refs.append(_argument(home, argument, value, size))
+            refs.append(_argument(evaluator, argument, value, size))
         else:
             static = as_argument(argument, value, size)
             attributes[name] = _hashable(static)
@@ -69,7 +69,9 @@ def note(
     key = random_key(common) if operator.random else None
     where = _device(refs, common)
     types = _infer(operator, refs, attributes, where)
-    pending = Pending(operator, tuple(refs), attributes, types, size, single, home, user_location())
+    pending = Pending(
+        operator, tuple(refs), attributes, types, size, single, evaluator, user_location()
+    )
     pending.device = where
     pending.drawn_at = drawn_by(operator.random, inputs, keywords)
     pending.serial = next(_serial)
@@ -79,7 +81,7 @@ def note(
         there = tuple(
             ref.source.batch
             for ref in refs
-            if isinstance(ref.source, Leaf) and ref.argument is None
+            if isinstance(ref.source, ConcreteInput) and ref.argument is None
         )
         pending.positions = positions_of(there, size, single)
     for ref in refs:
@@ -94,7 +96,7 @@ def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
     if "device" in common:
         return device_named(common["device"])
     inputs = [ref.source for ref in refs if ref.argument is None]
-    found = [one.batch.device if isinstance(one, Leaf) else one.device for one in inputs]
+    found = [one.batch.device if isinstance(one, ConcreteInput) else one.device for one in inputs]
     return next((device for device in found if device is not CPU), CPU)
 
 
@@ -106,28 +108,28 @@ def _hashable(value: Any) -> Any:
     return Opaque(value) if callable(value) else value
 
 
-def _input(home: Home, value: Any, size: int, index: int) -> Ref:
-    known = home.find(value)
+def _input(evaluator: Evaluator, value: Any, size: int, index: int) -> Ref:
+    known = evaluator.find(value)
     if known is not None:
         return known
     if isinstance(value, Batch):
-        return Ref(_leaf(value, value), 0)
+        return Ref(_concrete_input(value, value), 0)
     batch = as_input(value, size, index)
-    return Ref(_from_outside(home, value, batch), 0)
+    return Ref(_from_outside(evaluator, value, batch), 0)
 
 
-def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
+def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -> Ref:
     require_on_cpu(argument, value)
-    known = home.find(value)
+    known = evaluator.find(value)
     if known is not None:
         return known._replace(argument=argument.name)
     if isinstance(value, Batch):
-        return Ref(_leaf(value, value), 0, argument.name)
-    if isinstance(value, Tensor) and home.is_constant(value, CONSTANT + 1):
-        return Ref(_from_outside(home, value, as_input(value, size, 0)), 0, argument.name)
+        return Ref(_concrete_input(value, value), 0, argument.name)
+    if isinstance(value, Tensor) and evaluator.is_constant(value, CONSTANT + 1):
+        return Ref(_from_outside(evaluator, value, as_input(value, size, 0)), 0, argument.name)
     rows = as_argument(argument, value, size)
     if isinstance(rows, Batch):  # ragged
-        return Ref(leaf_of(rows), 0, argument.name)
+        return Ref(concrete_input_of(rows), 0, argument.name)
     if not isinstance(rows, np.ndarray):
         rows = np.asarray(rows)
     # One row per sample: a batch whose samples are the rows.
@@ -135,28 +137,28 @@ def _argument(home: Home, argument: Argument, value: Any, size: int) -> Ref:
     type = Tensor(checked).type.with_(ndim=checked.ndim - 1, layout="")
     geometry = Geometry.equal(size, checked.shape[1:])
     batch = Batch(checked.reshape(-1).copy(), geometry, type)
-    return Ref(leaf_of(batch), 0, argument.name)
+    return Ref(concrete_input_of(batch), 0, argument.name)
 
 
-def _from_outside(home: Home, value: Any, batch: Batch) -> Leaf:
+def _from_outside(evaluator: Evaluator, value: Any, batch: Batch) -> ConcreteInput:
     """A constant of the program, if it is small; else data like a batch."""
     sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
-    if sample or not home.is_constant(value, batch.data.size):
-        return _leaf(value, batch)
+    if sample or not evaluator.is_constant(value, batch.data.size):
+        return _concrete_input(value, batch)
     array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
     array.flags.writeable = False
-    return Leaf(batch, array)
+    return ConcreteInput(batch, array)
 
 
-def _leaf(given: Any, batch: Batch) -> Leaf:
+def _concrete_input(given: Any, batch: Batch) -> ConcreteInput:
     """What a call reads: `batch`, which holds the value that was given, as it is now. Memory that
     somebody else may write is copied."""
     if isinstance(batch, LazyBatch):
-        if batch.output not in batch.pending.shown:
+        if batch.output not in batch.pending.exposed:
             batch.pending.readers[batch.output] = 2  # more than the one that a view may have
-            return leaf_of(batch)
+            return concrete_input_of(batch)
     elif is_owned(batch.data) if batch.device is not CPU else is_leased(batch.data):
-        return leaf_of(batch)
+        return concrete_input_of(batch)
     return snapshot_of(given, batch)
 
 
@@ -169,7 +171,7 @@ def run_now(pending: Pending) -> None:
     }
     for ref in pending.inputs:
         source = ref.source
-        batch = source.plain if isinstance(source, Leaf) else source.value(ref.output)
+        batch = source.plain if isinstance(source, ConcreteInput) else source.value(ref.output)
         if isinstance(source, Pending) and source.single and not pending.single:
             geometry = Geometry.repeated(pending.size, batch.geometry.shape(0))
             batch = Batch(batch.data, geometry, batch.type)
@@ -207,7 +209,7 @@ def _infer(
         given[name] = value.value if isinstance(value, Opaque) else value
     for ref in refs:
         source = ref.source
-        type = source.batch.type if isinstance(source, Leaf) else source.types[ref.output]
+        type = source.batch.type if isinstance(source, ConcreteInput) else source.types[ref.output]
         if isinstance(source, Pending) and source.values is not None:
             type = source.values[ref.output].type
         if ref.argument is None:

@@ -16,9 +16,9 @@ from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Value
 
-from .defer import CONSTANT, note
+from .defer import CONSTANT, defer_call
 from .pending import LazyBatch, LazyTensor, Pending, Ref
-from .program_cache import Plans, evaluate
+from .program_cache import ProgramCache, evaluate
 
 __all__ = ["Deferred"]
 
@@ -26,8 +26,8 @@ __all__ = ["Deferred"]
 class Deferred:
     """The interpreter of deferred mode."""
 
-    def __init__(self, plans: Plans | None = None, data: Iterable[Any] = ()) -> None:
-        self.plans = Plans() if plans is None else plans
+    def __init__(self, programs: ProgramCache | None = None, data: Iterable[Any] = ()) -> None:
+        self.programs = ProgramCache() if programs is None else programs
         self._data = {id(value): value for value in data}
         self._waiting: weakref.WeakSet[Pending] = weakref.WeakSet()
         self._lock = threading.RLock()
@@ -39,21 +39,21 @@ class Deferred:
             with interpreter(eager_interpreter()):
                 return eager_interpreter().bind(operator, inputs, keywords)
         _agree((*inputs, *keywords.values()))
-        pending = note(self, operator, inputs, keywords)
+        pending = defer_call(self, operator, inputs, keywords)
         pending.droppers = _droppers(pending)
         pending.context = EvalContext.current()
         with self._lock:
             self._waiting.add(pending)
-        made = pending.hand_out()
+        made = pending.make_outputs()
         return made[0] if len(made) == 1 else made
 
     def find(self, value: Any) -> Ref | None:
         """The call that a lazy value came from, if it was deferred and no other library has got at
         its memory since."""
-        if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.shown:
+        if not isinstance(value, LazyBatch | LazyTensor) or value.output in value.pending.exposed:
             return None
-        ours = isinstance(value.pending.home, Deferred)
-        if value.pending.home is self or (ours and isinstance(value, LazyBatch)):
+        ours = isinstance(value.pending.evaluator, Deferred)
+        if value.pending.evaluator is self or (ours and isinstance(value, LazyBatch)):
             return Ref(value.pending, value.output)
         return None
 
@@ -83,11 +83,11 @@ class Deferred:
             ]
             together = sorted([pending, *others], key=_serial_of)
             try:
-                evaluate(together, self.plans)
+                evaluate(together, self.programs)
             except GradivaError:
                 if not others:
                     raise
-                evaluate([pending], self.plans)  # the defect of another result is not ours
+                evaluate([pending], self.programs)  # the defect of another result is not ours
             for call in together:
                 self._waiting.discard(call)
 
@@ -101,7 +101,7 @@ class Deferred:
                 chosen = [
                     call for call in calls if (sizes[0] if call.single else call.size) == size
                 ]
-                evaluate(chosen, self.plans)
+                evaluate(chosen, self.programs)
 
     @frameless
     def evaluate_all(self, context: object) -> None:

@@ -27,12 +27,12 @@ from gradiva.eager.values.drawn import Drawn
 from gradiva.eager.values.tensor import Tensor
 from gradiva.ops.arrays.copy import copy
 
-from .concrete_inputs import Leaf
+from .concrete_inputs import ConcreteInput
 
-__all__ = ["Home", "LazyBatch", "LazyTensor", "Pending", "Ref"]
+__all__ = ["Evaluator", "LazyBatch", "LazyTensor", "Pending", "Ref"]
 
 
-class Home(Protocol):
+class Evaluator(Protocol):
     """Who decides how a pending call gets its values, and knows whose values are its own."""
 
     def force(self, pending: Pending) -> None: ...
@@ -50,7 +50,7 @@ class Home(Protocol):
 class Ref(NamedTuple):
     """One output of a pending call, or a leaf; `argument` names what it feeds, None: an input."""
 
-    source: Pending | Leaf
+    source: Pending | ConcreteInput
     output: int
     argument: str | None = None
 
@@ -58,21 +58,21 @@ class Ref(NamedTuple):
 class Pending:
     """One call that was noted down. `values` are its outputs, once it has run.
 
-    observed: the outputs that somebody has looked at; arrays: the memory of outputs as the user
-    has it; shown: the outputs that the user may have written into; readers: how many pending calls
-    read each output; shared: whether its values lie in memory of others; own_key: whether its
+    materialized: the outputs that somebody has looked at; arrays: the memory of outputs as the user
+    has it; exposed: the outputs that the user may have written into; readers: how many pending
+    calls read each output; shared: whether its values lie in memory of others; own_key: whether its
     random values belong to the captured loop that it is in; droppers: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
-    then its size is what it would be if none does; context: the EvalContext in force, in deferred
+    then its size is what it would be if none does; context: the current EvalContext, in deferred
     mode; device: where it runs and its outputs are; drawn_at: the mark of its values (see
     `gradiva.eager.values.drawn`).
     """
 
     __slots__ = (
         "__weakref__", "arrays", "attributes", "context", "device", "drawn_at", "droppers",
-        "handed", "home", "inputs", "key", "location", "name", "observed", "operator", "own_key",
-        "positions", "readers", "serial", "shared", "shown", "signature", "single", "size", "types",
-        "values",
+        "evaluator", "exposed", "handles", "inputs", "key", "location", "materialized", "name",
+        "operator", "own_key", "positions", "readers", "serial", "shared", "signature", "single",
+        "size", "types", "values",
     )  # fmt: skip
 
     def __init__(
@@ -83,7 +83,7 @@ class Pending:
         types: tuple[SampleType, ...],
         size: int,
         single: bool,
-        home: Home,
+        evaluator: Evaluator,
         location: Location | None,
     ) -> None:
         self.operator = operator
@@ -92,7 +92,7 @@ class Pending:
         self.types = types
         self.size = size
         self.single = single
-        self.home = home
+        self.evaluator = evaluator
         self.location = location
         self.key: RandomKey | None = None
         self.positions: Positions | None = None
@@ -100,38 +100,38 @@ class Pending:
         self.name: str | None = None
         self.signature: Any = None
         self.values: tuple[Batch, ...] | None = None
-        self.observed: set[int] = set()
+        self.materialized: set[int] = set()
         self.arrays: dict[int, Any] = {}
-        self.shown: set[int] = set()
+        self.exposed: set[int] = set()
         self.readers: dict[int, int] = {}
         self.shared = False
         self.serial = 0
         self.droppers: frozenset[int] = frozenset()
-        self.handed: list[weakref.ref[Any]] = []
+        self.handles: list[weakref.ref[Any]] = []
         self.context: object = None
         self.device = CPU
         self.drawn_at: Drawn = None
 
-    def hand_out(self) -> tuple[Any, ...]:
+    def make_outputs(self) -> tuple[Any, ...]:
         """The values that stand for the outputs, for the user."""
         kind = LazyTensor if self.single else LazyBatch
         made = tuple(kind(self, output) for output in range(len(self.types)))
-        self.handed = [weakref.ref(value) for value in made]
+        self.handles = [weakref.ref(value) for value in made]
         return made
 
     @property
     def wanted(self) -> bool:
         """Whether somebody still holds one of the values."""
-        return any(value() is not None for value in self.handed)
+        return any(value() is not None for value in self.handles)
 
     def value(self, output: int) -> Batch:
         """An output; runs the call if need be."""
         if self.values is None:
-            self.home.force(self)
+            self.evaluator.force(self)
         assert self.values is not None
         return self.values[output]
 
-    def settle(self, values: tuple[Batch, ...]) -> None:
+    def resolve(self, values: tuple[Batch, ...]) -> None:
         """The call has run: what it needed can go."""
         self.values = values
         self.inputs = ()
@@ -146,16 +146,16 @@ class Pending:
         """The memory of an output, for the user: read-only, unless nothing else can need it.
         exported: another library takes it, which may write into it."""
         found = self.arrays.get(output)
-        if found is None or (exported and output not in self.shown):
-            self.observed.add(output)
+        if found is None or (exported and output not in self.exposed):
+            self.materialized.add(output)
             batch = self.value(output)
             found = batch.array(0) if self.single else batch.data
             if not on_cpu(found) and output in self.readers:
                 found = found.copy()  # nothing keeps other libraries from writing on a GPU
             elif not on_cpu(found) or (
-                self.home.may_write(self, output, exported) and self._is_alone(output)
+                self.evaluator.may_write(self, output, exported) and self._is_alone(output)
             ):
-                self.shown.add(output)
+                self.exposed.add(output)
             else:
                 found = found.view()
                 found.flags.writeable = False
@@ -175,7 +175,7 @@ class Pending:
         return True
 
 
-class LazyPlace:
+class LazyValue:
     """What LazyBatch and LazyTensor share: what is known of the call that they wait for."""
 
     __slots__ = ()
@@ -183,7 +183,11 @@ class LazyPlace:
     pending: Pending
     output: int
 
-    def _look(self) -> Any:
+    def __init__(self, pending: Pending, output: int) -> None:
+        self.pending = pending  # type: ignore[misc]  # a slot
+        self.output = output  # type: ignore[misc]
+
+    def _materialize(self) -> Any:
         """The value itself; computes it if need be."""
         raise NotImplementedError
 
@@ -198,7 +202,7 @@ class LazyPlace:
 
     def evaluate(self) -> Any:
         """Run what is needed, and return the value."""
-        self._look()
+        self._materialize()
         return self
 
     @property
@@ -214,23 +218,17 @@ class LazyPlace:
         """The value on `device`: a call like any other, so it is noted down where others are."""
         where = to_device(device)
         if where == self.device:
-            return self._look().to_device(where, True) if force_copy else self
+            return self._materialize().to_device(where, True) if force_copy else self
         return copy.bind((self,), {"device": where})
 
 
-class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
+class LazyBatch(LazyValue, Batch):  # type: ignore[override]
     """A batch whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
 
-    pending: Pending
-
-    def __init__(self, pending: Pending, output: int) -> None:
-        self.pending = pending
-        self.output = output
-
-    def _look(self) -> Batch:
-        self.pending.observed.add(self.output)
+    def _materialize(self) -> Batch:
+        self.pending.materialized.add(self.output)
         return self.pending.value(self.output)
 
     def __len__(self) -> int:
@@ -255,7 +253,7 @@ class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
         if pending.values is not None:
             return pending.values[self.output].positions
         for ref in pending.inputs:
-            batch = ref.source.batch if isinstance(ref.source, Leaf) else None
+            batch = ref.source.batch if isinstance(ref.source, ConcreteInput) else None
             if ref.argument is not None:
                 continue
             if batch is None:
@@ -272,38 +270,32 @@ class LazyBatch(LazyPlace, Batch):  # type: ignore[override]
 
     @property
     def geometry(self) -> Geometry:  # type: ignore[override]
-        return self._look().geometry
+        return self._materialize().geometry
 
     @property
     def type(self) -> SampleType:  # type: ignore[override]
         known = self.pending.types[self.output]
         if None in (known.dtype, known.ndim, known.layout):
-            return self._look().type
+            return self._materialize().type
         return known
 
     @property
     def provenance(self) -> Provenance | None:  # type: ignore[override]
-        return self._look().provenance
+        return self._materialize().provenance
 
     @property
     def ndim(self) -> int:
         known = self.type.ndim
-        return self._look().ndim if known is None else known
+        return self._materialize().ndim if known is None else known
 
 
-class LazyTensor(LazyPlace, Tensor):  # type: ignore[override]
+class LazyTensor(LazyValue, Tensor):  # type: ignore[override]
     """A tensor whose data come when somebody looks at them."""
 
     __slots__ = ("output", "pending")
 
-    pending: Pending
-
-    def __init__(self, pending: Pending, output: int) -> None:
-        self.pending = pending
-        self.output = output
-
-    def _look(self) -> Tensor:
-        self.pending.observed.add(self.output)
+    def _materialize(self) -> Tensor:
+        self.pending.materialized.add(self.output)
         return self.pending.value(self.output).tensors[0]
 
     @property
@@ -313,8 +305,8 @@ class LazyTensor(LazyPlace, Tensor):  # type: ignore[override]
     @property
     def layout(self) -> str:  # type: ignore[override]
         known = self.pending.types[self.output].layout
-        return self._look().layout if known is None else known
+        return self._materialize().layout if known is None else known
 
     @property
     def provenance(self) -> Provenance | None:  # type: ignore[override]
-        return self._look().provenance
+        return self._materialize().provenance

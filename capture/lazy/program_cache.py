@@ -21,14 +21,14 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import memory_of, owner_of
 
-from .concrete_inputs import Leaf, leaf_of
+from .concrete_inputs import ConcreteInput, concrete_input_of
 from .defer import run_now
 from .pending import Pending, Ref
 
-__all__ = ["Plans", "evaluate"]
+__all__ = ["ProgramCache", "evaluate"]
 
 
-class Plans:
+class ProgramCache:
     """Compiled programs by structure; those not used for the longest are dropped first."""
 
     def __init__(self, most: int = 256) -> None:
@@ -56,7 +56,7 @@ class Plans:
         return program
 
 
-def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
+def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
     """Run the pending calls, all of one batch size, and all they need. Raises GradivaError."""
     if not all(pending.size or pending.single for pending in targets):
         # One value, not one per sample, is there also when there are no samples.
@@ -75,22 +75,22 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
             run_now(pending)
         return
     number = {pending: index for index, pending in enumerate(order)}
-    leaves: dict[Leaf, int] = {}
+    concrete_inputs: dict[ConcreteInput, int] = {}
     for pending in order:
-        for given in map(_leaf, pending.inputs):
+        for given in map(_concrete_input, pending.inputs):
             if given is not None:
-                leaves.setdefault(given, len(leaves))
+                concrete_inputs.setdefault(given, len(concrete_inputs))
     key = (
-        tuple(_leaf_key(leaf) for leaf in leaves),
-        tuple(_structure(pending, number, leaves) for pending in order),
+        tuple(_concrete_key(concrete) for concrete in concrete_inputs),
+        tuple(_structure(pending, number, concrete_inputs) for pending in order),
         tuple(number[target] for target in targets),
     )
-    program = plans.find(key)
+    program = programs.find(key)
     if program is None:
-        graph = _graph(order, targets, leaves)
-        program = plans.keep(key, graph, Program(optimise(graph)))
+        graph = _graph(order, targets, concrete_inputs)
+        program = programs.keep(key, graph, Program(optimise(graph)))
     size = max([pending.size for pending in order if not pending.single] or [1])
-    batches = [_fit(leaf.plain, size) for leaf in leaves]
+    batches = [_fit(concrete.plain, size) for concrete in concrete_inputs]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}
     keys = [(pending.key, pending.positions) for pending in order]
     positions, gpu = {None: np.arange(size)}, gpus.pop() if gpus else CPU
@@ -103,7 +103,7 @@ def evaluate(targets: Sequence[Pending], plans: Plans) -> None:
         if target.single and not len(made[0]):
             run_now(target)  # all samples were left out, but this value is of none of them
         else:
-            target.settle(made)
+            target.resolve(made)
 
 
 def _fit(batch: Batch, size: int) -> Batch:
@@ -150,27 +150,29 @@ def _needed(targets: Iterable[Pending]) -> list[Pending]:
     return sorted(found, key=lambda pending: pending.serial)
 
 
-def _leaf(ref: Ref) -> Leaf | None:
-    """The leaf that a reference stands for: itself, or a call that has run."""
+def _concrete_input(ref: Ref) -> ConcreteInput | None:
+    """The concrete input that a reference stands for: itself, or a call that has run."""
     source = ref.source
-    if isinstance(source, Leaf):
+    if isinstance(source, ConcreteInput):
         return source
     if source.values is None:
         return None
-    return leaf_of(source.values[ref.output])
+    return concrete_input_of(source.values[ref.output])
 
 
-def _leaf_key(leaf: Leaf) -> Any:
-    if leaf.array is None:
-        return leaf.batch.type
-    return (leaf.layout, key_of(leaf.array))
+def _concrete_key(concrete: ConcreteInput) -> Any:
+    if concrete.array is None:
+        return concrete.batch.type
+    return (concrete.layout, key_of(concrete.array))
 
 
-def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, int]) -> Any:
+def _structure(
+    pending: Pending, number: dict[Pending, int], concrete_inputs: dict[ConcreteInput, int]
+) -> Any:
     inputs = []
     for ref in pending.inputs:
-        leaf = _leaf(ref)
-        source = number[ref.source] if leaf is None else -1 - leaves[leaf]  # type: ignore[index]
+        concrete = _concrete_input(ref)
+        source = number[ref.source] if concrete is None else -1 - concrete_inputs[concrete]  # type: ignore[index]
         inputs.append((source, ref.output, ref.argument))
     attributes = tuple((name, key_of(value)) for name, value in sorted(pending.attributes.items()))
     return (
@@ -184,20 +186,22 @@ def _structure(pending: Pending, number: dict[Pending, int], leaves: dict[Leaf, 
     )
 
 
-def _graph(order: list[Pending], targets: Sequence[Pending], leaves: dict[Leaf, int]) -> Graph:
-    """The pending calls as a graph, whose parameters are the leaves."""
+def _graph(
+    order: list[Pending], targets: Sequence[Pending], concrete_inputs: dict[ConcreteInput, int]
+) -> Graph:
+    """The pending calls as a graph, whose parameters are the concrete inputs."""
     builder = GraphBuilder("deferred")
-    nodes: dict[Leaf | Pending, Node] = {}
-    for leaf, index in leaves.items():
-        if leaf.array is None:
-            nodes[leaf] = builder.add(parameter, (), {"number": index}, (leaf.batch.type,))
+    nodes: dict[ConcreteInput | Pending, Node] = {}
+    for concrete, index in concrete_inputs.items():
+        if concrete.array is None:
+            nodes[concrete] = builder.add(parameter, (), {"number": index}, (concrete.batch.type,))
         else:
-            fields = {"layout": leaf.layout, "value": leaf.array}
-            nodes[leaf] = builder.add(constant, (), fields, (leaf.batch.type,))
+            fields = {"layout": concrete.layout, "value": concrete.array}
+            nodes[concrete] = builder.add(constant, (), fields, (concrete.batch.type,))
     for index, pending in enumerate(order):
         edges = []
         for ref in pending.inputs:
-            given = _leaf(ref)
+            given = _concrete_input(ref)
             output = ref.output if given is None else 0
             source = nodes[ref.source if given is None else given]
             edges.append(Edge(source, output, ref.argument))

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph
-from gradiva.capture.lazy.concrete_inputs import Leaf
-from gradiva.capture.lazy.defer import note, run_now
+from gradiva.capture.lazy.concrete_inputs import ConcreteInput
+from gradiva.capture.lazy.defer import defer_call, run_now
 from gradiva.capture.lazy.pending import Pending
-from gradiva.capture.lazy.program_cache import Plans
+from gradiva.capture.lazy.program_cache import ProgramCache
 from gradiva.eager.execution.quarantine import record
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import Step as Running
@@ -29,12 +29,12 @@ from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, blaming, user_location
 
-from .interpreter import Face
-from .prefetcher import Ahead, Item, LoopSource, read_item
-from .program import LoopPlan
+from .interpreter import LoopInterpreter
+from .prefetcher import Item, LoopSource, Prefetcher, read_item
+from .program import LoopProgram
 from .report import Explanation
 from .signatures import Signatures
-from .step import Late, Step
+from .step import FinishedSteps, Step
 
 __all__ = ["CapturedLoop"]
 
@@ -42,7 +42,7 @@ __all__ = ["CapturedLoop"]
 class _Learnt(NamedTuple):
     """What a loop knows of its body at its end."""
 
-    plan: LoopPlan
+    plan: LoopProgram
     signatures: Signatures
 
 
@@ -61,25 +61,25 @@ class CapturedLoop(Iterator[Any]):
         self, source: LoopSource, operator: OperatorBase, single: bool, strict: bool
     ) -> None:
         self.operator = operator
-        self.plans = Plans()
-        self._late = Late(self.plans)
+        self.programs = ProgramCache()
+        self._finished = FinishedSteps(self.programs)
         self._single = single
         self._source = source
         self._strict = strict
-        self._face = Face(self)
-        self._ahead: Ahead | None = None
+        self._interpreter = LoopInterpreter(self)
+        self._prefetcher: Prefetcher | None = None
         self._step: Step | None = None
-        self._plan: LoopPlan | None = None
+        self._program: LoopProgram | None = None
         self._token = object()
         self._running: Running | None = None
         self._owner: dict[str, threading.Thread] = {}
         self._signatures = Signatures(self._token)
         learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
         if learnt is not None:
-            self._plan, self._signatures = learnt
+            self._program, self._signatures = learnt
             self._signatures.token = self._token
         self._missed: dict[int, int] = {}
-        self._leaves: set[Leaf] = set()
+        self._concrete_inputs: set[ConcreteInput] = set()
         self._explanation = Explanation(source.name)
         self._number = 0
         self._ended = False
@@ -105,7 +105,7 @@ class CapturedLoop(Iterator[Any]):
             record(noted)
         if item.error is not None:
             self._raise(item)
-        self._step = Step(item, self._number, self.operator, self._single, self._late)
+        self._step = Step(item, self._number, self.operator, self._single, self._finished)
         self._number += 1
         positions = item.batches[0].positions
         self._running = enter_step(
@@ -113,8 +113,8 @@ class CapturedLoop(Iterator[Any]):
             np.empty(0, np.int64) if positions is None else positions,
             self._token,
         )
-        self._face.enter()
-        batches = self._step.source.hand_out()
+        self._interpreter.enter()
+        batches = self._step.source.make_outputs()
         return batches[0] if len(batches) == 1 else batches
 
     def _raise(self, item: Item) -> NoReturn:
@@ -140,50 +140,52 @@ class CapturedLoop(Iterator[Any]):
         # Loops of other threads over this source wait, and then go on after this batch.
         with source.ahead.turn:
             source.claim()
-            if self._ahead is None or source.ahead.prefetcher is not self._ahead:
+            if self._prefetcher is None or source.ahead.prefetcher is not self._prefetcher:
                 source.ahead.pause()
-                self._ahead = None
-            if self._plan is None:
+                self._prefetcher = None
+            if self._program is None:
                 item = Item(None)
                 read_item(source, item)
                 return item
-            if self._ahead is None:
+            if self._prefetcher is None:
                 # Its thread does not keep the loop alive: a loop that was left ends.
                 threads = (source.pool or default_pool()).num_threads
-                self._ahead = Ahead(source, self._plan.compute, self._plan.let_go, threads)
-                source.ahead.prefetcher = self._ahead
-            return self._ahead.get()
+                self._prefetcher = Prefetcher(
+                    source, self._program.compute, self._program.release_streams, threads
+                )
+                source.ahead.prefetcher = self._prefetcher
+            return self._prefetcher.get()
 
     def close(self) -> None:
         """End the loop and its step here; the source keeps its place."""
-        self._let_go()
+        self._detach()
         self._pause()
-        self._face.leave()
+        self._interpreter.leave()
         close_step(self._token)
 
-    def _let_go(self) -> None:
+    def _detach(self) -> None:
         """Nothing is captured any more: leave to the next loop what was learnt, and let the values
         of the step, which the user may hold, go without it. Takes no lock."""
-        if not self._ended and self._plan is not None and not self._leaves:
-            learnt = _Learnt(self._plan, self._signatures)
+        if not self._ended and self._program is not None and not self._concrete_inputs:
+            learnt = _Learnt(self._program, self._signatures)
             self._source.memory[f"single={self._single}"] = learnt
         self._ended = True
         step, self._step = self._step, None
         if step is not None:
             for call in (*step.calls, step.source):
-                call.home = self._late
+                call.evaluator = self._finished
 
     def __del__(self, closer: Closer = closer) -> None:
         # In any thread, at any moment, also at the end of the process: nothing is waited for, and
         # the context of this thread may not be that of the loop.
         if not self._ended:
-            self._let_go()
-            if self._ahead is not None:
-                closer.post(self._source.ahead.pause, self._ahead)
+            self._detach()
+            if self._prefetcher is not None:
+                closer.post(self._source.ahead.pause, self._prefetcher)
 
     def _pause(self) -> None:
         """Stop reading ahead, and put the source where the loop is."""
-        ahead, self._ahead = self._ahead, None
+        ahead, self._prefetcher = self._prefetcher, None
         if ahead is not None:
             self._source.ahead.pause(ahead)
 
@@ -197,7 +199,7 @@ class CapturedLoop(Iterator[Any]):
     @property
     def graph(self) -> Graph | None:
         """The program that is run ahead, or None before the end of the first step."""
-        return None if self._plan is None else self._plan.graph
+        return None if self._program is None else self._program.graph
 
     # The calls of a step.
 
@@ -218,11 +220,11 @@ class CapturedLoop(Iterator[Any]):
     ) -> Any:
         step = self._step
         assert step is not None
-        pending = note(step, operator, inputs, keywords)
+        pending = defer_call(step, operator, inputs, keywords)
         pending.signature = self._signatures.of(pending, step.size)
         item = step.item
         written = any(
-            ref.output in ref.source.shown
+            ref.output in ref.source.exposed
             for ref in pending.inputs
             if isinstance(ref.source, Pending)
         )
@@ -235,11 +237,11 @@ class CapturedLoop(Iterator[Any]):
             self._explanation.served += 1
         else:
             self._miss(step, pending, written)
-        made = pending.hand_out()
+        made = pending.make_outputs()
         return made[0] if len(made) == 1 else made
 
     def _miss(self, step: Step, pending: Pending, written: bool) -> None:
-        reason = step.why_missed(pending, written, self._leaves, self._token)
+        reason = step.why_missed(pending, written, self._concrete_inputs, self._token)
         step.missed.add(pending.signature)
         if step.number:
             self._explanation.add(pending.operator.name, pending.location, step.number, reason)
@@ -257,33 +259,36 @@ class CapturedLoop(Iterator[Any]):
         step, self._step = self._step, None
         if step is None:
             return
-        leaves = {
+        concrete_inputs = {
             ref.source
             for call in step.calls
             for ref in call.inputs
-            if isinstance(ref.source, Leaf) and ref.source.array is None
+            if isinstance(ref.source, ConcreteInput) and ref.source.array is None
         }
-        known_leaves, self._leaves = self._leaves & leaves, leaves
+        known_inputs, self._concrete_inputs = (
+            self._concrete_inputs & concrete_inputs,
+            concrete_inputs,
+        )
         fresh = []
         for call in step.calls:
             if call.signature in step.missed:
                 count = self._missed[call.signature] = self._missed.get(call.signature, 0) + 1
                 if count > 1 or not step.number:
                     fresh.append(call)
-        if self._plan is None:
-            self._plan = LoopPlan(self.operator)
-        before = self._plan.compilations
-        self._plan.learn(step.calls, fresh, known_leaves, step.source, not step.number)
-        if not step.number and self._plan.compilations > before:
+        if self._program is None:
+            self._program = LoopProgram(self.operator)
+        before = self._program.compilations
+        self._program.learn(step.calls, fresh, known_inputs, step.source, not step.number)
+        if not step.number and self._program.compilations > before:
             # What was computed ahead by what an earlier loop had learnt is not what this one does.
             self._pause()
-        with self._late.lock:
+        with self._finished.lock:
             for call in (*step.calls, step.source):
                 # Who still holds a value must not hold the whole step.
-                call.home = self._late
+                call.evaluator = self._finished
                 if call.values is not None:
                     call.inputs = ()
-        if self._signatures.forget(self._plan.knows):
+        if self._signatures.forget(self._program.knows):
             self._missed.clear()
 
 

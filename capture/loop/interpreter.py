@@ -14,7 +14,7 @@ from gradiva.eager.operators.interpreter import (
 )
 from gradiva.eager.operators.operator import OperatorBase
 
-__all__ = ["Face"]
+__all__ = ["LoopInterpreter"]
 
 
 class Loop(Protocol):
@@ -29,7 +29,7 @@ class Loop(Protocol):
     ) -> Any: ...
 
 
-class Face:
+class LoopInterpreter:
     """What the context holds of a loop: a loop that nobody iterates over any more must end."""
 
     def __init__(self, loop: Loop) -> None:
@@ -52,7 +52,7 @@ class Face:
     def enter(self) -> None:
         """Let the loop be the interpreter in force, if it is not."""
         current = running = _living(current_interpreter())
-        while isinstance(running, Face):
+        while isinstance(running, LoopInterpreter):
             if running is self:
                 return
             running.outer = _living(running.outer)
@@ -63,7 +63,7 @@ class Face:
     def leave(self) -> None:
         """Take the loop out of the context: also from below loops that began within it."""
         inner, running = None, current_interpreter()
-        while isinstance(running, Face) and running is not self:
+        while isinstance(running, LoopInterpreter) and running is not self:
             inner, running = running, running.outer
         if running is not self:
             return
@@ -76,6 +76,6 @@ class Face:
 def _living(found: Interpreter | None) -> Interpreter | None:
     """The first that is not the face of a loop that has gone: a finalizer may run in any thread,
     and so cannot take it out of its context."""
-    while isinstance(found, Face) and found.loop() is None:
+    while isinstance(found, LoopInterpreter) and found.loop() is None:
         found = found.outer
     return found

@@ -19,7 +19,7 @@ from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, without_frames
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Ahead", "Item", "LoopSource"]
+__all__ = ["Item", "LoopSource", "Prefetcher"]
 
 
 class LoopSource(Protocol):
@@ -69,7 +69,7 @@ class Item:
         self.computed = threading.Event()
 
 
-class Ahead:
+class Prefetcher:
     """A thread that reads items, at most `depth` of them in advance, and runners that compute.
 
     compute: called with an item and a pool of `num_threads` threads; finish: when it has stopped.
@@ -186,7 +186,7 @@ class Ahead:
         item.computed.set()
 
 
-_running: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_running: weakref.WeakSet[Prefetcher] = weakref.WeakSet()
 
 
 @atexit.register

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
-from gradiva.capture.lazy.concrete_inputs import Leaf
+from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.pending import Pending, Ref
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Program, Values
@@ -25,7 +25,7 @@ from gradiva.eager.values.buffers import memory_of, owner_of
 
 from .prefetcher import Item
 
-__all__ = ["LoopPlan"]
+__all__ = ["LoopProgram"]
 
 _AHEAD = 3
 """Steps that a GPU may lag behind."""
@@ -49,12 +49,12 @@ class _Known:
         self.unseen = 0
 
 
-def _spec(ref: Ref) -> tuple[int | Leaf, int, str | None]:
+def _spec(ref: Ref) -> tuple[int | ConcreteInput, int, str | None]:
     source = ref.source
     return (source.signature if isinstance(source, Pending) else source, ref.output, ref.argument)
 
 
-class LoopPlan:
+class LoopProgram:
     """Calls by signature, those whose values are kept, and the compiled program for them."""
 
     def __init__(self, operator: OperatorBase) -> None:
@@ -76,7 +76,7 @@ class LoopPlan:
         self,
         calls: list[Pending],
         fresh: list[Pending],
-        leaves: set[Leaf],
+        concrete_inputs: set[ConcreteInput],
         source: Pending,
         first: bool,
     ) -> None:
@@ -90,7 +90,7 @@ class LoopPlan:
             self._calls.clear()
             self._kept.clear()
         for call in fresh:
-            if self._can_know(call, leaves):
+            if self._can_know(call, concrete_inputs):
                 self._calls[call.signature] = _Known(call)
         seen = {call.signature for call in calls}
         new = {call.signature for call in fresh}
@@ -103,7 +103,7 @@ class LoopPlan:
                     ref.source.signature for ref in call.inputs if isinstance(ref.source, Pending)
                 }
                 self._kept |= read & self._calls.keys()
-            elif call.observed or not call.readers:
+            elif call.materialized or not call.readers:
                 self._kept.add(call.signature)
         self._forget()
         if (set(self._calls), set(self._kept)) != before or self._current is None:
@@ -112,11 +112,11 @@ class LoopPlan:
             )
             self.compilations += 1
 
-    def _can_know(self, call: Pending, leaves: set[Leaf]) -> bool:
+    def _can_know(self, call: Pending, concrete_inputs: set[ConcreteInput]) -> bool:
         """Whether the call can be made in advance: from the source, constants and known calls."""
         for spec, _, _ in _Known(call).inputs:
-            if isinstance(spec, Leaf):
-                if spec.array is None and spec not in leaves:
+            if isinstance(spec, ConcreteInput):
+                if spec.array is None and spec not in concrete_inputs:
                     return False
             elif spec and spec not in self._calls:
                 return False
@@ -149,12 +149,12 @@ class LoopPlan:
         builder = GraphBuilder("loop")
         source = builder.add(self._operator, (), {"effect": 0}, self._types)
         nodes: dict[Any, Node] = {0: source}
-        numbers: dict[int, Leaf] = {}
+        numbers: dict[int, ConcreteInput] = {}
         for signature, known in sorted(self._calls.items()):
             edges = []
             for spec, output, argument in known.inputs:
-                if isinstance(spec, Leaf) and spec not in nodes:
-                    nodes[spec] = _leaf_node(builder, spec, numbers)
+                if isinstance(spec, ConcreteInput) and spec not in nodes:
+                    nodes[spec] = _concrete_node(builder, spec, numbers)
                 edges.append(Edge(nodes[spec], output, argument))
             attributes = dict(known.attributes)
             if known.operator.random:
@@ -169,7 +169,7 @@ class LoopPlan:
             )
         self._numbers = {
             "source": source,
-            "leaves": numbers,
+            "concrete_inputs": numbers,
             "kept": [
                 (key, len(self._calls[key].types), self._calls[key].single)
                 for key in sorted(self._kept)
@@ -191,8 +191,8 @@ class LoopPlan:
         )
 
     def compute(self, item: Item, pool: WorkerPool) -> None:
-        """Run the program on what was read. A failure leaves the item without results: the calls
-        of its step run at once, and the one that fails raises at its own line."""
+        """Run the program on what was read. A failure leaves the item without results: the calls of
+        its step run at once, and the one that fails raises at its own line."""
         current = self._current
         if current is not None:
             current.compute(item, pool, self._streams())
@@ -205,12 +205,12 @@ class LoopPlan:
         with self._lock:
             gpus = self._gpus()
             if self._stage is not None and self._stage.device not in gpus:
-                self.let_go()
+                self.release_streams()
             if gpus and self._stage is None:
                 self._stage = DeviceStage(gpus.pop(), _AHEAD)
             return self._stage
 
-    def let_go(self) -> None:
+    def release_streams(self) -> None:
         """Nothing is computed ahead for now: let go of the streams."""
         stage, self._stage = self._stage, None
         if stage is not None:
@@ -223,7 +223,7 @@ class _Compiled:
     def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
         self.program = Program(optimise(graph))
         self._types = types
-        self._leaves: dict[int, Leaf] = facts["leaves"]
+        self._concrete_inputs: dict[int, ConcreteInput] = facts["concrete_inputs"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]
         self._known: frozenset[int] = facts["known"]
         self._read: frozenset[tuple[int, int]] = facts["read"]
@@ -241,12 +241,12 @@ class _Compiled:
         values: Values = {(source, output): batch for output, batch in enumerate(item.batches)}
         given = list(item.batches)
         for node in self.program.parameters:
-            leaf = self._leaves[node.attribute("number")]
-            if len(leaf.batch) != size:
+            concrete = self._concrete_inputs[node.attribute("number")]
+            if len(concrete.batch) != size:
                 item.failure = "a batch from outside of the loop has another size than this step"
                 return
-            given.append(leaf.plain)
-            values[node, 0] = leaf.plain
+            given.append(concrete.plain)
+            values[node, 0] = concrete.plain
         positions = item.batches[0].positions
         own = np.arange(size, dtype=np.int64) if positions is None else positions
         try:
@@ -278,10 +278,12 @@ class _Compiled:
         item.results, item.known, item.read = results, self._known, self._read
 
 
-def _leaf_node(builder: GraphBuilder, leaf: Leaf, numbers: dict[int, Leaf]) -> Node:
-    if leaf.array is not None:
-        fields = {"layout": leaf.layout, "value": leaf.array}
-        return builder.add(constant, (), fields, (leaf.batch.type,))
+def _concrete_node(
+    builder: GraphBuilder, concrete: ConcreteInput, numbers: dict[int, ConcreteInput]
+) -> Node:
+    if concrete.array is not None:
+        fields = {"layout": concrete.layout, "value": concrete.array}
+        return builder.add(constant, (), fields, (concrete.batch.type,))
     number = len(numbers)
-    numbers[number] = leaf
-    return builder.add(parameter, (), {"number": number}, (leaf.batch.type,))
+    numbers[number] = concrete
+    return builder.add(parameter, (), {"number": number}, (concrete.batch.type,))

@@ -36,7 +36,7 @@ class Signatures:
             elif source.array is not None:
                 inputs.append(("constant", source.layout, key_of(source.array), ref.argument))
             else:
-                inputs.append(("leaf", source.number, ref.argument))
+                inputs.append(("concrete", source.number, ref.argument))
         key: Any = None
         if pending.operator.random:
             running = current_step()

@@ -5,30 +5,30 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from gradiva.capture.lazy.concrete_inputs import Leaf
+from gradiva.capture.lazy.concrete_inputs import ConcreteInput
 from gradiva.capture.lazy.pending import LazyBatch, LazyTensor, Pending, Ref
-from gradiva.capture.lazy.program_cache import Plans, evaluate
+from gradiva.capture.lazy.program_cache import ProgramCache, evaluate
 from gradiva.eager.execution.quarantine import collecting
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.step import current_step
 
 from .prefetcher import Item
 
-__all__ = ["Late", "Step"]
+__all__ = ["FinishedSteps", "Step"]
 
 _CONSTANT = 1 << 20
 """Arrays from outside of the loop of at most so many elements are compared by value."""
 
 
 class Step:
-    """One turn of a loop: the values that were handed out in it. The home of their calls."""
+    """One turn of a loop: the values that were handed out in it. The evaluator of their calls."""
 
     def __init__(
-        self, item: Item, number: int, operator: OperatorBase, single: bool, late: Late
+        self, item: Item, number: int, operator: OperatorBase, single: bool, finished: FinishedSteps
     ) -> None:
         self.item = item
         self.number = number
-        self.late = late
+        self.finished = finished
         self.size = len(item.batches[0])
         self.source = Pending(operator, (), {}, (), self.size, single, self, None)
         self.source.values = item.batches
@@ -41,7 +41,7 @@ class Step:
 
     def find(self, value: Any) -> Ref | None:
         """The call of this step that a value came from."""
-        if isinstance(value, LazyBatch | LazyTensor) and value.pending.home is self:
+        if isinstance(value, LazyBatch | LazyTensor) and value.pending.evaluator is self:
             return Ref(value.pending, value.output)
         return None
 
@@ -51,16 +51,18 @@ class Step:
         if values is not None:
             first = self._served.setdefault(call.signature, call)
             if first is not call:
-                if first.shown:
+                if first.exposed:
                     return  # the user may have written into them: they are computed once more
                 first.shared = call.shared = True
             elif call.signature in self.item.shared:
                 call.shared = True
             call.values = values
 
-    def why_missed(self, call: Pending, written: bool, leaves: set[Leaf], owner: object) -> str:
+    def why_missed(
+        self, call: Pending, written: bool, concrete_inputs: set[ConcreteInput], owner: object
+    ) -> str:
         """Why a call was not computed ahead. written: whether an input may have been written into;
-        leaves: batches from outside that the loop knows; owner: of the loop's steps."""
+        concrete_inputs: batches from outside that the loop knows; owner: of the loop's steps."""
         if self.item.failure is not None:
             return self.item.failure
         if not self.number:
@@ -71,8 +73,8 @@ class Step:
             return "its batch size is not that of the loop's source"
         for ref in call.inputs:
             source = ref.source
-            if isinstance(source, Leaf):
-                if source.array is None and source not in leaves:
+            if isinstance(source, ConcreteInput):
+                if source.array is None and source not in concrete_inputs:
                     return "it reads a batch that does not come from the loop's source"
             elif source.signature in self.missed:
                 return f"it reads the result of `{source.operator.name}`, which was not served"
@@ -84,7 +86,7 @@ class Step:
 
     def force(self, pending: Pending) -> None:
         """Somebody looks at a value inside a fused group: compute it from what was read."""
-        self.late.force(pending)
+        self.finished.force(pending)
 
     def is_constant(self, value: Any, count: int) -> bool:
         return count <= _CONSTANT
@@ -94,12 +96,12 @@ class Step:
         return (pending.signature, output) not in self.item.read
 
 
-class Late:
-    """The home of calls whose step is over."""
+class FinishedSteps:
+    """The evaluator of calls whose step is over."""
 
-    def __init__(self, plans: Plans) -> None:
+    def __init__(self, programs: ProgramCache) -> None:
         self.lock = threading.RLock()
-        self._plans = plans
+        self._programs = programs
 
     def find(self, value: Any) -> Ref | None:
         return None
@@ -108,7 +110,7 @@ class Late:
         with self.lock:
             if pending.values is None:
                 with collecting():  # what cannot be read was reported when it was computed ahead
-                    evaluate([pending], self._plans)
+                    evaluate([pending], self._programs)
 
     def is_constant(self, value: Any, count: int) -> bool:
         return False

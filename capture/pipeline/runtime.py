@@ -22,7 +22,7 @@ from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, require_device
 from gradiva.eager.types.sample_type import SampleType
-from gradiva.eager.values.poison import lend
+from gradiva.eager.values.poison import mark_in_use
 
 from .checkpoint import Restored
 from .epochs import Epochs
@@ -187,7 +187,7 @@ class PipelineRuntime:
             raise
         self.setup.take()
         check_types(self._declared, [batch.type for batch in batches])
-        return tuple(to_output(lend(batch)) for batch in batches)
+        return tuple(to_output(mark_in_use(batch)) for batch in batches)
 
     def take_first(self, most: int) -> Outputs:
         """The next batch, of the first `most` of its samples, of which some may have been left

@@ -16,8 +16,8 @@ import numpy as np
 
 from gradiva.capture.compiler.eligibility import is_expression
 from gradiva.capture.graph.graph import Node, Opaque
-from gradiva.eager.execution.error_policy import forgives
-from gradiva.eager.execution.execute import blamed, prepare
+from gradiva.eager.execution.error_policy import continues_on_error
+from gradiva.eager.execution.execute import annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Planes
@@ -63,12 +63,12 @@ def run_group(
         try:
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
-            if isinstance(error, SampleDataError) and forgives(dict(member.attributes)):
+            if isinstance(error, SampleDataError) and continues_on_error(dict(member.attributes)):
                 raise UnfitError("a sample that cannot be read") from None
             if calls:
                 # Alone, the members before would have had their say before this.
                 raise UnfitError("an error after the first member") from None
-            error = blamed(error, member.operator, source.provenance)
+            error = annotate_error(error, member.operator, source.provenance)
             raise locate(error, member) from error.__cause__
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.stage, Planes):
@@ -87,14 +87,14 @@ def run_group(
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
             raise UnfitError("an error of a member") from None
-        if isinstance(error, SampleDataError) and forgives(dict(members[0].attributes)):
+        if isinstance(error, SampleDataError) and continues_on_error(dict(members[0].attributes)):
             raise UnfitError("a sample that cannot be read") from None
         raise
     return target
 
 
 def _blame(member: Node, source: Batch, locate: Locate, error: GradivaError) -> GradivaError:
-    return locate(blamed(error, member.operator, source.provenance), member)
+    return locate(annotate_error(error, member.operator, source.provenance), member)
 
 
 def _prepared(

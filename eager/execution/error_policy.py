@@ -16,7 +16,14 @@ from gradiva.eager.values.buffers import fill
 
 from .quarantine import Quarantined, place_of, record
 
-__all__ = ["forgives", "keep_rows", "quarantine_samples", "refuse_single", "settle", "skips"]
+__all__ = [
+    "apply_error_policy",
+    "continues_on_error",
+    "keep_rows",
+    "quarantine_samples",
+    "refuse_single",
+    "skips",
+]
 
 
 def skips(given: Mapping[str, Any]) -> bool:
@@ -24,7 +31,7 @@ def skips(given: Mapping[str, Any]) -> bool:
     return given.get("on_error") == "skip"
 
 
-def forgives(given: Mapping[str, Any]) -> bool:
+def continues_on_error(given: Mapping[str, Any]) -> bool:
     """Whether a call with these arguments goes on where a sample cannot be read."""
     return bool(given.get("on_error", "raise") != "raise")
 
@@ -40,7 +47,7 @@ def refuse_single(given: Mapping[str, Any], single: bool) -> None:
         )
 
 
-def settle(
+def apply_error_policy(
     outputs: tuple[Batch, ...],
     failures: Mapping[int, GradivaError],
     given: Mapping[str, Any],

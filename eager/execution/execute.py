@@ -26,10 +26,10 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import for_reading, on_cpu
 
-from .error_policy import forgives, settle
+from .error_policy import apply_error_policy, continues_on_error
 from .per_frame import execute_frames, given_per_frame
 
-__all__ = ["backends", "blamed", "execute", "prepare"]
+__all__ = ["annotate_error", "backends", "execute", "prepare"]
 
 
 def prepare(
@@ -40,11 +40,11 @@ def prepare(
     pool: WorkerPool,
     key: RandomKey | None = None,
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None,
-    forgiving: bool = False,
+    collect_failures: bool = False,
 ) -> Call:
     """The call with its arguments resolved, and the types and shapes of its outputs.
 
-    forgiving: note samples that cannot be read in `failures`, instead of raising.
+    collect_failures: note samples that cannot be read in `failures`, instead of raising.
     """
     rows: dict[str, Any] = {}
     static: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def prepare(
     call.edges = frozenset(
         name for name, value in given.items() if isinstance(value, Batch | np.ndarray)
     )
-    call.failures = {} if forgiving else None
+    call.failures = {} if collect_failures else None
     if operator.shape_rule is None:
         raise OperatorRuntimeError("the operator has no shape rule: declare one with `.shapes`")
     shapes = operator.shape_rule(call)
@@ -129,7 +129,9 @@ def execute(
         )
         if operator.frames and given_per_frame(operator.frames, inputs, given):
             return execute_frames(prepare, operator, inputs, given, size, pool, work, device)
-        call = prepare(operator, inputs, given, size, pool, key, positions, forgives(given))
+        call = prepare(
+            operator, inputs, given, size, pool, key, positions, continues_on_error(given)
+        )
         if operator.view_rule is not None:
             call.outputs = (operator.view_rule(call),)
             return call.outputs
@@ -140,7 +142,7 @@ def execute(
         if size:
             work(call)
     except GradivaError as error:
-        raise blamed(error, operator, where) from error.__cause__
+        raise annotate_error(error, operator, where) from error.__cause__
     except MemoryError as error:
         lack = str(error)
     if lack is not None:
@@ -149,7 +151,7 @@ def execute(
             f"not enough memory for the outputs ({lack})", operator=operator.name
         )
     if call.failures:
-        return settle(call.outputs, call.failures, given, operator.name, where, lost)
+        return apply_error_policy(call.outputs, call.failures, given, operator.name, where, lost)
     return call.outputs
 
 
@@ -179,7 +181,9 @@ def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -
     return batch
 
 
-def blamed(error: GradivaError, operator: OperatorBase, where: Provenance | None) -> GradivaError:
+def annotate_error(
+    error: GradivaError, operator: OperatorBase, where: Provenance | None
+) -> GradivaError:
     """The error with the operator and the sample's file."""
     if error.sample is not None and where is not None and error.file is None:
         error.file = where.name(error.sample)

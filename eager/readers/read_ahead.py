@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-__all__ = ["Prefetcher", "ReadAhead"]
+__all__ = ["ReadAhead", "SourcePrefetcher"]
 
 
-class Prefetcher(Protocol):
+class SourcePrefetcher(Protocol):
     """Reads a source ahead of a captured loop."""
 
     def stop(self) -> None:
@@ -28,9 +28,9 @@ class ReadAhead:
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
-        self.prefetcher: Prefetcher | None = None
+        self.prefetcher: SourcePrefetcher | None = None
 
-    def pause(self, only: Prefetcher | None = None) -> None:
+    def pause(self, only: SourcePrefetcher | None = None) -> None:
         """Stop reading ahead, and put the source where its loop is. only: if that reads ahead."""
         if only is not None and self.prefetcher is not only:
             return

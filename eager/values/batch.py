@@ -22,8 +22,8 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import allocated, device_of, moved, require_host, stacked
-from .collate import Gathered, converted, from_array, from_samples, repeated
-from .device_value import Placed
+from .collate import BatchFields, converted, from_array, from_samples, repeated
+from .device_value import DeviceValue
 from .drawn import Drawn, drawn_among
 from .indexing import chosen_samples, sample_number
 from .interop import ArrayLike, SupportsDLPack, in_low_corners, is_array
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 
 
-class Batch(Placed):
+class Batch(DeviceValue):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
     data: 1-D array (or DeviceArray), the slab with all samples; geometry: shapes and places in it;
@@ -190,7 +190,7 @@ class Batch(Placed):
         """Return the batch itself: a batch made in eager mode is there already."""
         return self
 
-    as_cpu = Placed.cpu
+    as_cpu = DeviceValue.cpu
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Self:
         """The batch on `device`, a copy with `force_copy`. Raises OperatorRuntimeError."""
@@ -299,7 +299,7 @@ def batch_on(
     """`as_batch` for callers who say themselves what went wrong where."""
     where = None if device is None else require_device(to_device(device))
     if isinstance(tensors, Batch):
-        parts = Gathered.of(tensors)
+        parts = BatchFields.of(tensors)
         made = converted(parts, dtype, layout)
         found = tensors if made is parts else Batch(*made)
     elif is_array(tensors):

@@ -22,10 +22,10 @@ from .drawn import Drawn, drawn_among
 from .interop import ArrayLike, SupportsDLPack, checked, parts_of, prepare, same_kind, to_array
 from .tensor import Tensor
 
-__all__ = ["Gathered", "converted", "from_array", "from_samples", "repeated"]
+__all__ = ["BatchFields", "converted", "from_array", "from_samples", "repeated"]
 
 
-class Gathered(NamedTuple):
+class BatchFields(NamedTuple):
     """The fields of a batch, in the order in which `Batch` takes them."""
 
     data: np.ndarray[Any, Any]
@@ -35,9 +35,9 @@ class Gathered(NamedTuple):
     drawn_at: Drawn = None
 
     @staticmethod
-    def of(batch: Any) -> Gathered:
+    def of(batch: Any) -> BatchFields:
         """The fields of a batch that is there."""
-        return Gathered(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
+        return BatchFields(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
 
 
 def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
@@ -45,7 +45,7 @@ def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
     return SampleType(DType.from_numpy(array.dtype), ndim, layout, where)
 
 
-def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gathered:
+def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> BatchFields:
     """`batch_size` samples that all lie where `sample` does. Raises OperatorTypeError or
     OperatorValueError for what is no sample, and for what is no number of samples."""
     count = integer(batch_size, 0, limits="at least 0", argument="batch_size")
@@ -58,10 +58,10 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Gat
         array = found
     geometry = Geometry.repeated(count, array.shape)
     type, drawn = _type(array, array.ndim, layout), drawn_among((sample,))
-    return Gathered(array.reshape(-1), geometry, type, None, drawn)
+    return BatchFields(array.reshape(-1), geometry, type, None, drawn)
 
 
-def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> BatchFields:
     """The samples along the first axis of an array, in its memory if it has the dtype. layout: of
     a sample, or with "N" before it. Raises OperatorTypeError or OperatorValueError."""
     found = gpu_array(data)
@@ -79,12 +79,12 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
     layout = checked(check_layout, layout or "", array.ndim - 1)
     geometry = Geometry.equal(len(array), array.shape[1:])
     type, drawn = _type(array, array.ndim - 1, layout), drawn_among((data,))
-    return Gathered(array.reshape(-1), geometry, type, None, drawn)
+    return BatchFields(array.reshape(-1), geometry, type, None, drawn)
 
 
 def from_samples(
     tensors: Iterable[ArrayLike] | SupportsDLPack, dtype: DTypeLike | None, layout: str | None
-) -> Gathered:
+) -> BatchFields:
     """Copies of the samples, in memory of their own. layout: without one, that of the first Tensor.
     Raises OperatorTypeError or OperatorValueError, naming the sample."""
     samples = parts_of(tensors, "tensors")
@@ -107,7 +107,7 @@ def from_samples(
         empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
         wanted = checked(DType.of, "uint8" if dtype is None else dtype)
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
-        return Gathered(np.empty(0, wanted.numpy), Geometry.of(empty), type)
+        return BatchFields(np.empty(0, wanted.numpy), Geometry.of(empty), type)
     first = arrays[0]
     places = {device_of(array) for array in arrays}
     if len(places) > 1:
@@ -125,10 +125,10 @@ def from_samples(
         for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
             data[offset : offset + array.size] = array.reshape(-1)
     type = _type(first, first.ndim, layout)
-    return Gathered(data, geometry, type, _provenance(samples), drawn_among(samples))
+    return BatchFields(data, geometry, type, _provenance(samples), drawn_among(samples))
 
 
-def converted(source: Gathered, dtype: DTypeLike | None, layout: str | None) -> Gathered:
+def converted(source: BatchFields, dtype: DTypeLike | None, layout: str | None) -> BatchFields:
     """The samples with another dtype and layout; `source` itself if nothing changes."""
     own = source.type.dtype
     assert own is not None

@@ -16,17 +16,17 @@ from .value import Value
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Placed"]
+__all__ = ["DeviceValue"]
 
 
-class Placed(Value):
+class DeviceValue(Value):
     """A value in memory. Batch and Tensor say which memory, and what it is as one array.
 
     drawn_at: the user's line where random values that it depends on were drawn, None if there are
     none (see `drawn`).
     """
 
-    __slots__ = ("_shown", "drawn_at")
+    __slots__ = ("_exported", "drawn_at")
 
     drawn_at: Location | str | None
 
@@ -59,10 +59,10 @@ class Placed(Value):
         """Of a value on a GPU, of one shape; raises AttributeError on the CPU."""
         if on_cpu(self._memory):
             return cuda_interface(self._memory)
-        if getattr(self, "_shown", None) is None:
+        if getattr(self, "_exported", None) is None:
             # Who takes the address keeps this value, not an array that was made for it.
-            self._shown = self._whole()
-        return cuda_interface(self._shown)
+            self._exported = self._whole()
+        return cuda_interface(self._exported)
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
         """A DLPack capsule on the same memory. stream: on a GPU, the one that whoever asks will

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from gradiva.eager.support.errors import Location, OperatorValueError, user_location
 
-from .device_value import Placed
+from .device_value import DeviceValue
 
 __all__ = ["Drawn", "drawn_among", "drawn_by", "refuse_drawn"]
 
@@ -26,7 +26,7 @@ _SEVERAL = (list, tuple)  # a union would be made anew for each value
 def drawn_among(values: Iterable[Any]) -> Drawn:
     """The first mark among values, also in lists and tuples."""
     for value in values:
-        if isinstance(value, Placed):
+        if isinstance(value, DeviceValue):
             found = value.drawn_at
         elif isinstance(value, _SEVERAL):
             found = drawn_among(value)

@@ -20,13 +20,13 @@ from gradiva.eager.runtime.memory_settings import settings
 from .batch import Batch
 from .buffers import on_cpu
 
-__all__ = ["lend", "poison"]
+__all__ = ["mark_in_use", "poison"]
 
 # By identity: arrays have no hash. An entry goes with its array.
-_lent: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
+_in_use: weakref.WeakValueDictionary[int, np.ndarray[Any, Any]] = weakref.WeakValueDictionary()
 
 
-def lend(batch: Batch) -> Batch:
+def mark_in_use(batch: Batch) -> Batch:
     """The batch itself; with GRADIVA_POISON=1 a copy, which `poison` may overwrite.
 
     A copy, because an output may lie in memory that others need: a constant of the graph, an
@@ -37,16 +37,16 @@ def lend(batch: Batch) -> Batch:
     if not settings.poison or not on_cpu(batch.data):
         return batch
     data = batch.data.copy()
-    _lent[id(data)] = data
+    _in_use[id(data)] = data
     return Batch(data, batch.geometry, batch.type, batch.provenance)
 
 
 def poison(batch: Batch) -> None:
-    """Overwrite a batch that `lend` has copied; leave any other as it is.
+    """Overwrite a batch that `mark_in_use` has copied; leave any other as it is.
 
     Its memory stays until the last array on it goes: a stale view shows wrong values, and is
     never a view on memory that is not there.
     """
     data = batch.data
-    if _lent.pop(id(data), None) is data:
+    if _in_use.pop(id(data), None) is data:
         data.view(np.uint8).fill(POISON)

@@ -18,7 +18,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 
 from .buffers import Exported, gpu_array, moved, on_cpu, require_host, same_dtype
-from .device_value import Placed
+from .device_value import DeviceValue
 from .drawn import Drawn, drawn_among
 from .indexing import parse, result_type, view
 from .interop import ArrayLike, checked, is_array, pad_arrays, prepare, to_array
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-class Tensor(Placed):
+class Tensor(DeviceValue):
     """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
 
     Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not

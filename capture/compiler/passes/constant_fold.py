@@ -8,7 +8,7 @@ from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.graph.scopes import predicates_of, scopes_of
-from gradiva.eager.execution.error_policy import forgives
+from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -40,7 +40,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
         fixed
         or leaf
         or node.device == "gpu"
-        or forgives(dict(node.attributes))
+        or continues_on_error(dict(node.attributes))
         or node.operator.random
         or node.operator.effects
         or not inputs

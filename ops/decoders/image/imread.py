@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.execution.error_policy import forgives, refuse_single
+from gradiva.eager.execution.error_policy import continues_on_error, refuse_single
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
@@ -47,7 +47,7 @@ def imread(
                 argument="filepaths", expected="a path or several", got=op.describe(filepaths)
             ) from None
         where = op.Provenance(np.arange(len(names), dtype=np.int64), names)
-        if forgives(options):
+        if continues_on_error(options):
             refuse_single(options, single)
             decoded = _forgiving(names, where, options)
         else:
