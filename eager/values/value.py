@@ -7,7 +7,7 @@ the registry, because operators live in a higher room.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,10 +18,15 @@ from gradiva.eager.types.sample_type import SampleType
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .tensor import Tensor
+    class Sample(Protocol):
+        """What only a Tensor is: other values have no `item`, other arrays no layout."""
+
+        layout: str
+
+        def item(self) -> Any: ...
 
     Operand: TypeAlias = (
-        complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Tensor
+        complex | np.generic | np.ndarray[Any, Any] | list[Any] | tuple[Any, ...] | Sample
     )
 
 __all__ = ["Slicing", "Value", "arithmetic", "refuse_bfloat16", "ufuncs"]
@@ -42,7 +47,7 @@ def refuse_bfloat16(types: Sequence[SampleType], what: str) -> None:
 
 
 arithmetic: dict[str, Any] = {}
-"""Functions (left, right) or (operand) by name, put here by `ops.generic.arithmetic`."""
+"""Functions (left, right) or (operand) by name, put here by `ops.math.arithmetic`."""
 
 
 ufuncs = {
