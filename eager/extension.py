@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradiva.eager.cuda.launch import CudaKernel as CudaKernel
 from gradiva.eager.cuda.launch import Launch as Launch
-from gradiva.eager.cuda.launch import Out as Out
+from gradiva.eager.cuda.launch import OutputArg as OutputArg
 from gradiva.eager.cuda.launch import Scratch as Scratch
 from gradiva.eager.cuda.launch import blocks_of as blocks_of
 from gradiva.eager.cuda.launch import numbered as numbered

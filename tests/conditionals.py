@@ -10,7 +10,7 @@ import numpy as np
 import gradiva
 from gradiva import fn
 from gradiva.capture.compiler.optimize import optimise
-from gradiva.capture.compiler.verify import check
+from gradiva.capture.compiler.verify import verify_graph
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -28,7 +28,7 @@ def feed(values: Sequence[Any] | np.ndarray[Any, Any], typed: bool = True, **opt
 
 def graph_of(function: Callable[[], Any], size: int = 4) -> Graph:
     define = gradiva.pipeline_def(batch_size=size, num_threads=1, enable_conditionals=True, seed=3)
-    return check(define(function)().graph)
+    return verify_graph(define(function)().graph)
 
 
 def bits(outputs: Any) -> list[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 import gradiva
 from gradiva import EvalMode, capture, fn, random, readers
-from gradiva.capture.compiler.verify import check
+from gradiva.capture.compiler.verify import verify_graph
 
 from .loops import bits
 
@@ -111,7 +111,7 @@ def as_pipeline(
 
 def piped(body: Any, paths: list[str], size: int, policy: Any, **options: Any) -> list[Any]:
     pipe = as_pipeline(body, paths, size, policy, **options)
-    check(pipe.graph)
+    verify_graph(pipe.graph)
     found = [[bits(out) for out in pipe.run()] for _ in range(len(paths) // size)]
     pipe.close()
     return found

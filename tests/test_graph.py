@@ -11,7 +11,7 @@ import gradiva
 from gradiva import fn, random, types
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.compiler.passes.dce import prune
-from gradiva.capture.compiler.verify import GraphError, check
+from gradiva.capture.compiler.verify import GraphError, verify_graph
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.types.sample_type import SampleType
@@ -19,7 +19,7 @@ from gradiva.eager.types.sample_type import SampleType
 
 def graph_of(function: Any, **options: Any) -> Graph:
     pipe = gradiva.pipeline_def(batch_size=4, **options)(function)()
-    return check(pipe.graph)
+    return verify_graph(pipe.graph)
 
 
 def train() -> Any:
@@ -192,7 +192,7 @@ def test_verifier() -> None:
         (SampleType(gradiva.uint8, 3, "HWC"),),
     )
     good = flip_node(Edge(constant, 0))
-    check(Graph((constant, good), (Edge(good, 0),)))
+    verify_graph(Graph((constant, good), (Edge(good, 0),)))
     bad = {
         "before it was made": ((good, constant), good),
         "twice": ((constant, good, good), good),
@@ -217,7 +217,7 @@ def test_verifier() -> None:
     }
     for reason, (nodes, output) in bad.items():
         with pytest.raises(GraphError, match=reason):
-            check(Graph(nodes, (Edge(output, 0),)))
+            verify_graph(Graph(nodes, (Edge(output, 0),)))
 
 
 @pytest.mark.tiny

@@ -14,8 +14,8 @@ from gradiva import fn
 from gradiva.capture.compiler.optimize import optimise
 from gradiva.capture.compiler.passes.constant_fold import fold
 from gradiva.capture.compiler.passes.dce import prune
-from gradiva.capture.compiler.passes.decompose import lower
-from gradiva.capture.compiler.passes.hoist_views import move
+from gradiva.capture.compiler.passes.decompose import decompose
+from gradiva.capture.compiler.passes.hoist_views import hoist_views
 from tests.passes import flags, graph_of, images, prints, refuses, run, same_bits
 
 # prune
@@ -148,7 +148,7 @@ def test_lower_fires() -> None:
 return %2
 """)  # fmt: skip # noqa: E501
     prints(
-        lower(graph),
+        decompose(graph),
         """
 %2 = crop(%1, crop=(6.0, 5.0)) : uint8 HWC cpu
 %3 = flip(%2, horizontal=%0) : uint8 HWC cpu
@@ -166,7 +166,7 @@ return %5
     ids=str,
 )
 def test_lower_refuses(changes: dict[str, Any]) -> None:
-    assert refuses(lower, normalised(**changes))
+    assert refuses(decompose, normalised(**changes))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_lower_refuses(changes: dict[str, Any]) -> None:
     ids=str,
 )
 def test_lower_changes_no_bit(changes: dict[str, Any]) -> None:
-    same_bits(lower, normalised(**changes))
+    same_bits(decompose, normalised(**changes))
 
 
 # move
@@ -211,7 +211,7 @@ return %9
 """,
     )
     prints(
-        move(graph),
+        hoist_views(graph),
         """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(0.5, 1.5), shared=False) : float32 0-D cpu
@@ -264,11 +264,11 @@ def test_move_refuses() -> None:
         past_other_neighbours,
         past_other_channels,
     ):
-        assert refuses(move, function), function
+        assert refuses(hoist_views, function), function
 
 
 def test_move_changes_no_bit() -> None:
-    same_bits(move, crop_after_brightness)
+    same_bits(hoist_views, crop_after_brightness)
 
 
 def test_move_gives_the_error_of_the_window() -> None:
@@ -279,7 +279,7 @@ def test_move_gives_the_error_of_the_window() -> None:
 
     graph = graph_of(function)
     found = []
-    for compiled in (graph, move(graph), optimise(graph)):
+    for compiled in (graph, hoist_views(graph), optimise(graph)):
         with pytest.raises(gradiva.OperatorValueError) as caught:
             run(compiled)
         found.append(str(caught.value))

@@ -14,7 +14,7 @@ import pytest
 import gradiva
 from gradiva import fn
 from gradiva.capture.compiler.optimize import PASSES, optimise
-from gradiva.capture.compiler.passes.fuse_chains import fuse, region
+from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.passes import feed, graph_of, images, prints, refuses, run, same_bits
 
 # region
@@ -44,7 +44,7 @@ return %9
 """,
     )
     prints(
-        region(graph),
+        fuse_resize_views(graph),
         """
 %1 = random_key(source=%0, number=0) : ? 0-D cpu
 %2 = random.uniform(key=%1, range=(9.0, 14.0), shared=False) : float32 0-D cpu
@@ -81,7 +81,7 @@ def test_region_refuses() -> None:
         return fn.brightness(fn.resize(images(), size=(9, 9)), brightness=1.5)
 
     for function in (read_twice, kept, kept_window, twice_resized, other_values):
-        assert refuses(region, function), function
+        assert refuses(fuse_resize_views, function), function
 
 
 @pytest.mark.parametrize("policy", ["error", "pad", "trim_to_shape"])
@@ -92,8 +92,8 @@ def test_region_changes_no_bit(policy: str) -> None:
         cut = fn.crop(small, crop=large, out_of_bounds_policy=policy, fill_values=3.0)
         return fn.flip(cut, horizontal=fn.random.coin_flip())
 
-    same_bits(region, function)
-    same_bits(region, cut_of_a_resize)
+    same_bits(fuse_resize_views, function)
+    same_bits(fuse_resize_views, cut_of_a_resize)
 
 
 # fuse

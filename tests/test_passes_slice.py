@@ -8,7 +8,7 @@ import pytest
 
 from gradiva import fn
 from gradiva.capture.compiler.optimize import optimise
-from gradiva.capture.compiler.passes.fuse_chains import fuse, region
+from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.passes import graph_of, images, prints, run, same_bits
 
 
@@ -45,7 +45,7 @@ return %3
 
 def test_region_fires() -> None:
     prints(
-        region(graph_of(cut_of_a_resize)),
+        fuse_resize_views(graph_of(cut_of_a_resize)),
         """
 %1 = fused(%0) : uint8 HWC cpu {
   .0 = resize(%0, size=(9.0, 11.0)) : uint8 HWC cpu
@@ -75,7 +75,7 @@ def test_no_bit_changes(policy: str) -> None:
         return fn.slice(bright, start=1, shape=2, axis_names="C", out_of_bounds_policy=policy)
 
     for function in (beyond, cut_of_a_resize):
-        same_bits(region, function)
+        same_bits(fuse_resize_views, function)
     same_bits(fuse, cut_and_brightened)
     for function in (beyond, channels, cut_and_brightened, cut_of_a_resize):
         graph = graph_of(function)

@@ -254,8 +254,8 @@ def fuse_all_but_the_last_step(graph: Graph) -> Graph:
     def shorten(rewriter: Rewriter, node: Node) -> Edge | None:
         inner = node.inputs[0].node if node.inputs else node
         stages = (
-            isinstance(node.operator.stage, Pixelwise),
-            isinstance(inner.operator.stage, Pixelwise),
+            isinstance(node.operator.fusion_role, Pixelwise),
+            isinstance(inner.operator.fusion_role, Pixelwise),
         )
         same = node.type == inner.type
         return rewriter.inputs(node)[0] if all(stages) and same else None
@@ -274,7 +274,7 @@ def forget_roundings(rewriter: Rewriter, node: Node) -> Edge | None:
 def move_without_looking(rewriter: Rewriter, node: Node) -> Edge | None:
     """A window moves past a pixel-wise step, also one that fills in values of its own."""
     inner = node.inputs[0].node if node.inputs else node
-    if node.operator.name != "crop" or not isinstance(inner.operator.stage, Pixelwise):
+    if node.operator.name != "crop" or not isinstance(inner.operator.fusion_role, Pixelwise):
         return None
     image, *others = rewriter.inputs(inner)
     cut = rewriter.add(

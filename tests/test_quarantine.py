@@ -143,7 +143,7 @@ def test_good_batches_stay_fused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def watched(*arguments: Any) -> Any:
         try:
             result = run_group(*arguments)
-        except program.UnfitError:
+        except program.NotFusableError:
             taken.append("one by one")
             raise
         taken.append("fused")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel, pixelwise_launch
-from gradiva.eager.operators.fusion_roles import Expression, Images, Rows
+from gradiva.eager.operators.fusion_roles import Decode, Expression, Resample
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
@@ -17,12 +17,12 @@ __all__ = ["is_expression", "is_gpu_chain"]
 def is_gpu_chain(nodes: Sequence[Node]) -> bool:
     """Whether the nodes of a chain are worth one group on a GPU: pixel-wise steps, or a resize with
     what stands around it."""
-    stages = [node.operator.stage for node in nodes]
-    if any(isinstance(stage, Rows) for stage in stages):
-        return not any(isinstance(stage, Images) for stage in stages)
+    roles = [node.operator.fusion_role for node in nodes]
+    if any(isinstance(role, Resample) for role in roles):
+        return not any(isinstance(role, Decode) for role in roles)
     return all(gpu_kernel(node.operator) is pixelwise_launch for node in nodes)
 
 
 def is_expression(nodes: Sequence[Node]) -> bool:
     """Whether these are all arithmetic."""
-    return all(isinstance(node.operator.stage, Expression) for node in nodes)
+    return all(isinstance(node.operator.fusion_role, Expression) for node in nodes)

@@ -9,20 +9,29 @@ from typing import TypeAlias
 
 from gradiva.capture.compiler.passes.constant_fold import fold
 from gradiva.capture.compiler.passes.dce import prune
-from gradiva.capture.compiler.passes.decompose import lower
-from gradiva.capture.compiler.passes.fuse_chains import fuse, region
-from gradiva.capture.compiler.passes.fuse_elementwise import express
-from gradiva.capture.compiler.passes.hoist_views import move
-from gradiva.capture.compiler.passes.keep_skips import hold
+from gradiva.capture.compiler.passes.decompose import decompose
+from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
+from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
+from gradiva.capture.compiler.passes.hoist_views import hoist_views
+from gradiva.capture.compiler.passes.keep_skips import keep_skipping_ops
 from gradiva.capture.graph.graph import Graph
 
-from .verify import check
+from .verify import verify_graph
 
 __all__ = ["PASSES", "optimise"]
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-PASSES: tuple[Pass, ...] = (hold, prune, fold, lower, move, region, fuse, express)
+PASSES: tuple[Pass, ...] = (
+    keep_skipping_ops,
+    prune,
+    fold,
+    decompose,
+    hoist_views,
+    fuse_resize_views,
+    fuse,
+    fuse_elementwise,
+)
 """In the order in which they run."""
 
 
@@ -34,7 +43,7 @@ def optimise(graph: Graph, passes: tuple[Pass, ...] = PASSES, verify: bool = Fal
     for apply in passes:
         graph = apply(graph)
         if verify:
-            check(graph)
+            verify_graph(graph)
         if show:
             print(f"# after {apply.__name__}\n{graph}", file=sys.stderr)
     return graph

@@ -11,7 +11,7 @@ from gradiva.ops.conditional.split import split
 
 from .eligibility import is_expression
 
-__all__ = ["GraphError", "check"]
+__all__ = ["GraphError", "verify_graph"]
 
 
 _OWN = {"effect", "seed", "shared", "number", "value", "layout", "members", "slot", HINT}
@@ -21,7 +21,7 @@ class GraphError(AssertionError):
     """A graph that breaks a rule: a defect of gradiva, not of the user's program."""
 
 
-def check(graph: Graph) -> Graph:
+def verify_graph(graph: Graph) -> Graph:
     """Return the graph if it is sound, else raise GraphError naming the node and the rule."""
     seen = set()
     effects = set()
@@ -81,7 +81,7 @@ def _check_members(group: Node, where: str) -> None:
     last: Node | None = None
     tree, before = is_expression(group.members), set[Node]()
     for member in group.members:
-        if member.operator.stage is None:
+        if member.operator.fusion_role is None:
             raise GraphError(f"{where}: {member.operator.name} cannot be fused")
         for edge in member.inputs:
             inside = edge.node is last if not tree else edge.node in before

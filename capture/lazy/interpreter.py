@@ -35,7 +35,7 @@ class Deferred:
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
-        if operator.acts(keywords) or _is_symbolic(inputs, keywords):
+        if operator.has_side_effects(keywords) or _is_symbolic(inputs, keywords):
             with interpreter(eager_interpreter()):
                 return eager_interpreter().bind(operator, inputs, keywords)
         _agree((*inputs, *keywords.values()))

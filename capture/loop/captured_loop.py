@@ -209,7 +209,7 @@ class CapturedLoop(Iterator[Any]):
         """Whether a call belongs to this loop: it reads a value of this step, or it draws random
         values and this loop counts the random calls."""
         step = self._step
-        if step is None or operator.acts(keywords):
+        if step is None or operator.has_side_effects(keywords):
             return False
         if any(step.find(value) is not None for value in (*inputs, *keywords.values())):
             return True

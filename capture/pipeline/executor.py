@@ -53,7 +53,9 @@ class Executor:
         self._scheduler: threading.Thread | None = None
         self._process = os.getpid()
         threads = plan.pool.num_threads
-        self._overlaps = threaded and depth > 1 and threads > 1 and not plan.program.acts
+        self._overlaps = (
+            threaded and depth > 1 and threads > 1 and not plan.program.has_side_effects
+        )
         self._reading = plan.pool
         self._runners = Runners("runner")
         if self._overlaps:

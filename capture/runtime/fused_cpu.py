@@ -1,4 +1,4 @@
-"""One sweep over the samples of a fused group: the tables for its kernels, and running them."""
+"""One loop over the samples of a fused group: the tables for its kernels, and running them."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from gradiva.eager.jit.row_chain import (
     table,
 )
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows, View
+from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import Geometry
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["Sweep", "UnfitError"]
+__all__ = ["FusedLoop", "NotFusableError"]
 
 
-class UnfitError(Exception):
+class NotFusableError(Exception):
     """The data do not suit the fused kernels; the argument says why."""
 
 
-class Sweep:
+class FusedLoop:
     """The calls of a group sorted by what they do, and then the tables for the kernels."""
 
     def __init__(
@@ -68,51 +68,51 @@ class Sweep:
             self._sort(call)
 
     def _sort(self, call: Call) -> None:
-        stage = call.operator.stage
-        if isinstance(stage, Images) and call is self.calls[0]:
-            self.decoder, self.loose = call, stage.looser is not None
+        role = call.operator.fusion_role
+        if isinstance(role, Decode) and call is self.calls[0]:
+            self.decoder, self.loose = call, role.decode_in_place is not None
             shapes = call.geometries[0].shapes
             # One sample at a time, each at the start of its own memory.
             place = Geometry(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
             self.source = Batch(nothing, place, call.types[0], self.source.provenance)
-        elif isinstance(stage, Pixelwise):
+        elif isinstance(role, Pixelwise):
             self.pixels.append(call)
-        elif self.planes or (self.pixels and not isinstance(stage, Planes)):
-            raise UnfitError("a window after a change of values")
-        elif isinstance(stage, Reindex):
+        elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
+            raise NotFusableError("a window after a change of values")
+        elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
-        elif isinstance(stage, Rows) and self.rows is None:
+        elif isinstance(role, Resample) and self.rows is None:
             self.rows = call
-        elif isinstance(stage, Planes) and stage.fits(call):
+        elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
         else:
-            raise UnfitError(call.operator.name)
+            raise NotFusableError(call.operator.name)
 
     @property
     def layout(self) -> str:
         """That of the source, or the one that the first operator assumes."""
         return self.source.layout or self.calls[0].types[0].layout or ""
 
-    def look(self) -> tuple[int, int]:
+    def check_fusable(self) -> tuple[int, int]:
         """Where H is among the axes of the source, and the channels of an image (1 if they are
-        planes). Raises UnfitError."""
+        planes). Raises NotFusableError."""
         layout = self.layout
         if self.decoder is not None and len(self.calls) == 1:
-            raise UnfitError("a decoder alone")
+            raise NotFusableError("a decoder alone")
         at = layout.find("HW")
         if at < 0 or layout[at + 2 :] not in ("", "C"):
-            raise UnfitError(f"the layout {layout!r}")
+            raise NotFusableError(f"the layout {layout!r}")
         if self.rows is not None and "D" in layout:
-            raise UnfitError("a volume")
+            raise NotFusableError("a volume")
         channels = self.source.geometry.shapes[:, at + 2 :].prod(axis=1)
         if (channels != channels[0]).any():
-            raise UnfitError("samples with different numbers of channels")
+            raise NotFusableError("samples with different numbers of channels")
         return at, int(channels[0])
 
     def run(self) -> None:
         source, target, size = self.source, self.target, len(self.source)
-        at, count = self.look()
+        at, count = self.check_fusable()
         shapes, ends = source.geometry.shapes, self._image_shapes()
         steps, made = self.steps(count)
         here, there = source.data.itemsize, target.data.itemsize
@@ -160,24 +160,24 @@ class Sweep:
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
-        stage, offsets = self.rows.operator.stage, tables.offsets
+        role, offsets = self.rows.operator.fusion_role, tables.offsets
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = inside[:, sample].tolist()
             offsets[sample] = first + top * pitch + left * count
             tables.sizes[sample, 8] = pitch
 
-        self._for_samples(stage.run, stage.bind, place_rows, tables, samples, chain, target.data)
+        self._for_samples(role.run, role.bind, place_rows, tables, samples, chain, target.data)
 
-    def resampling(self, at: int, count: int) -> tuple[Any, View | None]:
+    def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
         """The tables of the resize, for the windows before and after it, and the latter. Raises
-        UnfitError."""
+        NotFusableError."""
         assert self.rows is not None
         source, view = self.source, _composed(self.before, at)
         if view is not None and (view.mirror.any() or view.upside_down.any()):
-            raise UnfitError("a flip before a resize")
-        stage, shapes = self.rows.operator.stage, source.geometry.shapes
-        tables = stage.tables(self.rows, self.rows.inputs[0].geometry, self.layout)
+            raise NotFusableError("a flip before a resize")
+        role, shapes = self.rows.operator.fusion_role, source.geometry.shapes
+        tables = role.tables(self.rows, self.rows.inputs[0].geometry, self.layout)
         pitch = shapes[:, at + 1] * count
         tables.sizes[:, 8] = pitch
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
@@ -203,15 +203,15 @@ class Sweep:
         if self.rows is not None:
             dtype = self.rows.types[0].dtype
             assert dtype is not None
-            rounding = self.rows.operator.stage.rounding(dtype.numpy, self.rows.size)
+            rounding = self.rows.operator.fusion_role.rounding(dtype.numpy, self.rows.size)
             steps += [step._replace(made=channels) for step in rounding]
         made = channels
         for call in self.pixels:
-            steps.append(step_of(call, call.operator.stage, made))
+            steps.append(step_of(call, call.operator.fusion_role, made))
             if steps[-1].parameters.shape[1] not in (1, made):
-                raise UnfitError("parameters of other channels")
-            if planar and call.operator.stage.row.kind == "mixing":
-                raise UnfitError("channels that are planes")
+                raise NotFusableError("parameters of other channels")
+            if planar and call.operator.fusion_role.row.kind == "mixing":
+                raise NotFusableError("channels that are planes")
             made = steps[-1].made
         return steps, made
 
@@ -233,8 +233,8 @@ class Sweep:
         if self.decoder is None:
             last.for_samples(kernel, data, *arguments)
             return
-        stage = self.decoder.operator.stage
-        make, costs = (stage.looser if self.loose else stage.maker)(self.decoder)
+        role = self.decoder.operator.fusion_role
+        make, costs = (role.decode_in_place if self.loose else role.decode)(self.decoder)
         shapes = self.source.geometry.shapes.tolist()
         most = max(costs) if self.loose else int(self.source.geometry.volumes.max())
         own = threading.local()
@@ -261,20 +261,20 @@ def _dtype(call: Call) -> np.dtype[Any]:
     return dtype.numpy
 
 
-def _composed(calls: list[Call], at: int) -> View | None:
+def _composed(calls: list[Call], at: int) -> SourceWindow | None:
     """Several windows and flips as one; None if there are none."""
-    result: View | None = None
+    result: SourceWindow | None = None
     for call in calls:
-        view = call.operator.stage.view(call)
+        view = call.operator.fusion_role.window(call)
         if view is None:
-            raise UnfitError(f"what {call.operator.name} does")
+            raise NotFusableError(f"what {call.operator.name} does")
         if result is None:
             result = view
             continue
         outer = call.inputs[0].geometry.shapes
         inner = call.geometries[0].shapes
         height, width = outer[:, at] - inner[:, at], outer[:, at + 1] - inner[:, at + 1]
-        result = View(
+        result = SourceWindow(
             result.top + np.where(result.upside_down, height - view.top, view.top),
             result.left + np.where(result.mirror, width - view.left, view.left),
             result.mirror ^ view.mirror,

@@ -15,7 +15,7 @@ from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.math.expression import Term, applied, expression_launch, operand
 
-from .fused_cpu import UnfitError
+from .fused_cpu import NotFusableError
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
@@ -32,8 +32,8 @@ def run_expression(
     pool: WorkerPool,
     device: Device,
 ) -> Batch:
-    """The output of a group of arithmetic. Raises UnfitError for all that is to be said of one of
-    its members: they run one by one then."""
+    """The output of a group of arithmetic. Raises NotFusableError for whatever is wrong with one
+    of its members: they run one by one then."""
     operands: list[Batch] = []
     terms: dict[Node, Term] = {}
     images = {node: batch for (node, _), batch in values.items()}
@@ -50,11 +50,11 @@ def run_expression(
             call = prepare(member.operator, given, {}, size, pool)
             where = next((one.provenance for one in given if one.provenance is not None), None)
             images[member] = Batch(_NOTHING, call.geometries[0], call.types[0], where)
-            symbol = member.operator.stage.symbol
+            symbol = member.operator.fusion_role.symbol
             terms[member] = applied(symbol, *(terms[node] for node in read))
         image = images[members[-1]]
         target = Batch.empty(image.geometry, image.type, image.provenance, device)
         gpu_of(device).run([expression_launch(operands, target, terms[members[-1]])])
     except (GradivaError, MemoryError) as error:
-        raise UnfitError(str(error)) from None
+        raise NotFusableError(str(error)) from None
     return target

@@ -3,7 +3,7 @@
 A group is: perhaps a decoder, then views (crop, flip), then perhaps a resize, then views, then
 pixel-wise steps, then perhaps a change to planes. A decoder makes its samples one by one, in
 memory that is still in the cache when the rest of the group reads it. What does not suit the
-kernels raises `UnfitError` before any work.
+kernels raises `NotFusableError` before any work.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import annotate_error, prepare
 from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
-from gradiva.eager.operators.fusion_roles import Planes
+from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, SampleDataError
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import bfloat16, float16
 from gradiva.eager.values.batch import Batch
 
-from .fused_cpu import Sweep, UnfitError
+from .fused_cpu import FusedLoop, NotFusableError
 from .fused_expression import run_expression
 from .fused_gpu import run_launches
 
-__all__ = ["UnfitError", "run_group"]
+__all__ = ["NotFusableError", "run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
@@ -47,12 +47,12 @@ def run_group(
     device: Device = CPU,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
-    UnfitError.
+    NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
     """
     if not size:
-        raise UnfitError("the batch is empty")
+        raise NotFusableError("the batch is empty")
     if device is not CPU and is_expression(members):
         return run_expression(members, values, size, pool, device)
     first = members[0].inputs[0]
@@ -64,31 +64,31 @@ def run_group(
             call = _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
             if isinstance(error, SampleDataError) and continues_on_error(dict(member.attributes)):
-                raise UnfitError("a sample that cannot be read") from None
+                raise NotFusableError("a sample that cannot be read") from None
             if calls:
                 # Alone, the members before would have had their say before this.
-                raise UnfitError("an error after the first member") from None
+                raise NotFusableError("an error after the first member") from None
             error = annotate_error(error, member.operator, source.provenance)
             raise locate(error, member) from error.__cause__
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
-        if rounded and not isinstance(member.operator.stage, Planes):
-            raise UnfitError("a rounding between two members")
+        if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
+            raise NotFusableError("a rounding between two members")
         calls.append(call)
         image = Batch(_NOTHING, call.geometries[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16 or (dtype is float16 and device is CPU):
-                raise UnfitError(str(dtype))
+                raise NotFusableError(str(dtype))
     blame = functools.partial(_blame, members[0], source, locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
     target = Batch.empty(image.geometry, image.type, source.provenance)
     try:
-        Sweep(source, calls, target, blame).run()
+        FusedLoop(source, calls, target, blame).run()
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
-            raise UnfitError("an error of a member") from None
+            raise NotFusableError("an error of a member") from None
         if isinstance(error, SampleDataError) and continues_on_error(dict(members[0].attributes)):
-            raise UnfitError("a sample that cannot be read") from None
+            raise NotFusableError("a sample that cannot be read") from None
         raise
     return target
 
@@ -124,5 +124,5 @@ def _prepared(
         else:
             given[edge.argument] = value
     if given_per_frame(member.operator.frames, (image, *others), given):
-        raise UnfitError("arguments per frame")
+        raise NotFusableError("arguments per frame")
     return prepare(member.operator, (image, *others), given, size, pool, key, positions)

@@ -24,7 +24,7 @@ from gradiva.ops.conditional.merge import merge
 from gradiva.ops.conditional.split import split
 
 from .dropped_samples import drop_inside
-from .fused_group import UnfitError, run_group
+from .fused_group import NotFusableError, run_group
 from .memory_statistics import MemoryStatistics
 from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
 from .split_merge import join, part
@@ -64,7 +64,7 @@ class Program:
             if not isinstance(node.operator, SourceOperator)
             and node.operator not in (random_key, parameter)
         ]
-        self.acts = any(node.operator.effects for node in self._steps)
+        self.has_side_effects = any(node.operator.effects for node in self._steps)
         """Whether its runs must follow each other, because they have effects."""
         self._scopes = scopes_of(graph.nodes)
         self._last_use = self._find_last_uses()
@@ -207,7 +207,7 @@ class Program:
         pool, device = turn.pool, turn.device_of(node)
         try:
             return (run_group(node.members, inside, drawn, size, pool, self.locate, device),)
-        except UnfitError:
+        except NotFusableError:
             pass
         for member in node.members:
             key, own = next(

@@ -13,7 +13,7 @@ import numpy as np
 
 from .device_array import DeviceArray, Foreign
 from .device_memory import Block, DevicePool, PinnedBlock, PinnedPool, Users
-from .launch import Launch, Out, Scratch, Unit
+from .launch import KernelSource, Launch, OutputArg, Scratch
 from .protocol import Runtime
 from .streams import DeviceStream, Held, last_point
 
@@ -52,7 +52,7 @@ class Gpu:
         self.lenders: dict[int, Any] = {}
         """By handle: objects of other libraries whose streams were made current. Memory is kept for
         these streams, so they may not be destroyed."""
-        self._kernels: dict[Unit, Any] = {}
+        self._kernels: dict[KernelSource, Any] = {}
         self._lock = threading.RLock()
         self.given_back: deque[tuple[Any, Users]] = deque()
         """Memory of other libraries that nobody refers to, and the streams that used it."""
@@ -199,7 +199,7 @@ class Gpu:
         for launch in launches:
             words: list[np.generic] = []
             for given in launch.arguments:
-                one = given.data if isinstance(given, Out) else given
+                one = given.data if isinstance(given, OutputArg) else given
                 if isinstance(one, np.generic):
                     words.append(one)
                 elif isinstance(one, DeviceArray):
@@ -241,7 +241,7 @@ class Gpu:
         staging.held_by(stream)
         return {name: block.address + start for name, start in starts.items()}, block
 
-    def _kernel(self, unit: Unit) -> Any:
+    def _kernel(self, unit: KernelSource) -> Any:
         """The kernel, loaded once; looking it up for each launch would take longer than that."""
         found = self._kernels.get(unit)
         if found is None:

@@ -20,7 +20,7 @@ from gradiva.eager.types.device import Device, find_gpu
 from gradiva.eager.types.dtypes import DType
 
 from .context import Gpu
-from .launch import THREADS, Unit
+from .launch import THREADS, KernelSource
 from .nvrtc import compile_unit
 from .protocol import Runtime
 from .requirements import EXTRAS, missing
@@ -122,7 +122,7 @@ class CupyRuntime:
         with _reported("cudaMemcpyAsync"):
             self._cuda.memcpyAsync(target, source, nbytes, _ANY_DIRECTION, stream)
 
-    def load(self, unit: Unit) -> Any:
+    def load(self, unit: KernelSource) -> Any:
         code = compile_unit(unit, self.architecture).code
         with _reported("cuModuleLoadData"):
             module = _cupy.cuda.function.Module()

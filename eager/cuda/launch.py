@@ -23,12 +23,12 @@ __all__ = [
     "SPAN",
     "THREADS",
     "CudaKernel",
+    "Epilogue",
+    "KernelSource",
     "Launch",
     "NoGpuKernelError",
-    "Out",
+    "OutputArg",
     "Scratch",
-    "Tail",
-    "Unit",
     "blocks_of",
     "launches_of",
     "numbered",
@@ -53,7 +53,7 @@ class NoGpuKernelError(OperatorRuntimeError):
     """An operator has a GPU kernel, but not for what this call asks of it."""
 
 
-class Unit(NamedTuple):
+class KernelSource(NamedTuple):
     """One compilation: `text` is all of its source, `kernel` the name of the one kernel in it.
 
     registers: the most it may take on any architecture; a test fails beyond that, and for spills.
@@ -64,7 +64,7 @@ class Unit(NamedTuple):
     registers: int
 
 
-class Out(NamedTuple):
+class OutputArg(NamedTuple):
     """An argument of a launch that the kernel writes: the slab of an output, or a `Scratch`."""
 
     data: Any
@@ -72,7 +72,7 @@ class Out(NamedTuple):
 
 class Scratch:
     """Memory on the device that lives between the launches of one call: what one of them writes
-    (`Out(scratch)`) the next ones read. At first it holds anything. size: in elements."""
+    (`OutputArg(scratch)`) the next ones read. At first it holds anything. size: in elements."""
 
     __slots__ = ("dtype", "nbytes", "size")
 
@@ -86,15 +86,15 @@ class Launch(NamedTuple):
     """One launch for a whole batch. blocks: how many, of THREADS threads each; none: no launch.
 
     arguments: in the order of the kernel's. Arrays are given as pointers to their first element
-    (tables are in host memory, and copied); an `Out` is written; NumPy scalars go by value.
+    (tables are in host memory, and copied); an `OutputArg` is written; NumPy scalars go by value.
     """
 
-    unit: Unit
+    unit: KernelSource
     blocks: int
     arguments: tuple[Any, ...]
 
 
-class Tail(NamedTuple):
+class Epilogue(NamedTuple):
     """What becomes of the pixels that a kernel makes, while they are in registers, and where they
     go: `steps` of a chain, first over `channels` values that lie side by side (a pixel, or, where
     all are treated alike, part of one); data, offsets: of the target; planes: whether channels
@@ -118,17 +118,17 @@ class CudaKernel:
 
     name: of the kernel, in `files[-1]`; files: what it is compiled from, in this order, after
     prelude.cuh and convert.cuh. Files of eager/gpu are named, others are paths; None stands for
-    what is generated for a call. registers: see `Unit`.
+    what is generated for a call. registers: see `KernelSource`.
     """
 
     name: str
     files: tuple[str | Path | None, ...]
     registers: int = 64
-    _units: dict[tuple[tuple[str, str], ...], Unit] = field(
+    _units: dict[tuple[tuple[str, str], ...], KernelSource] = field(
         default_factory=dict, compare=False, repr=False
     )
 
-    def unit(self, types: Mapping[str, str], generated: str = "") -> Unit:
+    def unit(self, types: Mapping[str, str], generated: str = "") -> KernelSource:
         """The kernel for some types: C++ names of types by the names that the file uses.
 
         generated: C++ for the place that `files` keeps for it.
@@ -140,7 +140,7 @@ class CudaKernel:
             parts += [f"typedef {meant} {name};\n" for name, meant in types.items()]
             parts += [generated if f is None else _text(_SOURCES / f) for f in self.files]
             text = f"#define THREADS {THREADS}\n" + "".join(parts)
-            found = self._units[key] = Unit(self.name, text, self.registers)
+            found = self._units[key] = KernelSource(self.name, text, self.registers)
         return found
 
 

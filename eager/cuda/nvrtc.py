@@ -16,7 +16,7 @@ from gradiva.eager.support.checked_file import read_checked
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .launch import Unit
+from .launch import KernelSource
 from .requirements import EXTRAS
 
 __all__ = ["ARCHITECTURES", "Cubin", "compile_unit", "nvrtc_version", "why_no_nvrtc"]
@@ -31,7 +31,7 @@ _SPILLED: Final = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads
 
 _nvrtc: Any = lazy_module("cuda.bindings.nvrtc", EXTRAS)
 _lock = threading.Lock()
-_ready: dict[tuple[Unit, int], Cubin] = {}
+_ready: dict[tuple[KernelSource, int], Cubin] = {}
 
 
 class Cubin(NamedTuple):
@@ -65,7 +65,7 @@ def nvrtc_version() -> tuple[int, int]:
     return major, minor
 
 
-def compile_unit(unit: Unit, architecture: int) -> Cubin:
+def compile_unit(unit: KernelSource, architecture: int) -> Cubin:
     """Machine code for GPUs of this compute capability, 90 for 9.0; from the cache if it is there.
 
     Raises OperatorRuntimeError with the compiler's messages.
@@ -78,7 +78,7 @@ def compile_unit(unit: Unit, architecture: int) -> Cubin:
         return found
 
 
-def _kept_or_compiled(unit: Unit, architecture: int) -> Cubin:
+def _kept_or_compiled(unit: KernelSource, architecture: int) -> Cubin:
     path = _path(unit, architecture)
     kept = None if path is None else _load(path)
     if kept is not None:
@@ -89,7 +89,7 @@ def _kept_or_compiled(unit: Unit, architecture: int) -> Cubin:
     return made
 
 
-def _path(unit: Unit, architecture: int) -> Path | None:
+def _path(unit: KernelSource, architecture: int) -> Path | None:
     """Where the machine code is kept. The name holds a digest of all that it is made from."""
     base = folder_to_keep_in()
     if base is None:
@@ -117,7 +117,7 @@ def _store(path: Path, cubin: Cubin) -> None:
     keep_file(path, path.name, head + cubin.code)
 
 
-def _compile(unit: Unit, architecture: int) -> Cubin:
+def _compile(unit: KernelSource, architecture: int) -> Cubin:
     nvrtc_version()
     text = unit.text.encode()
     status, program = _nvrtc.nvrtcCreateProgram(text, f"{unit.kernel}.cu".encode(), 0, None, None)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .launch import Unit
+from .launch import KernelSource
 
 __all__ = ["Runtime"]
 
@@ -71,7 +71,7 @@ class Runtime(Protocol):
     def copy(self, target: int, source: int, nbytes: int, stream: int) -> None:
         """Queue a copy between device memory and pinned memory, or within one of them."""
 
-    def load(self, unit: Unit) -> Any:
+    def load(self, unit: KernelSource) -> Any:
         """A kernel, compiled and loaded, for `launch`."""
 
     def launch(self, kernel: Any, blocks: int, words: list[np.generic], stream: int) -> None:

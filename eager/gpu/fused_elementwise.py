@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
 from gradiva.eager.jit.row_chain import Step
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise, axes_of, step_of
@@ -34,9 +34,9 @@ def gpu_kernel(operator: OperatorBase) -> Callable[[Call], Launch | Sequence[Lau
     None if it has neither, or a row kernel that cannot be translated.
     """
     declared: Any = operator.kernels.get("gpu")
-    if declared is None and isinstance(operator.stage, Pixelwise):
+    if declared is None and isinstance(operator.fusion_role, Pixelwise):
         try:
-            translated(cast(FunctionType, operator.stage.row.function))
+            translated(cast(FunctionType, operator.fusion_role.row.function))
         except UntranslatableError:
             return None
         return pixelwise_launch
@@ -62,7 +62,7 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     channels = int(shapes[0, axis]) if axis >= 0 and len(shapes) else 1
     steps, count = [], channels
     for call in calls:
-        steps.append(step_of(call, call.operator.stage, count))
+        steps.append(step_of(call, call.operator.fusion_role, count))
         count = steps[-1].made
     alike = all(s.row.kind == "channelwise" and s.parameters.shape[1] == 1 for s in steps)
     if not alike and axis >= 0 and (axes_of(layout, shapes)[1] != channels).any():
@@ -75,7 +75,9 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     types = {name: type_name(dtype) for name, dtype in kinds.items()}
     unit = _PIXELS.unit(types, chain_source(steps, steps[0].source, channels, types["Target"]))
     blocks = blocks_of(table[:, 2])
-    return Launch(unit, len(blocks), (source.data, Out(target.data), table, blocks, parameters))
+    return Launch(
+        unit, len(blocks), (source.data, OutputArg(target.data), table, blocks, parameters)
+    )
 
 
 def _table(source: Batch, target: Batch, layout: str, channels: int, made: int) -> Int64Array:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of, type_name
+from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of, type_name
 from gradiva.eager.values.batch import Batch
 
 __all__ = ["AXES", "copy_launch", "gather_table", "inner_steps", "table_launch"]
@@ -63,7 +63,9 @@ def copy_launch(
     blocks = blocks_of(target.geometry.volumes)
     counts = np.int64(fill.shape[1]), np.int64(axis)
     return Launch(
-        unit, len(blocks), (data, Out(result), table, blocks, np.ascontiguousarray(fill), *counts)
+        unit,
+        len(blocks),
+        (data, OutputArg(result), table, blocks, np.ascontiguousarray(fill), *counts),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradiva.eager.cuda.launch import (
     CudaKernel,
     Launch,
-    Out,
+    OutputArg,
     blocks_of,
     numbered,
     refuse_large,
@@ -76,7 +76,7 @@ def move_launch(
     table = np.concatenate([wide.view(np.int32), narrow], axis=1)
     kinds = {"Source": type_name(data.dtype), "Target": type_name(result.dtype)}
     unit = _MOVE.unit(kinds, f"constexpr int AXES = {extents.shape[1]};\n")
-    return Launch(unit, len(blocks), (data, Out(result), table, blocks))
+    return Launch(unit, len(blocks), (data, OutputArg(result), table, blocks))
 
 
 def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64s) -> Launch:
@@ -112,7 +112,7 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
     text = "".join(f"constexpr int {name} = {value};\n" for name, value in numbers.items())
     unit = _TILES.unit({**kinds, "Target": kinds["Source"]}, text)
     table = np.concatenate(columns, axis=1)
-    return Launch(unit, len(blocks), (data, Out(result), table, blocks))
+    return Launch(unit, len(blocks), (data, OutputArg(result), table, blocks))
 
 
 def _side(extent: Int64s, other: Int64s, square: int) -> Int64s:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out, blocks_of
+from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg, blocks_of
 
 __all__ = ["SLABS", "fill_launch", "in_eights", "piece_launches", "sample_launches"]
 
@@ -52,7 +52,7 @@ def piece_launches(
             own[:, 0] -= first
         blocks = blocks_of(-(-own[:, 3] // _WORD))
         read = [slab.view(np.uint8) for slab in group]
-        arguments = (*read, Out(target.view(np.uint8)), own, blocks)
+        arguments = (*read, OutputArg(target.view(np.uint8)), own, blocks)
         launches.append(Launch(_PIECES.unit({}), len(blocks), arguments))
     return launches
 
@@ -87,5 +87,5 @@ def fill_launch(target: Any, offsets: Int64s, volumes: Int64s, value: np.generic
     if dense:
         spans = np.array([[spans[0, 0], spans[:, 1].sum()]])
     blocks = blocks_of(-(-spans[:, 1] // _WORD))
-    slab = Out(target.view(np.uint8))
+    slab = OutputArg(target.view(np.uint8))
     return Launch(_FILL.unit({}), len(blocks), (slab, spans, blocks, pattern))

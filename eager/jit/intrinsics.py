@@ -1,4 +1,4 @@
-"""`borrowed`: arrays in kernels whose slices are not counted.
+"""`without_refcount`: arrays in kernels whose slices are not counted.
 
 Numba counts who holds an array: each slice that is made and dropped adds and subtracts, by an
 atomic instruction each. In a kernel that makes ten slices per row that was a fifth of the time. Its
@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 
 from .jit import register_extension
 
-__all__ = ["borrowed"]
+__all__ = ["without_refcount"]
 
 A = TypeVar("A")
 
 
-def borrowed(array: A) -> A:
+def without_refcount(array: A) -> A:
     """The same array, without an owner; for kernels only, and for arrays that outlive the call."""
     raise NotImplementedError
 
 
-@register_extension(borrowed)
-def _borrowed_in_kernels(numba: Any) -> Callable[..., Any]:
-    """Teach Numba `borrowed`."""
+@register_extension(without_refcount)
+def _without_refcount_in_kernels(numba: Any) -> Callable[..., Any]:
+    """Teach Numba `without_refcount`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = signature.return_type

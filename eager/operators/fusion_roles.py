@@ -1,6 +1,7 @@
 """What operators are inside a fused group, beside `Pixelwise`: the group's runner reads these.
 
-An operator's `stage` says how its work can be split into rows. Operators without one never fuse.
+An operator's `fusion_role` says how its work can be split into rows. Operators without one never
+fuse.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from gradiva.eager.types.batch_shape import Int64Array
 
 from .call import Call
 
-__all__ = ["Expression", "Images", "Planes", "Reindex", "Rows", "View"]
+__all__ = ["Decode", "Expression", "Resample", "SourceWindow", "ToPlanar", "View"]
 
 
 class Expression(NamedTuple):
@@ -22,7 +23,7 @@ class Expression(NamedTuple):
     symbol: str
 
 
-class View(NamedTuple):
+class SourceWindow(NamedTuple):
     """Where the pixels of an output come from, int64 (N,) each: the upper left corner of a window
     in the input, and whether it is mirrored along W and H. The output's shape is the window's."""
 
@@ -32,53 +33,58 @@ class View(NamedTuple):
     upside_down: Int64Array
 
 
-class Images(NamedTuple):
+class Decode(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
     one sample for each thread.
 
-    maker: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
-    looser: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D memory
-    and returns the element at which it begins and the elements from one row to the next; and how
-    many elements each sample needs there. For decoders that make more than they give out.
+    decode: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
+    decode_in_place: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D
+    memory and returns the element at which it begins and the elements from one row to the next; and
+    how many elements each sample needs there. For decoders that make more than they give out.
     """
 
-    maker: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]]
-    looser: Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None = None
+    decode: Callable[[Call], tuple[Callable[[int, Any], None], list[int]]]
+    decode_in_place: (
+        Callable[[Call], tuple[Callable[[int, Any], tuple[int, int]], list[int]]] | None
+    ) = None
 
     def run(self, call: Call) -> None:
         """The kernel of such an operator, alone."""
-        make, costs = self.maker(call)
+        make, costs = self.decode(call)
         target = call.outputs[0]
         call.each_sample(lambda sample: make(sample, target.array(sample)), costs)
 
 
-class Reindex(NamedTuple):
-    """Moves whole pixels: crop, flip. `view` returns None for calls that do more than that.
+class View(NamedTuple):
+    """Moves whole pixels: crop, flip. `window` returns None for calls that do more than that.
 
-    moves: whether it may change places with what works pixel by pixel: channels stay together.
+    commutes_with_pixelwise: whether it may change places with what works pixel by pixel: channels
+    stay together.
     """
 
-    view: Callable[[Call], View | None]
-    moves: bool = True
+    window: Callable[[Call], SourceWindow | None]
+    commutes_with_pixelwise: bool = True
 
 
-class Rows(NamedTuple):
-    """Makes rows in float32 out of an image: resize. tables: what its kernel reads; run: the
-    kernel, `(data, tables, samples, chain, target, begin, end)`; bind: from `(tables, samples,
-    chain, target)` to a function `(data, begin, end)` for one thread; rounding: the first steps;
-    alone: arguments that, where given, take a call out of groups; launches: for a GPU, from
-    `(data, tables, tail, flips)` to launches (`Tail` in eager/cuda/launch.py; flips: (N, 3),
-    whether the window is mirrored along D, H, W)."""
+class Resample(NamedTuple):
+    """Makes rows in float32 out of an image: resize.
+
+    tables: what its kernel reads. run: the kernel, `(data, tables, samples, chain, target, begin,
+    end)`. bind: from `(tables, samples, chain, target)` to a function `(data, begin, end)` for one
+    thread. rounding: the first steps. unfusable_arguments: where one of them is given, a call joins
+    no group. launches: for a GPU, from `(data, tables, epilogue, flips)` to launches (`Epilogue` in
+    eager/cuda/launch.py; flips: (N, 3), whether the window is mirrored along D, H, W).
+    """
 
     tables: Callable[..., Any]
     run: Callable[..., None]
     bind: Callable[..., Any]
     rounding: Callable[..., Any]
-    alone: tuple[str, ...] = ()
+    unfusable_arguments: tuple[str, ...] = ()
     launches: Callable[..., Any] | None = None
 
 
-class Planes(NamedTuple):
+class ToPlanar(NamedTuple):
     """Makes planes out of interleaved channels: transpose. `fits`: whether a call does that."""
 
     fits: Callable[[Call], bool]

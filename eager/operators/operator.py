@@ -53,7 +53,7 @@ class OperatorBase:
     host_from: the inputs from this number on are in host memory too, since its shape rule reads
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
     it never looks at elements, so it takes inputs where they are;
-    stage: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
+    fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
     bfloat16: whether it takes this dtype, as those do that move or convert values.
     """
 
@@ -81,7 +81,7 @@ class OperatorBase:
         self.kernels: dict[str, Callable[[Call], Any]] = {}
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
-        self.stage: Any = None
+        self.fusion_role: Any = None
         self.gpu_tolerance = 0.0
         self.mixed = self.transfers = self.metadata = False
         self.host_from: int | None = None
@@ -163,7 +163,7 @@ class OperatorBase:
             refuse_bfloat16(made, "the output")
         return made
 
-    def acts(self, keywords: dict[str, Any]) -> bool:
+    def has_side_effects(self, keywords: dict[str, Any]) -> bool:
         """Whether this call must stay where it stands: it has effects, and its function, if it
         calls one, was not declared to have none (see `prefetchable`)."""
         if not self.effects or not self.kernels:

@@ -64,7 +64,7 @@ def pixelwise(
 
     def declare(parameters: F) -> F:
         spec = Pixelwise(row, parameters, made)
-        operator.stage = spec
+        operator.fusion_role = spec
         operator.kernels["cpu"] = lambda call: run_pixelwise(call, spec)
         return parameters
 

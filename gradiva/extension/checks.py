@@ -155,7 +155,7 @@ def check_captured(calls: CaseCalls) -> bool:
 
 def check_fused(calls: CaseCalls) -> bool:
     """A pixel-wise operator joins a group with the one after it, and no bit changes."""
-    if not isinstance(calls.operator.stage, Pixelwise):
+    if not isinstance(calls.operator.fusion_role, Pixelwise):
         return False
 
     def follow(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.compiler.verify import check
+from gradiva.capture.compiler.verify import verify_graph
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.capture.recording.recorder import WholeBatch
 from gradiva.eager.operators.arguments import is_edge
@@ -109,7 +109,7 @@ class CaseCalls:
 
         pipe = pipeline()
         try:
-            graph = check(pipe.graph)
+            graph = verify_graph(pipe.graph)
             return pipe.run(), pipe.run(), graph
         finally:
             pipe.close()

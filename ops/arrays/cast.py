@@ -49,7 +49,7 @@ def run_cast(call: op.Call) -> None:
         for made, sample in samples:
             made[...] = convert_array(sample, target.dtype.numpy)
         return
-    run_pixelwise(call, cast.stage)
+    run_pixelwise(call, cast.fusion_role)
 
 
 @cast.cases

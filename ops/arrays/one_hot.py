@@ -146,7 +146,7 @@ def _gpu(call: op.Call) -> op.Launch:
     blocks, slab = op.blocks_of(volumes), target.data.view(on.dtype)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(on.dtype)}
     numbers = np.int64(call["num_classes"]), on, off
-    arguments = source.data, op.Out(slab), table, blocks, *numbers
+    arguments = source.data, op.OutputArg(slab), table, blocks, *numbers
     return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 

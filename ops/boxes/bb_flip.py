@@ -102,7 +102,7 @@ def _gpu(call: op.Call) -> op.Launch:
     short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
     table = np.concatenate([places, short.view(np.int64)], axis=1)
     return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.Out(target.data), table, blocks)
+        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
     )
 
 

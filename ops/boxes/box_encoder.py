@@ -215,10 +215,10 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     forced = op.Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
     each = np.stack(op.numbered(counts), axis=1)
     size, pair = len(corners), (boxes.data, labels.data)
-    first = boxes.data, op.Out(forced), table, each, corners, np.int32(size)
+    first = boxes.data, op.OutputArg(forced), table, each, corners, np.int32(size)
     terms = (call["criteria"], call["scale"], *call["means"], *call["stds"])
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
-    made = tuple(op.Out(output.data) for output in call.outputs)
+    made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
     tables = table, blocks, corners, centres, np.int64(size), words
     return (

@@ -121,7 +121,7 @@ def _gpu(call: op.Call) -> op.Launch:
     short = [counts, flips.astype(np.int32), twice.view(np.int32)]
     table = np.concatenate([places.view(np.int32), *short], axis=1)
     return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.Out(target.data), table, blocks)
+        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
     )
 
 

@@ -174,7 +174,7 @@ def _gpu(call: op.Call) -> op.Launch:
     blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
     kinds = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = source.data, op.Out(target.data), table, blocks, matrices, *sizes
+    arguments = source.data, op.OutputArg(target.data), table, blocks, matrices, *sizes
     return op.Launch(_KERNEL.unit(kinds), len(blocks), arguments)
 
 

@@ -96,7 +96,14 @@ def _gpu(call: op.Call) -> op.Launch:
     # One table for all samples.
     table, blocks = _table(call)[0, 0], op.blocks_of(volumes)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = source.data, op.Out(target.data), samples, blocks, table, np.int64(table.size - 1)
+    arguments = (
+        source.data,
+        op.OutputArg(target.data),
+        samples,
+        blocks,
+        table,
+        np.int64(table.size - 1),
+    )
     return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.fusion_roles import View
 from gradiva.ops.image.crop.crop import output_dtype, window_view
 from gradiva.ops.image.crop.crop_window import apply_policy
 from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows
@@ -79,7 +79,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return windows
 
 
-slice.stage = Reindex(window_view, moves=False)  # it may cut channels
+slice.fusion_role = View(window_view, commutes_with_pixelwise=False)  # it may cut channels
 
 
 @slice.cpu

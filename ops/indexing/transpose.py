@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.moves import steps_of, transpose_launch
-from gradiva.eager.operators.fusion_roles import Planes
+from gradiva.eager.operators.fusion_roles import ToPlanar
 
 Array = NDArray[Any]
 Int64s = NDArray[np.int64]
@@ -56,7 +56,7 @@ def _fits(call: op.Call) -> bool:
     return source.layout == "HWC" and resolve_perm(3, call["perm"]) == (2, 0, 1)
 
 
-transpose.stage = Planes(_fits)
+transpose.fusion_role = ToPlanar(_fits)
 
 AXES: Final = 5
 

@@ -184,7 +184,7 @@ def _declare() -> None:
         # Powers of floats are the library's; all else is exact.
         mark = made.gpu_within(LIBRARY) if name == "pow" else made.gpu
         mark(lambda call, s=symbol: operation_launch(call, s))
-        made.stage = Expression(symbol)
+        made.fusion_role = Expression(symbol)
         made.cases(lambda: _any_cases(2))
         arithmetic[name] = made
     for name, symbol in UNARY.items():
@@ -192,7 +192,7 @@ def _declare() -> None:
         made.shapes(same_geometry)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         made.gpu(lambda call, s=symbol: operation_launch(call, s))
-        made.stage = Expression(symbol)
+        made.fusion_role = Expression(symbol)
         made.cases(lambda: _any_cases(1))
         arithmetic[name] = made
 

@@ -111,7 +111,7 @@ def spread_launch(
     unit = _SPREAD.unit({"Target": op.type_name(target.dtype)}, generated)
     blocks = op.blocks_of(geometry.volumes)
     given = [one.data for one in operands]
-    return op.Launch(unit, len(blocks), (op.Out(target), table, blocks, *given))
+    return op.Launch(unit, len(blocks), (op.OutputArg(target), table, blocks, *given))
 
 
 def _merged(

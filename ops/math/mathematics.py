@@ -101,7 +101,7 @@ def _declare() -> dict[str, Function]:
     for name, operator in made.items():
         mark = operator.gpu if name in EXACT else operator.gpu_within(LIBRARY)
         mark(lambda call, s=name: operation_launch(call, s))
-        operator.stage = Expression(name)
+        operator.fusion_role = Expression(name)
     return made
 
 

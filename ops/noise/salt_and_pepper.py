@@ -173,7 +173,7 @@ def _gpu(call: op.Call) -> op.Launch:
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
         source.data.view(bits),
-        op.Out(target.data.view(bits)),
+        op.OutputArg(target.data.view(bits)),
         table,
         blocks,
         *key,

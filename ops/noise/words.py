@@ -103,7 +103,15 @@ def launch_noise(call: op.Call, file: Path, *parameters: Any) -> op.Launch:
     unit = _noise_kernel(file).unit(types, _translate.translation_of(normal_from_word))
     blocks = op.blocks_of(-(-volumes // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = source.data, op.Out(target.data), table, blocks, *key, rows, np.int64(rows.shape[1])
+    arguments = (
+        source.data,
+        op.OutputArg(target.data),
+        table,
+        blocks,
+        *key,
+        rows,
+        np.int64(rows.shape[1]),
+    )
     return op.Launch(unit, len(blocks), arguments)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import borrowed
+from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import load_numba
 
 from .prefetchable import name_of
@@ -37,7 +37,7 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
     """
     numba = load_numba()
     names = [f"output{k}" for k in range(len(outputs))] + [f"input{k}" for k in range(len(inputs))]
-    scope: dict[str, Any] = {"run": compiled(function), "borrowed": borrowed}
+    scope: dict[str, Any] = {"run": compiled(function), "without_refcount": without_refcount}
     for name, rank in zip(names, (*outputs, *inputs), strict=True):
         scope[f"view_{name}"] = _view(rank)
     given = {name: f"{name}, {name}_offsets, {name}_volumes, {name}_shapes" for name in names}
@@ -45,7 +45,7 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
     arrays = ", ".join(["progress", *given.values()])
     lines = [f"def drive({arrays}, begin, end):"]
     # What a compiled function holds when it raises, Numba never lets go of.
-    lines += [f"    {array} = borrowed({array})" for array in arrays.split(", ")]
+    lines += [f"    {array} = without_refcount({array})" for array in arrays.split(", ")]
     if batch:
         lists = [f"[{part} for i in range(begin, end)]" for part in parts]
         lines += ["    progress[0] = begin", f"    run({', '.join(lists)})"]

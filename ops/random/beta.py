@@ -177,7 +177,7 @@ def _gpu(call: op.Call) -> op.Launch:
     )
     blocks = op.blocks_of(volumes)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = op.Out(target.data), np.stack(places, axis=1), blocks, *key, shapes
+    arguments = op.OutputArg(target.data), np.stack(places, axis=1), blocks, *key, shapes
     return op.Launch(unit, len(blocks), arguments)
 
 

@@ -244,7 +244,7 @@ def _gpu(call: op.Call) -> op.Launch:
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (
         data,
-        op.Out(slab),
+        op.OutputArg(slab),
         np.stack(places, axis=1),
         blocks,
         *key,

@@ -99,6 +99,6 @@ def launch_draws(
     types = {"Target": op.type_name(target.data.dtype), "Parameter": op.type_name(parameters.dtype)}
     translation = "" if calls is None else _translate.translation_of(calls)
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
-    arguments = op.Out(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
+    arguments = op.OutputArg(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
     width = np.int64(parameters.shape[1])
     return op.Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))

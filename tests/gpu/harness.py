@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, Out, launches_of
+from gradiva.eager.cuda.launch import Launch, NoGpuKernelError, OutputArg, launches_of
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.cases import Case
@@ -86,7 +86,9 @@ def planned(
         fresh = {
             key_of(output.data): one.data for output, one in zip(call.outputs, made, strict=True)
         }
-        written = {key_of(arg) for one in launches for arg in one.arguments if type(arg) is Out}
+        written = {
+            key_of(arg) for one in launches for arg in one.arguments if type(arg) is OutputArg
+        }
         assert all(key in written for key, data in fresh.items() if data.size)
         taken: dict[Any, Any] = {}
         found.append(
@@ -120,8 +122,8 @@ def fresh_like(batch: Batch) -> Batch:
 def _own(argument: Any, fresh: dict[Any, Any], taken: dict[Any, Any]) -> Any:
     """The argument with an array of its own: the fresh one of an output, else a copy, since buffers
     of inputs go back to a pool when the call is done."""
-    if isinstance(argument, Out):
-        return Out(_own(argument.data, fresh, taken))
+    if isinstance(argument, OutputArg):
+        return OutputArg(_own(argument.data, fresh, taken))
     if not isinstance(argument, np.ndarray):
         return argument
     key = key_of(argument)

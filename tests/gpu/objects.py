@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gradiva.eager.cuda.launch import THREADS, Unit
+from gradiva.eager.cuda.launch import THREADS, KernelSource
 from gradiva.eager.jit.kernel_cache import cache_folder
 
 HEADER = Path(__file__).parent / "shim.h"
@@ -30,7 +30,7 @@ class ShimError(Exception):
     """A kernel did not compile, or the program that ran it was stopped; what it said."""
 
 
-def program_of(units: Sequence[Unit], sanitize: bool) -> Path:
+def program_of(units: Sequence[KernelSource], sanitize: bool) -> Path:
     """A program that runs launches of these kernels; tests/gpu/shim.py talks to it."""
     options = OPTIONS + (SANITIZERS if sanitize else ())
     objects = objects_of(units, options)
@@ -49,7 +49,7 @@ def program_of(units: Sequence[Unit], sanitize: bool) -> Path:
     return kept
 
 
-def library_of(unit: Unit) -> tuple[Path, str]:
+def library_of(unit: KernelSource) -> tuple[Path, str]:
     """A shared library with a kernel, and its function: (pointers to the arguments, blocks,
     threads, whether backward)."""
     (path,) = objects_of([unit], OPTIONS)
@@ -59,7 +59,7 @@ def library_of(unit: Unit) -> tuple[Path, str]:
     return kept, f"launch_{_digest(unit, OPTIONS)}"
 
 
-def objects_of(units: Iterable[Unit], options: tuple[str, ...] = OPTIONS) -> list[Path]:
+def objects_of(units: Iterable[KernelSource], options: tuple[str, ...] = OPTIONS) -> list[Path]:
     """The object files that hold these kernels.
 
     Those that are not there are compiled together, since reading shim.h takes longer than most of
@@ -78,7 +78,7 @@ def objects_of(units: Iterable[Unit], options: tuple[str, ...] = OPTIONS) -> lis
     return sorted({link.resolve() for link in links})
 
 
-def _source(unit: Unit, digest: str) -> str:
+def _source(unit: KernelSource, digest: str) -> str:
     """A kernel, and the function that runs it: all that is seen from outside. Kernels use the same
     names for different things. Two processes may compile a kernel at once, hence `weak`."""
     barriers = "true" if "__syncthreads" in unit.text else "false"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.cuda.launch import Launch, Out, Scratch
+from gradiva.eager.cuda.launch import Launch, OutputArg, Scratch
 
 from .objects import COMPILER, NO_COMPILER, ShimError, program_of
 
@@ -21,7 +21,7 @@ __all__ = ["COMPILER", "NO_COMPILER", "ShimError", "buffers_of", "key_of", "run_
 def run_launches(
     launches: Sequence[Launch], folder: Path, *, backward: bool = False, sanitize: bool = False
 ) -> None:
-    """Run launches, in order, and write what they made into the arrays of their `Out`s.
+    """Run launches, in order, and write what they made into the arrays of their `OutputArg`s.
 
     backward: threads and blocks in falling order. sanitize: under AddressSanitizer and UBSan.
     Raises ShimError.
@@ -64,7 +64,7 @@ def run_launches(
 
 def key_of(argument: Any) -> tuple[int, int]:
     """What tells buffers apart: arrays by their memory, since there may be several views of it."""
-    data = argument.data if isinstance(argument, Out) else argument
+    data = argument.data if isinstance(argument, OutputArg) else argument
     if isinstance(data, Scratch):
         return id(data), -1
     return data.ctypes.data, data.nbytes
@@ -77,7 +77,7 @@ def buffers_of(launches: Sequence[Launch]) -> dict[tuple[int, int], tuple[Any, b
         for argument in launch.arguments:
             if not isinstance(argument, np.generic):
                 wrote = found.get(key_of(argument), (None, False))[1]
-                out = isinstance(argument, Out)
-                data = argument.data if isinstance(argument, Out) else argument
+                out = isinstance(argument, OutputArg)
+                data = argument.data if isinstance(argument, OutputArg) else argument
                 found[key_of(argument)] = data, wrote or out
     return found

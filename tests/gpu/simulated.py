@@ -20,7 +20,7 @@ import numpy as np
 
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.context import Gpu
-from gradiva.eager.cuda.launch import THREADS, Unit
+from gradiva.eager.cuda.launch import THREADS, KernelSource
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 
 from ..nvjpeg_clock import Clock, FakeGpu, merge
@@ -269,7 +269,7 @@ class SimulatedRuntime(FakeGpu):
 
     # Kernels.
 
-    def load(self, unit: Unit) -> Any:
+    def load(self, unit: KernelSource) -> Any:
         text = unit.text[unit.text.index(f"KERNEL({unit.kernel})") :]
         given = text[text.index(")(") + 2 : text.index("{")].rsplit(")", 1)[0]
         for name, meant in _DEFINED.findall(unit.text):
@@ -332,7 +332,7 @@ class _InHostMemory:
 
 
 @functools.cache
-def _loaded(unit: Unit) -> Any:
+def _loaded(unit: KernelSource) -> Any:
     """A kernel as a function (pointers to its arguments, blocks, threads, whether backward)."""
     path, name = library_of(unit)
     function = ctypes.CDLL(str(path))[name]

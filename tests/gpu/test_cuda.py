@@ -11,12 +11,12 @@ import pytest
 import gradiva
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.cupy_runtime import CupyRuntime, require_gpu
-from gradiva.eager.cuda.launch import Unit
+from gradiva.eager.cuda.launch import KernelSource
 from gradiva.eager.cuda.nvrtc import Cubin
 from gradiva.eager.cuda.protocol import Runtime
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
 
-UNIT = Unit("kernel", "source", 32)
+UNIT = KernelSource("kernel", "source", 32)
 
 
 class CudaError(RuntimeError):

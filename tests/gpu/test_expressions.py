@@ -10,8 +10,8 @@ import pytest
 
 import gradiva
 from gradiva import fn, math, types
-from gradiva.capture.compiler.passes.fuse_elementwise import express
-from gradiva.capture.compiler.verify import check
+from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
+from gradiva.capture.compiler.verify import verify_graph
 
 from ..tiers import few
 from .recipes import device, in_loop, outputs, pipeline
@@ -110,9 +110,9 @@ def test_groups_are_printed_and_checked() -> None:
     with device():
         pipe = pipeline(normalised, "gpu")
         pipe.build()
-        check(pipe.graph)
+        verify_graph(pipe.graph)
         assert str(pipe.graph).count("fused") == 1
-        assert express(pipe.graph).outputs[0].node.members
+        assert fuse_elementwise(pipe.graph).outputs[0].node.members
         pipe.close()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out
+from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operators
 from gradiva.ops.image.color import lab_tables
@@ -60,7 +60,7 @@ def require_lab(colours: np.ndarray[Any, np.dtype[np.uint8]], folder: Path) -> N
     kernel = CudaKernel("both_ways", (Path(lab_tables.__file__).with_name("lab.cuh"), file))
     lab, rgb = np.empty_like(colours), np.empty_like(colours)
     pixels = colours.size // 3
-    arguments = colours, Out(lab), Out(rgb), lab_tables.lab_tables(), np.int64(pixels)
+    arguments = colours, OutputArg(lab), OutputArg(rgb), lab_tables.lab_tables(), np.int64(pixels)
     run_launches([Launch(kernel.unit({}), -(-pixels // 256), arguments)], folder)
     np.testing.assert_array_equal(lab, cv2.cvtColor(colours, cv2.COLOR_RGB2LAB))
     np.testing.assert_array_equal(rgb, cv2.cvtColor(colours, cv2.COLOR_LAB2RGB))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gradiva.eager.cuda import nvrtc
-from gradiva.eager.cuda.launch import Unit
+from gradiva.eager.cuda.launch import KernelSource
 from gradiva.eager.cuda.nvrtc import ARCHITECTURES, Cubin, compile_unit, why_no_nvrtc
 from gradiva.eager.jit import kernel_cache
 from gradiva.eager.operators.operator import operators
@@ -22,10 +22,12 @@ REASON = why_no_nvrtc()
 needs_nvrtc = pytest.mark.skipif(REASON is not None, reason=REASON or "")
 
 TRIED = ("crop_mirror_normalize", "flip", "hsv", "random.normal")
-TINY = Unit("tiny", 'extern "C" __global__ void tiny(float* a) { a[0] = a[1] * a[2] + a[3]; }', 16)
+TINY = KernelSource(
+    "tiny", 'extern "C" __global__ void tiny(float* a) { a[0] = a[1] * a[2] + a[3]; }', 16
+)
 
 
-def require_small(unit: Unit, architecture: int) -> None:
+def require_small(unit: KernelSource, architecture: int) -> None:
     """The kernel compiles, within its limit of registers, and keeps all values in them."""
     cubin = compile_unit(unit, architecture)
     assert cubin.code[:4] == b"\x7fELF"
@@ -63,7 +65,7 @@ def test_limits_are_measured() -> None:
     stores = "".join(f"a[{k}] = {name} + {names[-1 - k]};" for k, name in enumerate(names))
     head = 'extern "C" __global__ void __launch_bounds__(1024) large(float* a, int n)'
     text = f"{head} {{ {loads} {stores} }}"
-    cubin = compile_unit(Unit("large", text, 64), 90)
+    cubin = compile_unit(KernelSource("large", text, 64), 90)
     assert cubin.spilled > 0
 
 
@@ -90,7 +92,7 @@ def test_products_and_sums_are_rounded_one_by_one() -> None:
 def test_messages_name_the_file() -> None:
     text = r"tiny does not compile for sm_90:\nx\.cuh\(3\)"
     with pytest.raises(OperatorRuntimeError, match=text):
-        compile_unit(Unit("tiny", '#line 3 "x.cuh"\nnonsense', 16), 90)
+        compile_unit(KernelSource("tiny", '#line 3 "x.cuh"\nnonsense', 16), 90)
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An empty cache in `tmp_path`, and a compiler that notes what it is asked for."""
     asked: list[int] = []
 
-    def compile(unit: Unit, architecture: int) -> Cubin:
+    def compile(unit: KernelSource, architecture: int) -> Cubin:
         asked.append(architecture)
         return Cubin(b"code" * architecture, 7, 0)
 

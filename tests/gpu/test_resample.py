@@ -13,8 +13,8 @@ import pytest
 import gradiva
 from gradiva import fn
 from gradiva.capture.runtime import fused_group
-from gradiva.capture.runtime.fused_cpu import Sweep
-from gradiva.capture.runtime.fused_gpu_launches import sweep_launches
+from gradiva.capture.runtime.fused_cpu import FusedLoop
+from gradiva.capture.runtime.fused_gpu_launches import fused_launches
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
 from gradiva.eager.execution.execute import prepare
 from gradiva.eager.operators.cases import Case, samples
@@ -193,15 +193,15 @@ def fused(
     pipeline makes with them."""
     noted: list[Sequence[Launch]] = []
 
-    class OnGpu(Sweep):
+    class OnGpu(FusedLoop):
         def run(self) -> None:
             target = fresh_like(self.target)
-            launches = sweep_launches(Sweep(self.source, self.calls, target, self.blame))
+            launches = fused_launches(FusedLoop(self.source, self.calls, target, self.blame))
             noted.append(launches)
             run_launches(launches, folder)
             self.target.data[:] = target.data
 
-    monkeypatch.setattr(fused_group, "Sweep", OnGpu)
+    monkeypatch.setattr(fused_group, "FusedLoop", OnGpu)
 
     @gradiva.pipeline_def(batch_size=len(batch), num_threads=1, device_id=None)
     def program() -> Any:

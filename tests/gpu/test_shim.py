@@ -10,7 +10,7 @@ import pytest
 
 import gradiva
 import gradiva.eager.operators.cases
-from gradiva.eager.cuda.launch import CudaKernel, Launch, Out
+from gradiva.eager.cuda.launch import CudaKernel, Launch, OutputArg
 from gradiva.eager.execution.execute import prepare
 from gradiva.eager.gpu.fused_elementwise import chain_launch
 from gradiva.eager.operators.operator import operators
@@ -169,7 +169,7 @@ def plant(folder: Path, barrier: str, what: str = "") -> tuple[Launch, np.ndarra
     file.write_text(PLANTED.replace("BARRIER", barrier).replace("WHAT", what), "utf-8")
     target = np.zeros(256, np.int32)
     source = np.arange(256, dtype=np.int32)
-    return Launch(CudaKernel("planted", (file,)).unit({}), 1, (source, Out(target))), target
+    return Launch(CudaKernel("planted", (file,)).unit({}), 1, (source, OutputArg(target))), target
 
 
 def test_a_missing_barrier_shows(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_rest_is_refused(function: Any, text: str) -> None:
 def test_operators_with_and_without_a_gpu_kernel() -> None:
     """One without translation declares its kernel, or has none."""
     with pytest.raises(UntranslatableError):
-        translated(operators["lookup_table"].stage.row.function)
+        translated(operators["lookup_table"].fusion_role.row.function)
     assert gpu_kernel(operators["lookup_table"]) is operators["lookup_table"].kernels["gpu"]
     assert gpu_kernel(operators["python_function"]) is None
     assert gpu_kernel(operators["hsv"]) is not None

@@ -8,7 +8,7 @@ from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 from gradiva.eager.gpu.fused_elementwise import gpu_kernel
-from gradiva.eager.operators.fusion_roles import Reindex, Rows
+from gradiva.eager.operators.fusion_roles import Resample, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.ops.image.crop.crop import crop
 from gradiva.ops.image.crop.crop_window import LAYOUTS
@@ -17,7 +17,7 @@ from gradiva.ops.image.normalize.crop_mirror_normalize import crop_mirror_normal
 from gradiva.ops.image.normalize.normalize_pixels import normalize_pixels
 from gradiva.ops.indexing.transpose import transpose
 
-__all__ = ["lower"]
+__all__ = ["decompose"]
 
 _WINDOW = ("crop", "crop_h", "crop_w", "crop_d")
 _PLACE = (
@@ -30,7 +30,7 @@ _PLACE = (
 )
 
 
-def lower(graph: Graph) -> Graph:
+def decompose(graph: Graph) -> Graph:
     """`crop_mirror_normalize` becomes crop, flip, normalize_pixels, transpose."""
     return rewrite(graph, _crop_mirror_normalize)
 
@@ -41,10 +41,10 @@ def _follows_resize(rewriter: Rewriter, node: Node) -> bool:
         return False
     inner = node.inputs[0].node
     while rewriter.used_once(inner) and inner.device == node.device:
-        stage = inner.operator.stage
-        if isinstance(stage, Rows):
+        role = inner.operator.fusion_role
+        if isinstance(role, Resample):
             return True
-        if not isinstance(stage, Reindex | Pixelwise):
+        if not isinstance(role, View | Pixelwise):
             return False
         inner = inner.inputs[0].node
     return False

@@ -10,21 +10,21 @@ from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import parameter
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
-from gradiva.eager.operators.fusion_roles import Images, Planes, Reindex, Rows
+from gradiva.eager.operators.fusion_roles import Decode, Resample, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise
 
-__all__ = ["fuse", "region"]
+__all__ = ["fuse", "fuse_resize_views"]
 
 
-def region(graph: Graph) -> Graph:
+def fuse_resize_views(graph: Graph) -> Graph:
     """A resize and the crops and flips after it: only the region that is asked for is made."""
-    return rewrite(graph, lambda rewriter, node: _join(rewriter, node, (Rows, Reindex)))
+    return rewrite(graph, lambda rewriter, node: _join(rewriter, node, (Resample, View)))
 
 
 def fuse(graph: Graph) -> Graph:
     """A decoder, views, a resize, views, pixel-wise steps, planes: written straight into the
     output batch."""
-    kinds = (Images, Rows, Reindex, Pixelwise, Planes)
+    kinds = (Decode, Resample, View, Pixelwise, ToPlanar)
     return rewrite(graph, lambda rewriter, node: _join(rewriter, node, kinds))
 
 
@@ -55,10 +55,10 @@ def _members(node: Node) -> tuple[Node, ...]:
 def _may_join(node: Node, kinds: tuple[type, ...]) -> bool:
     """Whether this is of these kinds, or a group: the members of a group are."""
     single = len(node.type) == 1 and bool(node.inputs) and node.inputs[0].argument is None
-    stage = node.operator.stage
-    fits = bool(node.members) or isinstance(stage, kinds)
-    if fits and isinstance(stage, Rows):
-        fits = all(node.attribute(name) is None for name in stage.alone)
+    role = node.operator.fusion_role
+    fits = bool(node.members) or isinstance(role, kinds)
+    if fits and isinstance(role, Resample):
+        fits = all(node.attribute(name) is None for name in role.unfusable_arguments)
     return fits and single and not (node.operator.effects or is_anchored(node))
 
 
@@ -67,18 +67,18 @@ def _is_chain(nodes: Sequence[Node]) -> bool:
     one change to planes."""
     phase = 0
     for node in nodes:
-        stage = node.operator.stage
-        if isinstance(stage, Images):
+        role = node.operator.fusion_role
+        if isinstance(role, Decode):
             if node is not nodes[0]:
                 return False
-        elif isinstance(stage, Rows):
+        elif isinstance(role, Resample):
             if phase > 0:
                 return False
             phase = 1
-        elif isinstance(stage, Reindex):
+        elif isinstance(role, View):
             if phase > 1:
                 return False
-        elif isinstance(stage, Planes):
+        elif isinstance(role, ToPlanar):
             if phase > 2:
                 return False
             phase = 3

@@ -12,7 +12,7 @@ from gradiva.capture.graph.builtin_ops import parameter
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 
-__all__ = ["express"]
+__all__ = ["fuse_elementwise"]
 
 _MOST: Final = 16
 """Members of a group: an element of each is in a register."""
@@ -21,7 +21,7 @@ _MOST_READ: Final = 8
 """What a group reads at most."""
 
 
-def express(graph: Graph) -> Graph:
+def fuse_elementwise(graph: Graph) -> Graph:
     """Arithmetic on a GPU: an operator and those that only it reads are one group."""
     return rewrite(graph, _join)
 

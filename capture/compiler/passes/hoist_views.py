@@ -6,14 +6,14 @@ from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.graph.scopes import is_anchored
 from gradiva.capture.graph.type_inference import infer
-from gradiva.eager.operators.fusion_roles import Reindex
+from gradiva.eager.operators.fusion_roles import View
 from gradiva.eager.operators.pixelwise import Pixelwise
 from gradiva.ops.image.crop.flip import flip
 
-__all__ = ["move"]
+__all__ = ["hoist_views"]
 
 
-def move(graph: Graph) -> Graph:
+def hoist_views(graph: Graph) -> Graph:
     """view(pixelwise(x)) becomes pixelwise(view(x)), until nothing moves."""
     while True:
         moved = rewrite(graph, _rule)
@@ -23,11 +23,15 @@ def move(graph: Graph) -> Graph:
 
 
 def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
-    stage = node.operator.stage
-    if not isinstance(stage, Reindex) or not stage.moves or node in rewriter.graph.kept:
+    role = node.operator.fusion_role
+    if (
+        not isinstance(role, View)
+        or not role.commutes_with_pixelwise
+        or node in rewriter.graph.kept
+    ):
         return None
     inner = node.inputs[0].node
-    if not isinstance(inner.operator.stage, Pixelwise) or not rewriter.used_once(inner):
+    if not isinstance(inner.operator.fusion_role, Pixelwise) or not rewriter.used_once(inner):
         return None
     if is_anchored(inner) or inner.device != node.device:
         return None
@@ -35,7 +39,7 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
         return None  # what is filled in, or converted, must not pass the other operator
     images = rewriter.inputs(inner)
     view = (images[0], *rewriter.inputs(node)[1:])
-    if inner.operator.stage.made and node.operator is not flip:
+    if inner.operator.fusion_role.made and node.operator is not flip:
         return None  # a window checks, fills and names the channels that it is given
     attributes = dict(node.attributes)
     types = infer(node.operator, view, attributes, node.device)

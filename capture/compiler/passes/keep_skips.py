@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from gradiva.capture.graph.graph import Graph, Node
 
-__all__ = ["drops", "hold"]
+__all__ = ["keep_skipping_ops", "may_skip_samples"]
 
 
-def drops(node: Node) -> bool:
+def may_skip_samples(node: Node) -> bool:
     """Whether samples may leave the step at this node."""
-    return node.attribute("on_error") == "skip" or any(map(drops, node.members))
+    return node.attribute("on_error") == "skip" or any(map(may_skip_samples, node.members))
 
 
-def hold(graph: Graph) -> Graph:
+def keep_skipping_ops(graph: Graph) -> Graph:
     """A pass: what may leave out samples stays, though no output needs it."""
     needed = _before([*(edge.node for edge in graph.outputs), *graph.kept])
     read = {edge.node for node in graph.nodes for edge in node.inputs}
@@ -23,7 +23,7 @@ def hold(graph: Graph) -> Graph:
     waiting = [node for node in graph.nodes if node not in read and node not in needed]
     while waiting:
         node = waiting.pop()
-        if drops(node):
+        if may_skip_samples(node):
             held.add(node)
         else:
             waiting += [edge.node for edge in node.inputs if edge.node not in needed]

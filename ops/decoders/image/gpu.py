@@ -137,7 +137,7 @@ class _Host:
         self._call = call
         self._gpu = gpu
         self._stream = gpu.stream
-        self._make, self._costs = call.operator.stage.maker(call)
+        self._make, self._costs = call.operator.fusion_role.decode(call)
         self._waiting: list[int] = []
         self._failures: dict[int, op.GradivaError] = {}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Images
+from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_colour, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
@@ -139,7 +139,7 @@ def decode_options(call: op.Call) -> dict[str, Any]:
 image.shapes(decoded_shapes)
 
 
-def _decoder(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
     infos: list[ImageInfo] = call.notes["infos"]
     options = decode_options(call)
@@ -166,8 +166,8 @@ def _decoder(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     return decode, call.geometries[0].volumes.tolist()
 
 
-image.stage = Images(_decoder)
-image.cpu(image.stage.run)
+image.fusion_role = Decode(_decode)
+image.cpu(image.fusion_role.run)
 image.mixed_gpu(decode_on_gpu)
 
 

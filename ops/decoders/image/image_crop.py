@@ -79,7 +79,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return place_windows(call, shapes, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 
-image_crop.stage = region
+image_crop.fusion_role = region
 image_crop.cpu(region.run)
 image_crop.mixed_gpu(decode_on_gpu)
 

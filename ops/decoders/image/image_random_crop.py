@@ -68,7 +68,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return place_windows(call, shapes, random_windows(call, shapes[:, 0], shapes[:, 1]))
 
 
-image_random_crop.stage = region
+image_random_crop.fusion_role = region
 image_random_crop.cpu(region.run)
 image_random_crop.mixed_gpu(decode_on_gpu)
 

@@ -85,7 +85,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     return place_windows(call, shapes, np.hstack(region))
 
 
-image_slice.stage = region
+image_slice.fusion_role = region
 image_slice.cpu(region.run)
 image_slice.mixed_gpu(decode_on_gpu)
 

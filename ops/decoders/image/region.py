@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Images
+from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 
@@ -46,13 +46,13 @@ def place_windows(call: op.Call, shapes: op.Int64Array, windows: op.Int64Array) 
     return result
 
 
-def _decoder(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
+def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     decode = _by_window(call, decode_region_into)
     infos: list[ImageInfo] = call.notes["infos"]
     return decode, [info.height * info.width for info in infos]
 
 
-def _looser(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
+def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
     decode = _by_window(call, decode_region_somewhere)
     infos: list[ImageInfo] = call.notes["infos"]
@@ -76,5 +76,5 @@ def _by_window(call: op.Call, function: Callable[..., Any]) -> Callable[[int, An
     return decode
 
 
-region = Images(_decoder, _looser)
-"""The stage of all of them."""
+region = Decode(_decode, _decode_in_place)
+"""The fusion role of all of them."""

@@ -147,9 +147,11 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     count = len(planes) * int(tiles.prod())
     tables = op.Scratch(count * 256, np.dtype(np.uint8))
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
-    colours, values, results = lab_tables(), source.data, op.Out(target.data)
+    colours, values, results = lab_tables(), source.data, op.OutputArg(target.data)
     return [
-        op.Launch(_TABLES.unit({}), count, (values, op.Out(tables), planes, colours, down, across)),
+        op.Launch(
+            _TABLES.unit({}), count, (values, op.OutputArg(tables), planes, colours, down, across)
+        ),
         op.Launch(
             _KERNEL.unit({}),
             len(blocks),

@@ -177,10 +177,10 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     )
     counted = op.Scratch(len(table) * 256, np.dtype(np.uint32))
     tables = op.Scratch(len(planes) * 256, np.dtype(np.uint8))
-    values, results = source.data, op.Out(target.data)
+    values, results = source.data, op.OutputArg(target.data)
     return [
-        op.Launch(_COUNTS.unit({}), len(table), (values, op.Out(counted), table)),
-        op.Launch(_TABLES.unit({}), len(planes), (counted, op.Out(tables), planes)),
+        op.Launch(_COUNTS.unit({}), len(table), (values, op.OutputArg(counted), table)),
+        op.Launch(_TABLES.unit({}), len(planes), (counted, op.OutputArg(tables), planes)),
         op.Launch(_KERNEL.unit({}), len(blocks), (values, results, tables, samples, blocks)),
     ]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.fusion_roles import Reindex, View
+from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 from .crop_window import LAYOUTS, apply_policy, crop_window
 from .window_copy import channel_fill, copy_windows, launch_windows
@@ -91,7 +91,7 @@ def _shapes(call: op.Call) -> Int64s:
     return windows
 
 
-def window_view(call: op.Call) -> View | None:
+def window_view(call: op.Call) -> SourceWindow | None:
     """The window as a view on the input, if it lies inside of it and nothing is converted.
 
     Reads `call.notes["anchors"]`. None for samples without H and W, too.
@@ -108,10 +108,10 @@ def window_view(call: op.Call) -> View | None:
     if outside.any() or moved or call.types[0].dtype is not call.inputs[0].dtype:
         return None
     nothing = np.zeros(call.size, np.int64)
-    return View(anchors[:, height], anchors[:, width], nothing, nothing)
+    return SourceWindow(anchors[:, height], anchors[:, width], nothing, nothing)
 
 
-crop.stage = Reindex(window_view)
+crop.fusion_role = View(window_view)
 
 
 @crop.cpu

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
-from gradiva.eager.operators.fusion_roles import Reindex, View
+from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
@@ -40,16 +40,16 @@ def flip(
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 
 
-def _view(call: op.Call) -> View | None:
+def _view(call: op.Call) -> SourceWindow | None:
     """The mirroring, unless it is along D."""
     if "D" in (call.types[0].layout or ""):
         return None
     nothing = np.zeros(call.size, np.int64)
     mirror, upside_down = (np.asarray(call[name]) != 0 for name in ("horizontal", "vertical"))
-    return View(nothing, nothing, mirror.astype(np.int64), upside_down.astype(np.int64))
+    return SourceWindow(nothing, nothing, mirror.astype(np.int64), upside_down.astype(np.int64))
 
 
-flip.stage = Reindex(_view)
+flip.fusion_role = View(_view)
 
 
 @op.jit

@@ -55,7 +55,7 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
             arguments = (
                 data,
-                op.Out(written),
+                op.OutputArg(written),
                 sums if summed == 2 else weights,
                 table,
                 blocks,

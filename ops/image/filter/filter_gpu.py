@@ -52,5 +52,5 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
     }
     even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
     text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
-    arguments = (source.data, op.Out(target.data), windows.data, fill, table, blocks)
+    arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks)
     return op.Launch(_KERNEL.unit(types, text), len(blocks), arguments)

@@ -111,7 +111,7 @@ def _gpu(call: op.Call) -> op.Launch:
         {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"
     )
     blocks = op.blocks_of(target.geometry.volumes)
-    return op.Launch(unit, len(blocks), (source.data, op.Out(target.data), table, blocks))
+    return op.Launch(unit, len(blocks), (source.data, op.OutputArg(target.data), table, blocks))
 
 
 def _median(image: Array, width: int, height: int, out: Array) -> None:

@@ -51,7 +51,7 @@ def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
         narrow = np.stack([*columns, inner], axis=1)
         table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
         launches.append(
-            op.Launch(unit, len(blocks), (data, op.Out(written), table, blocks, outside))
+            op.Launch(unit, len(blocks), (data, op.OutputArg(written), table, blocks, outside))
         )
         data, first = written, target.geometry.offsets
     return launches

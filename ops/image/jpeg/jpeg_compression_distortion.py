@@ -133,8 +133,10 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     made = op.Scratch(int(each.sum()) * 384, np.dtype(np.uint8))
     quanta = _quanta(np.clip(call["quality"], 1, 100))
     return [
-        op.Launch(_SQUARES.unit({}), len(cut), (source.data, op.Out(made), frames, cut, quanta)),
-        op.Launch(_KERNEL.unit({}), len(blocks), (made, op.Out(target.data), frames, blocks)),
+        op.Launch(
+            _SQUARES.unit({}), len(cut), (source.data, op.OutputArg(made), frames, cut, quanta)
+        ),
+        op.Launch(_KERNEL.unit({}), len(blocks), (made, op.OutputArg(target.data), frames, blocks)),
     ]
 
 

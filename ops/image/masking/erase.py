@@ -238,7 +238,7 @@ def _gpu(call: op.Call) -> op.Launch:
     places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)
     short = [shapes, volumes, starts[:-1, None], starts[1:, None]]
     narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
-    data, result = source.data.view(fill.dtype), op.Out(target.data.view(fill.dtype))
+    data, result = source.data.view(fill.dtype), op.OutputArg(target.data.view(fill.dtype))
     table, corners = np.concatenate([places, narrow], axis=1), regions.astype(np.int32)
     numbers = np.int64(fill.shape[1]), np.int64(channel)
     unit = _KERNEL.unit({"Target": op.type_name(fill.dtype)})

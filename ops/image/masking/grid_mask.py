@@ -145,7 +145,7 @@ def _gpu(call: op.Call) -> op.Launch:
     unsigned = f"u{source.dtype.itemsize}"
     data, result = source.data.view(unsigned), target.data.view(unsigned)
     unit = _KERNEL.unit({"Target": op.type_name(data.dtype)})
-    return op.Launch(unit, len(blocks), (data, op.Out(result), table, blocks))
+    return op.Launch(unit, len(blocks), (data, op.OutputArg(result), table, blocks))
 
 
 def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:

@@ -162,7 +162,7 @@ def _gpu(call: op.Call) -> op.Launch:
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     arguments = (
         source.data,
-        op.Out(target.data),
+        op.OutputArg(target.data),
         table,
         blocks,
         mean,

@@ -240,7 +240,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
         canvases = np.concatenate([target.geometry.offsets[:, None], narrow], axis=1)
         places = np.stack([regions.inputs - number, at], axis=1)
         table = np.concatenate([places, steps, corners], axis=1)[mine]
-        arguments = (*group, op.Out(result), canvases, blocks, table, np.int64(number == 0))
+        arguments = (*group, op.OutputArg(result), canvases, blocks, table, np.int64(number == 0))
         launches.append(op.Launch(_KERNEL.unit(kinds), len(blocks), arguments))
     return launches
 

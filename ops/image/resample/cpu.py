@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import borrowed
+from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -307,11 +307,27 @@ def resample_range(
 ) -> None:
     """Resize the samples `begin .. end - 1`; `dst` is an address, `item` the bytes of an element
     there."""
-    src, src_offsets, sizes = borrowed(src), borrowed(src_offsets), borrowed(sizes)
-    window, roi, filters = borrowed(window), borrowed(roi), borrowed(filters)
-    starts, weights, lines = borrowed(starts), borrowed(weights), borrowed(lines)
-    marks, samples, group = borrowed(marks), borrowed(samples), borrowed(group)
-    steps, scratch = borrowed(steps), borrowed(scratch)
+    src, src_offsets, sizes = (
+        without_refcount(src),
+        without_refcount(src_offsets),
+        without_refcount(sizes),
+    )
+    window, roi, filters = (
+        without_refcount(window),
+        without_refcount(roi),
+        without_refcount(filters),
+    )
+    starts, weights, lines = (
+        without_refcount(starts),
+        without_refcount(weights),
+        without_refcount(lines),
+    )
+    marks, samples, group = (
+        without_refcount(marks),
+        without_refcount(samples),
+        without_refcount(group),
+    )
+    steps, scratch = without_refcount(steps), without_refcount(scratch)
     taps = np.zeros(3, np.int64)
     last = np.full((3, 9), np.nan)
     own, pace = parameters.ctypes.data, 4 * parameters.shape[1]

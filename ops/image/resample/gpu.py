@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.cuda.launch import Tail
+from gradiva.eager.cuda.launch import Epilogue
 from gradiva.eager.gpu.fused_elementwise import chain_parameters, chain_source
 
 from .axes import END, EXTENT, LOW, STARTS, TAPS, WEIGHTS, batch_axes
@@ -36,14 +36,14 @@ def resample_call(call: op.Call, tables: Tables, flips: Any = None) -> list[op.L
     side = int(channels[0]) if (channels == channels[0]).all() else 1
     side = side if 1 <= side <= _WIDEST else 1
     steps = [step._replace(made=side) for step in rounding(target.dtype.numpy, call.size)]
-    tail = Tail(steps, side, target.data, target.geometry.offsets)
-    return resample_launches(call.inputs[0].data, tables, tail, flips)
+    epilogue = Epilogue(steps, side, target.data, target.geometry.offsets)
+    return resample_launches(call.inputs[0].data, tables, epilogue, flips)
 
 
 def resample_launches(
-    data: Any, tables: Tables, tail: Tail, flips: op.Int64Array | None = None
+    data: Any, tables: Tables, epilogue: Epilogue, flips: op.Int64Array | None = None
 ) -> list[op.Launch]:
-    """The windows in `tables` of samples in the slab `data`, taken through `tail`."""
+    """The windows in `tables` of samples in the slab `data`, taken through `epilogue`."""
     if flips is None:
         flips = np.zeros((len(tables.sizes), 3), np.int64)
     axes, order, whole, real = batch_axes(
@@ -58,19 +58,19 @@ def resample_launches(
     )
     made = [_filled(whole, real, starts, weights)]
     if not tables.filters[:, :3].any():
-        return [*made, _nearest(data, tables, tail, axes, starts)]
-    passes = _passes(tables, axes, order != 0, tail.channels)
+        return [*made, _nearest(data, tables, epilogue, axes, starts)]
+    passes = _passes(tables, axes, order != 0, epilogue.channels)
     # The slices of an image, of which there is one, are not blended.
     if ((tables.sizes[:, 2] == 1) & (tables.sizes[:, 5] == 1)).all():
         passes.pop()
     offsets = tables.offsets
     for one in passes:
         frame = one.rows * one.extent * one.inner
-        volumes, own = one.outer * frame, tail
+        volumes, own = one.outer * frame, epilogue
         if one is not passes[-1]:
-            sizes = volumes * tail.channels
+            sizes = volumes * epilogue.channels
             scratch = op.Scratch(int(sizes.sum()), _SINGLE)
-            own = Tail((), tail.channels, scratch, sizes.cumsum() - sizes)
+            own = Epilogue((), epilogue.channels, scratch, sizes.cumsum() - sizes)
         wide = [
             offsets + one.source,
             own.offsets,
@@ -86,7 +86,7 @@ def resample_launches(
         table = _joined(wide, narrow, last=[zero])
         unit, parameters = _compiled(_RESAMPLE, data.dtype, own)
         blocks = op.blocks_of(volumes)
-        arguments = data, op.Out(own.data), table, blocks, starts, weights, parameters
+        arguments = data, op.OutputArg(own.data), table, blocks, starts, weights, parameters
         made.append(op.Launch(unit, len(blocks), arguments))
         data, offsets = own.data, own.offsets
     return made
@@ -98,7 +98,7 @@ def _filled(whole: op.Int64Array, real: Any, starts: op.Scratch, weights: op.Scr
     wide = [*whole[:, :2].T, *np.ascontiguousarray(real[:, :2]).view(np.int64).T]
     table = _joined(wide, [*whole[:, 2:].T, np.zeros_like(whole[:, 0])], first=[*floats.T])
     blocks = op.blocks_of(whole[:, _OUTPUTS])
-    arguments = _CURVES, table, blocks, op.Out(starts), op.Out(weights)
+    arguments = _CURVES, table, blocks, op.OutputArg(starts), op.OutputArg(weights)
     return op.Launch(_TABLES.unit({}), len(blocks), arguments)
 
 
@@ -202,15 +202,17 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
     ]
 
 
-def _nearest(data: Any, tables: Tables, tail: Tail, axes: op.Int64Array, starts: Any) -> op.Launch:
+def _nearest(
+    data: Any, tables: Tables, epilogue: Epilogue, axes: op.Int64Array, starts: Any
+) -> op.Launch:
     """The launch of samples that are resampled to the nearest pixel along all axes."""
     sizes, extents = tables.sizes, axes[:, :, EXTENT]
-    inner = sizes[:, 1] // tail.channels
+    inner = sizes[:, 1] // epilogue.channels
     volumes = sizes[:, 0] * extents.prod(axis=1) * inner
-    rows = _target(tail, extents[:, 1] * extents[:, 2] * inner)
+    rows = _target(epilogue, extents[:, 1] * extents[:, 2] * inner)
     wide = [
         tables.offsets,
-        tail.offsets,
+        epilogue.offsets,
         sizes[:, 10],
         sizes[:, 9],
         sizes[:, 8],
@@ -219,16 +221,16 @@ def _nearest(data: Any, tables: Tables, tail: Tail, axes: op.Int64Array, starts:
         *axes[:, :, STARTS].T,
     ]
     table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
-    unit, parameters = _compiled(_NEAREST, data.dtype, tail)
+    unit, parameters = _compiled(_NEAREST, data.dtype, epilogue)
     blocks = op.blocks_of(volumes)
-    arguments = data, op.Out(tail.data), table, blocks, starts, parameters
+    arguments = data, op.OutputArg(epilogue.data), table, blocks, starts, parameters
     return op.Launch(unit, len(blocks), arguments)
 
 
-def _target(tail: Tail, frame: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
+def _target(epilogue: Epilogue, frame: op.Int64Array) -> tuple[op.Int64Array, op.Int64Array]:
     """Elements of the target from one frame, of so many groups, to the next, and from one channel
     of a group to the next."""
-    return frame * tail.made, frame if tail.planes else np.ones_like(frame)
+    return frame * epilogue.made, frame if epilogue.planes else np.ones_like(frame)
 
 
 def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ()) -> Any:
@@ -239,12 +241,12 @@ def _joined(wide: list[Any], narrow: list[Any], first: Any = (), last: Any = ())
     return np.concatenate([words, np.stack([*first, *columns, *last], axis=1)], axis=1)
 
 
-def _compiled(kernel: op.CudaKernel, source: np.dtype[Any], tail: Tail) -> tuple[Any, Any]:
-    """The kernel with the steps of `tail` in it, and their parameters."""
-    types = {"Source": op.type_name(source), "Target": op.type_name(tail.data.dtype)}
+def _compiled(kernel: op.CudaKernel, source: np.dtype[Any], epilogue: Epilogue) -> tuple[Any, Any]:
+    """The kernel with the steps of `epilogue` in it, and their parameters."""
+    types = {"Source": op.type_name(source), "Target": op.type_name(epilogue.data.dtype)}
     constants = (
-        f"constexpr int GROUP = {tail.channels};\n"
-        f"constexpr i64 APART = {1 if tail.planes else tail.made};\n"
+        f"constexpr int GROUP = {epilogue.channels};\n"
+        f"constexpr i64 APART = {1 if epilogue.planes else epilogue.made};\n"
     )
-    text = chain_source(tail.steps, _SINGLE, tail.channels, types["Target"], "f32")
-    return kernel.unit(types, constants + text), chain_parameters(tail.steps)
+    text = chain_source(epilogue.steps, _SINGLE, epilogue.channels, types["Target"], "f32")
+    return kernel.unit(types, constants + text), chain_parameters(epilogue.steps)

@@ -103,7 +103,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
 
 random_resized_crop.cpu(run_plan)
 random_resized_crop.gpu(launch_plan)
-random_resized_crop.stage = resize.stage
+random_resized_crop.fusion_role = resize.fusion_role
 
 
 @random_resized_crop.cases

@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
 from gradiva.eager.gpu.gather import table_launch
-from gradiva.eager.operators.fusion_roles import Rows
+from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (
     Tables,
@@ -166,7 +166,7 @@ def resample_tables(call: op.Call, source: op.Geometry, layout: str) -> Tables:
     return Tables(source.offsets, sizes, window, roi, filters)
 
 
-resize.stage = Rows(
+resize.fusion_role = Resample(
     resample_tables, run_resample, bind_resample, rounding, ("compat",), resample_launches
 )
 

@@ -49,5 +49,5 @@ def displace_launch(
     return op.Launch(
         _KERNELS[name].unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, op.Out(target.data), table, blocks, terms, *outside_of(call)),
+        (source.data, op.OutputArg(target.data), table, blocks, terms, *outside_of(call)),
     )

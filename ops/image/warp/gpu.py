@@ -56,7 +56,16 @@ def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
     return op.Launch(
         _WARP.unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, op.Out(target.data), matrices, table, blocks, np.bool_(filled), hard, soft),
+        (
+            source.data,
+            op.OutputArg(target.data),
+            matrices,
+            table,
+            blocks,
+            np.bool_(filled),
+            hard,
+            soft,
+        ),
     )
 
 

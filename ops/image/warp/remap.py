@@ -203,7 +203,7 @@ def _gpu(call: op.Call) -> op.Launch:
     return op.Launch(
         _KERNEL.unit(pixel_types(source, target), text),
         len(blocks),
-        (source.data, op.Out(target.data), *maps, table, blocks, _shift(call)),
+        (source.data, op.OutputArg(target.data), *maps, table, blocks, _shift(call)),
     )
 
 

@@ -46,7 +46,7 @@ def perspective_launches(
     prepared = (
         data,
         firsts,
-        op.Out(made),
+        op.OutputArg(made),
         np.int64(len(firsts)),
         np.bool_(call["pixel_origin"] == "corner"),
         np.bool_(not call["inverse_map"]),
@@ -76,5 +76,7 @@ def perspective_launches(
     )
     return [
         op.Launch(_MATRICES.unit({}), -(-len(firsts) // THREADS), prepared),
-        op.Launch(unit, len(blocks), (source.data, op.Out(target.data), made, table, blocks, fill)),
+        op.Launch(
+            unit, len(blocks), (source.data, op.OutputArg(target.data), made, table, blocks, fill)
+        ),
     ]
