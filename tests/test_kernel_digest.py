@@ -14,7 +14,7 @@ import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -306,9 +306,9 @@ VALUES: list[Any] = [
     two,
     Pair,
     Pair(1, 2),
-    Kernel(one),  # type: ignore[arg-type]
-    Kernel(two),  # type: ignore[arg-type]
-    Kernel(one, inline=True),  # type: ignore[arg-type]
+    Kernel(cast(types.FunctionType, one)),
+    Kernel(cast(types.FunctionType, two)),
+    Kernel(cast(types.FunctionType, one), inline=True),
     len,
 ]
 

@@ -59,11 +59,15 @@ class View(NamedTuple):
     """Moves whole pixels: crop, flip. `window` returns None for calls that do more than that.
 
     commutes_with_pixelwise: whether it may change places with what works pixel by pixel: channels
-    stay together.
+    stay together. reads_channels: whether it checks, fills or names the channels that it is given,
+    so that it cannot pass an operator that makes others. pinned: whether a call with these fixed
+    arguments stays where it is all the same.
     """
 
     window: Callable[[Call], SourceWindow | None]
     commutes_with_pixelwise: bool = True
+    reads_channels: bool = True
+    pinned: Callable[[dict[str, Any]], bool] | None = None
 
 
 class Resample(NamedTuple):

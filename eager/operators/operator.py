@@ -23,6 +23,7 @@ from gradiva.eager.values.tensor import Tensor
 from gradiva.eager.values.value import Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature
+from .decomposition import Decomposition
 from .interpreter import current_interpreter, eager_interpreter
 from .per_frame_types import framed_types
 from .plan import kernel_of_call
@@ -54,7 +55,9 @@ class OperatorBase:
     their values; transfers: to another device it moves its input, and does nothing else; metadata:
     it never looks at elements, so it takes inputs where they are;
     fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
-    bfloat16: whether it takes this dtype, as those do that move or convert values.
+    bfloat16: whether it takes this dtype, as those do that move or convert values;
+    identity_on_same_type: its output is its input where both have the same type;
+    decomposition: the chain of simpler operators that a call is (see `decomposition`), if any.
     """
 
     def __init__(
@@ -82,6 +85,8 @@ class OperatorBase:
         self.view_rule: Callable[[Call], Any] | None = None
         self.case_maker: Callable[[], list[Any]] | None = None
         self.fusion_role: Any = None
+        self.identity_on_same_type = False
+        self.decomposition: Decomposition | None = None
         self.gpu_tolerance = 0.0
         self.mixed = self.transfers = self.metadata = False
         self.host_from: int | None = None
@@ -136,6 +141,11 @@ class OperatorBase:
     def view(self, rule: F) -> F:
         """Decorator, in place of `cpu`: `Call -> Batch`, the output, in the memory of an input."""
         self.view_rule = rule
+        return rule
+
+    def decomposes(self, rule: Decomposition) -> Decomposition:
+        """Decorator: the chain of simpler operators that a call is (see `decomposition`)."""
+        self.decomposition = rule
         return rule
 
     def cases(self, make: F) -> F:

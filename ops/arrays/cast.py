@@ -34,6 +34,9 @@ def cast_row(source: Any, target: Any, parameters: Any) -> None:
         target[k] = convert_sat(source[k], target)
 
 
+cast.identity_on_same_type = True
+
+
 @op.pixelwise(cast, cast_row)
 def _parameters(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.empty((call.size, 1, 0), np.float32)

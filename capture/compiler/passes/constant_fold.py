@@ -10,7 +10,6 @@ from gradiva.capture.graph.graph import Edge, Graph, Node, Opaque
 from gradiva.capture.graph.scopes import predicates_of, scopes_of
 from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import execute
-from gradiva.eager.operators.operator import operators
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import Geometry
@@ -74,8 +73,8 @@ def _batch(node: Node) -> Batch:
 
 
 def _changes_nothing(node: Node) -> bool:
-    """Whether a node's output is its input: a cast to the dtype that it has."""
-    if node.operator is not operators.get("cast"):
+    """Whether a node's output is its input, as of a cast to the dtype that it has."""
+    if not node.operator.identity_on_same_type:
         return False
     edge = node.inputs[0]
     return node.type[0].dtype is not None and edge.node.type[edge.output] == node.type[0]

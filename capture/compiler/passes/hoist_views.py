@@ -8,7 +8,6 @@ from gradiva.capture.graph.scopes import is_anchored
 from gradiva.capture.graph.type_inference import infer
 from gradiva.eager.operators.fusion_roles import View
 from gradiva.eager.operators.pixelwise import Pixelwise
-from gradiva.ops.image.crop.flip import flip
 
 __all__ = ["hoist_views"]
 
@@ -35,12 +34,12 @@ def _rule(rewriter: Rewriter, node: Node) -> Edge | None:
         return None
     if is_anchored(inner) or inner.device != node.device:
         return None
-    if node.attribute("out_of_bounds_policy") == "pad" or node.attribute("dtype") is not None:
-        return None  # what is filled in, or converted, must not pass the other operator
+    if role.pinned is not None and role.pinned(dict(node.attributes)):
+        return None
     images = rewriter.inputs(inner)
     view = (images[0], *rewriter.inputs(node)[1:])
-    if inner.operator.fusion_role.made and node.operator is not flip:
-        return None  # a window checks, fills and names the channels that it is given
+    if inner.operator.fusion_role.made and role.reads_channels:
+        return None
     attributes = dict(node.attributes)
     types = infer(node.operator, view, attributes, node.device)
     after = infer(inner.operator, images, dict(inner.attributes), inner.device)

@@ -111,7 +111,12 @@ def window_view(call: op.Call) -> SourceWindow | None:
     return SourceWindow(anchors[:, height], anchors[:, width], nothing, nothing)
 
 
-crop.fusion_role = View(window_view)
+def _fills_or_converts(given: dict[str, Any]) -> bool:
+    """What is filled in, or converted, must not pass another operator."""
+    return given.get("out_of_bounds_policy") == "pad" or given.get("dtype") is not None
+
+
+crop.fusion_role = View(window_view, pinned=_fills_or_converts)
 
 
 @crop.cpu

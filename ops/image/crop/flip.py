@@ -49,7 +49,7 @@ def _view(call: op.Call) -> SourceWindow | None:
     return SourceWindow(nothing, nothing, mirror.astype(np.int64), upside_down.astype(np.int64))
 
 
-flip.fusion_role = View(_view)
+flip.fusion_role = View(_view, reads_channels=False)
 
 
 @op.jit

@@ -15,6 +15,7 @@ from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_ar
 
 from .crop_mirror_normalize_cpu import normalize_kernel
 from .crop_mirror_normalize_plan import Float32s, Int64s, channel_rows, fold, plan
+from .normalize_pixels import normalize_pixels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
@@ -76,6 +77,33 @@ def crop_mirror_normalize(
             got=repr(output_layout),
         )
     return input.with_(dtype=dtype, layout=output_layout or layout)
+
+
+_WINDOW = ("crop", "crop_h", "crop_w", "crop_d")
+_PLACE = (
+    *("crop_pos_x", "crop_pos_y", "crop_pos_z"),
+    *("rounding", "out_of_bounds_policy", "fill_values"),
+)
+
+
+@crop_mirror_normalize.decomposes
+def _parts(call: Any) -> list[Any] | None:
+    """crop, flip, normalize_pixels and transpose (`call`: a `CompositeCall`)."""
+    if call.layout not in LAYOUTS[:7]:
+        return None  # not known yet, or more axes than the parts take
+    if call.fixed.get("out_of_bounds_policy") == "pad" or call.fixed.get("pad_output"):
+        return None  # what is filled in is not normalized
+    parts = []
+    if any(name in call.given for name in _WINDOW):
+        parts.append(call.part("crop", *_WINDOW, *_PLACE))
+    if "mirror" in call.given and call.fixed.get("mirror", 1):
+        parts.append(call.part("flip", horizontal="mirror"))
+    parts.append(call.part(normalize_pixels.name, "mean", "std", "scale", "shift", "dtype"))
+    wanted = call.fixed.get("output_layout", "CHW") or call.layout
+    if wanted != call.layout:
+        order = tuple(call.layout.index(letter) for letter in wanted)
+        parts.append(call.fixed_part("transpose", perm=order))
+    return parts
 
 
 def _layout(call: op.Call) -> str:
