@@ -124,17 +124,15 @@ def test_an_edited_file_changes_the_kernels_that_use_it(
 
 
 def test_extensions_are_found() -> None:
-    """The bodies of conversions stand in a file that no kernel mentions."""
-    assert {
-        "eager/jit/convert.py",
-        "eager/jit/convert_bodies.py",
-        "eager/jit/intrinsics.py",
-    } <= set(extension_files())
+    """The bodies of conversions, and what intrinsics use of Numba: no kernel mentions them."""
+    assert {"eager/jit/convert.py", "eager/jit/intrinsics.py", "eager/jit/numba_adapter.py"} <= set(
+        extension_files()
+    )
     using = [it for it in own_kernels() if "convert_sat" in global_names(it.function)]
     assert len(using) > 5
     for kernel in using:
         names = {it.__qualname__ for it in reached_functions(kernel.function)}
-        assert {"float_to_narrow", "uint64_to_int", "plain"} <= names
+        assert {"_float_to_narrow", "_uint64_to_int", "_plain"} <= names
         assert "convert_array" not in names  # what `convert_sat` does outside of kernels
 
 
@@ -194,7 +192,7 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
         copy / "eager/jit/convert.py", "low, high = max(", "_edited = 12345\n    low, high = max("
     )
     for file in (
-        "eager/jit/convert_bodies.py",
+        "eager/jit/convert.py",
         "eager/jit/row_kernel.py",
         "eager/jit/jit.py",
         "ops/arrays/cast.py",
@@ -203,7 +201,7 @@ def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
         (copy / file).write_text("# A line more.\n\n" + text + "\n\nNOTHING = 1\n", "utf-8")
     edit_text(copy / "eager/jit/jit.py", "<kernel {self", "<a kernel {self")
     assert run_script(CAST, copy, tmp_path) == [[2, 3, 255, 0], []]
-    edit_text(copy / "eager/jit/convert_bodies.py", "whole + up - down", "whole + up - down + 1")
+    edit_text(copy / "eager/jit/convert.py", "whole + up - down", "whole + up - down + 1")
     values, compiled = run_script(CAST, copy, tmp_path)
     assert values == [3, 4, 0, 1]
     assert compiled

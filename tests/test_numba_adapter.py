@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ import pytest
 
 from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import load_numba
-from gradiva.eager.jit.numba_adapter import c_callback, keep_compiled, on_compile
+from gradiva.eager.jit.numba_adapter import (
+    c_callback,
+    can_compile,
+    first_element,
+    fixed_tuple,
+    keep_compiled,
+    llvm,
+    no_value,
+    on_compile,
+    ownerless_array,
+)
 
 from .package_copy import ROOMS, ROOT
 
@@ -235,9 +246,103 @@ def test_compilations_are_heard_of(store: Store) -> None:
     assert started.count(made) == ended.count(made) == 1
 
 
+def intrinsic(generate: Callable[..., Any], kind: Callable[[Any], Any]) -> Any:
+    """A compiled function of one array: `generate` makes its code, `kind` says what it returns."""
+
+    def call(typing_context, array):  # type: ignore[no-untyped-def]
+        return kind(array)(array), generate
+
+    made = numba.extending.intrinsic(call)
+
+    def body(array: Any) -> Any:
+        return made(array)
+
+    return numba.njit(body)
+
+
+def test_code_reads_and_writes_elements() -> None:
+    """`first_element`, in LLVM's own terms."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        ir, cgutils = llvm()
+        first = first_element(context, builder, signature.args[0], values[0])
+        word = ir.IntType(64)
+        total = cgutils.alloca_once_value(builder, ir.Constant(word, 0))
+        zero, three, one = (ir.Constant(word, k) for k in (0, 3, 1))
+        with cgutils.for_range_slice(builder, zero, three, one, inc=True) as (k, _):
+            element = builder.load(builder.gep(first, [k]))
+            builder.store(builder.add(builder.load(total), element), total)
+        return builder.load(total)
+
+    add_three = intrinsic(generate, lambda array: array.dtype)
+    assert add_three(np.array([5, 7, 11, 1000])) == 23
+    assert add_three(np.arange(10)[6:]) == 21
+
+
+def test_code_returns_nothing() -> None:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        ir, _ = llvm()
+        first = first_element(context, builder, signature.args[0], values[0])
+        builder.store(ir.Constant(ir.IntType(64), 42), first)
+        return no_value(context)
+
+    array = np.arange(3)
+    assert intrinsic(generate, lambda array: numba.types.none)(array) is None
+    assert array.tolist() == [42, 1, 2]
+
+
+def test_arrays_without_an_owner_are_not_counted() -> None:
+    """Their slices hold nothing, and the values are the same."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return ownerless_array(context, builder, signature.return_type, values[0])
+
+    ownerless = intrinsic(generate, lambda array: array).py_func
+
+    def total(array: Any) -> Any:
+        part = ownerless_kernel(array)[2:]
+        result = 0
+        for k in range(part.size):
+            result += part[k]
+        return result
+
+    ownerless_kernel = numba.njit(ownerless)
+    compiled = numba.njit(total)
+    array = np.arange(6)
+    before = sys.getrefcount(array)
+    assert compiled(array) == 14
+    assert sys.getrefcount(array) == before
+
+    def without(array: Any) -> Any:
+        return array[2:]
+
+    kept = numba.njit(without)(array)
+    assert kept.base is not None
+    loose = numba.njit(lambda array: ownerless_kernel(array)[2:])(array)
+    assert loose.base is None
+    assert loose.tolist() == [2, 3, 4, 5]
+
+
+def test_tuples_of_a_fixed_size() -> None:
+    fixed = fixed_tuple()
+
+    def viewed(array: Any, shape: Any) -> Any:
+        return array.reshape(fixed(shape, 2)).shape
+
+    assert numba.njit(viewed)(np.arange(6), np.array([2, 3])) == (2, 3)
+
+
+def test_which_functions_can_be_compiled_for_new_types() -> None:
+    assert can_compile(twice)
+    assert can_compile(numba.njit(twice))
+    assert not can_compile(numba.njit("int64(int64)")(twice))
+
+
 def test_nothing_else_uses_what_is_numbas_own() -> None:
-    """But `numba.core.cgutils`, which Numba's documentation gives to extensions."""
-    private = re.compile(r"numba\.core\.(?!cgutils|errors)|\._cache\b|\._rebuild|CACHE_DIR")
+    private = re.compile(
+        r"numba\.core\.(?!errors)|numba\.np\b|\._cache\b|\._rebuild|CACHE_DIR"
+        r"|make_array|get_dummy_value|_getvalue|_can_compile"
+    )
     users = {
         path.resolve().relative_to(ROOT).as_posix()
         for room in ROOMS

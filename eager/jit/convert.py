@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from gradiva.eager.types.bfloat16 import from_bfloat16, is_bfloat16, to_bfloat16
 
-from . import convert_bodies as bodies
 from .jit import register_extension
 
 __all__ = ["convert_array", "convert_sat", "round_half_away", "to_half", "truncate"]
@@ -34,6 +33,87 @@ def truncate(value: Any, like: Array) -> Any:
     return np.trunc(array)[()] if array.dtype.kind == "f" and like.dtype.kind in "iu" else value
 
 
+# The bodies of `convert_sat`, one for each kind of conversion, which Numba compiles. `like` is an
+# array of the target's dtype, never read. Clipping comes first wherever the limits are exact in the
+# source's type, so that the conversion to an integer is always in range.
+
+
+def _plain(value: Any, like: Any) -> Any:
+    return like.dtype.type(value)
+
+
+def _unchanged(value: Any, like: Any) -> Any:
+    return value
+
+
+def _float_truncate(value: Any, like: Any) -> Any:
+    return np.trunc(value)
+
+
+def _int_to_bool(value: Any, like: Any) -> Any:
+    return value != 0
+
+
+def _float_to_bool(value: Any, like: Any) -> Any:
+    # The rounded value decides; NaN is true.
+    return not (abs(value) < type(value)(0.5))
+
+
+def _float_to_narrow(value: Any, like: Any) -> Any:
+    # 8 and 16 bits: clip, truncate in int32, repair by the exact remainder. Vectorises.
+    low = type(value)(np.iinfo(like.dtype).min)
+    high = type(value)(np.iinfo(like.dtype).max)
+    # In this order a NaN fails the first test and becomes 0.
+    clipped = value if value == value else type(value)(0)
+    clipped = clipped if clipped > low else low
+    clipped = clipped if clipped < high else high
+    whole = np.int32(clipped)
+    rest = clipped - type(value)(whole)
+    up = np.int32(rest >= type(value)(0.5))
+    down = np.int32(rest <= type(value)(-0.5))
+    return like.dtype.type(whole + up - down)
+
+
+def _float_to_int(value: Any, like: Any) -> Any:
+    # 32 bits and int64: the upper limit is not exact in float32, the next power of two is.
+    low = np.iinfo(like.dtype).min
+    high = np.iinfo(like.dtype).max
+    if not (value > type(value)(low) - type(value)(0.5)):
+        return like.dtype.type(low if value == value else 0)
+    if value >= type(value)(high):
+        return like.dtype.type(high)
+    whole = np.int64(value)
+    rest = value - type(value)(whole)
+    whole += np.int64(rest >= type(value)(0.5))
+    whole -= np.int64(rest <= type(value)(-0.5))
+    return like.dtype.type(min(max(whole, np.int64(low)), np.int64(high)))
+
+
+def _float_to_uint64(value: Any, like: Any) -> Any:
+    if not (value >= type(value)(0.5)):
+        return np.uint64(0)
+    if value >= type(value)(2.0**64):
+        return np.uint64(np.iinfo(np.uint64).max)
+    if value >= type(value)(2.0**63):
+        return np.uint64(value)
+    whole = np.int64(value)
+    return np.uint64(whole + np.int64(value - type(value)(whole) >= type(value)(0.5)))
+
+
+def _signed_to_uint64(value: Any, like: Any) -> Any:
+    return np.uint64(max(value, type(value)(0)))
+
+
+def _uint64_to_int(value: Any, like: Any) -> Any:
+    return like.dtype.type(min(value, np.uint64(np.iinfo(like.dtype).max)))
+
+
+def _int_to_int(value: Any, like: Any) -> Any:
+    wide = np.int64(value)
+    low = np.int64(np.iinfo(like.dtype).min)
+    return like.dtype.type(min(max(wide, low), np.int64(np.iinfo(like.dtype).max)))
+
+
 @register_extension(convert_sat)
 def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
     """Teach Numba `convert_sat`: the body for a type of value and one of target."""
@@ -42,18 +122,18 @@ def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any],
     def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
         target = like.dtype
         if isinstance(target, types.Float) or value == target:
-            return bodies.plain
+            return _plain
         if isinstance(target, types.Boolean):
-            return bodies.float_to_bool if isinstance(value, types.Float) else bodies.int_to_bool
+            return _float_to_bool if isinstance(value, types.Float) else _int_to_bool
         if isinstance(value, types.Boolean):
-            return bodies.plain
+            return _plain
         if isinstance(value, types.Float):
             if target.bitwidth <= 16:
-                return bodies.float_to_narrow
-            return bodies.float_to_uint64 if target == types.uint64 else bodies.float_to_int
+                return _float_to_narrow
+            return _float_to_uint64 if target == types.uint64 else _float_to_int
         if target == types.uint64:
-            return bodies.signed_to_uint64 if value.signed else bodies.plain
-        return bodies.uint64_to_int if value == types.uint64 else bodies.int_to_int
+            return _signed_to_uint64 if value.signed else _plain
+        return _uint64_to_int if value == types.uint64 else _int_to_int
 
     return pick
 
@@ -65,7 +145,7 @@ def _truncate_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any]
 
     def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
         lossy = isinstance(value, types.Float) and isinstance(like.dtype, types.Integer)
-        return bodies.float_truncate if lossy else bodies.unchanged
+        return _float_truncate if lossy else _unchanged
 
     return pick
 

@@ -14,7 +14,18 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-__all__ = ["CompiledStore", "c_callback", "keep_compiled", "on_compile"]
+__all__ = [
+    "CompiledStore",
+    "c_callback",
+    "can_compile",
+    "first_element",
+    "fixed_tuple",
+    "keep_compiled",
+    "llvm",
+    "no_value",
+    "on_compile",
+    "ownerless_array",
+]
 
 _SETTINGS: Final = (
     "OPT",
@@ -136,3 +147,37 @@ def on_compile(numba: Any, started: Callable[[Any], None], ended: Callable[[Any]
             ended(happening.data["dispatcher"])
 
     events.register("numba:compile", Listener())
+
+
+def llvm() -> tuple[Any, Any]:
+    """The builder of LLVM's code that intrinsics use, and Numba's loops and variables for it."""
+    cgutils = importlib.import_module("numba.core.cgutils")
+    return cgutils.ir, cgutils
+
+
+def first_element(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """In an intrinsic: the address of an array's first element. kind: the array's type."""
+    return context.make_array(kind)(context, builder, array).data
+
+
+def ownerless_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """In an intrinsic: the array, with nothing to count who holds it."""
+    made = context.make_array(kind)(context, builder, array)
+    for name in ("meminfo", "parent"):
+        setattr(made, name, getattr(made, name).type(None))
+    return made._getvalue()
+
+
+def no_value(context: Any) -> Any:
+    """In an intrinsic: what one returns that returns nothing."""
+    return context.get_dummy_value()
+
+
+def fixed_tuple() -> Any:
+    """For compiled functions: `(array, size)` to a tuple of so many of its elements."""
+    return importlib.import_module("numba.np.unsafe.ndarray").to_fixed_tuple
+
+
+def can_compile(function: Any) -> bool:
+    """Whether it can be compiled for new types, unlike a dispatcher with given signatures."""
+    return bool(getattr(function, "_can_compile", True))

@@ -15,8 +15,9 @@ import numpy as np
 
 from gradiva.eager.types.batch_shape import Int64Array
 
+from .intrinsics import call_row
 from .jit import jit
-from .row_kernel import RowKernel, call_row, copy, join, reverse, split, split_reversed
+from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed
 
 __all__ = ["PIECE", "Chain", "Step", "bind_strips", "finish_row", "run_strips", "table"]
 

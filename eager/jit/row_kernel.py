@@ -13,18 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from .jit import Kernel, compile_entry, jit, register_extension
+from .jit import Kernel, compile_entry, jit
 
-__all__ = [
-    "RowKernel",
-    "call_row",
-    "copy",
-    "join",
-    "reverse",
-    "row_kernel",
-    "split",
-    "split_reversed",
-]
+__all__ = ["RowKernel", "copy", "join", "reverse", "row_kernel", "split", "split_reversed"]
 
 
 class RowKernel:
@@ -240,90 +231,3 @@ def reverse(source: Any, target: Any, channels: int) -> None:
             y = size - channels - x
             for c in range(channels):
                 target[y + c] = source[x + c]
-
-
-def call_row(
-    address: int,
-    source: int,
-    target: int,
-    pixels: int,
-    source_pitch: int,
-    target_pitch: int,
-    channels: int,
-    made: int,
-    parameters: int,
-    count: int,
-) -> None:
-    """Call a row kernel by address; for kernels only. Numba is taught it when it is loaded."""
-    raise NotImplementedError
-
-
-@register_extension(call_row)
-def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
-    """Teach Numba `call_row`: a call through a pointer that is known when the kernel runs."""
-    ir = numba.core.cgutils.ir
-    integer = numba.types.int64
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        word = ir.IntType(64)
-        kind = ir.FunctionType(ir.VoidType(), [word] * 9)
-        builder.call(builder.inttoptr(values[0], kind.as_pointer()), values[1:])
-        return context.get_dummy_value()
-
-    def call(  # type: ignore[no-untyped-def]
-        typing_context,
-        address,
-        source,
-        target,
-        pixels,
-        source_pitch,
-        target_pitch,
-        channels,
-        made,
-        parameters,
-        count,
-    ):
-        return numba.types.none(*[integer] * 10), generate
-
-    by_address = numba.extending.intrinsic(call)
-
-    def pick(  # type: ignore[no-untyped-def]
-        address,
-        source,
-        target,
-        pixels,
-        source_pitch,
-        target_pitch,
-        channels,
-        made,
-        parameters,
-        count,
-    ):
-        def body(  # type: ignore[no-untyped-def]
-            address,
-            source,
-            target,
-            pixels,
-            source_pitch,
-            target_pitch,
-            channels,
-            made,
-            parameters,
-            count,
-        ):
-            by_address(
-                address,
-                source,
-                target,
-                pixels,
-                source_pitch,
-                target_pitch,
-                channels,
-                made,
-                parameters,
-                count,
-            )
-
-        return body
-
-    return pick

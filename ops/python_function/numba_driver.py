@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import lru_cache
 from typing import Any
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import without_refcount
 from gradiva.eager.jit.jit import load_numba
+from gradiva.eager.jit.numba_adapter import can_compile, fixed_tuple
 
 from .prefetchable import name_of
 
@@ -24,7 +24,7 @@ def compiled(function: Any) -> Any:
 
 def takes_any_types(function: Any) -> bool:
     """Whether it can be compiled for new types, unlike a dispatcher with given signatures."""
-    return bool(getattr(function, "_can_compile", True))
+    return can_compile(function)
 
 
 @lru_cache(maxsize=64)
@@ -60,7 +60,7 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
 def _view(rank: int) -> Any:
     """A compiled function that gives one sample of a slab as an array of this rank."""
     numba = load_numba()
-    fixed = importlib.import_module("numba.np.unsafe.ndarray").to_fixed_tuple
+    fixed = fixed_tuple()
 
     def view(slab: Any, offsets: Any, volumes: Any, shapes: Any, sample: int) -> Any:
         first = offsets[sample]

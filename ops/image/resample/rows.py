@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager import extension as op
-
-from .lanes import filter_four
+from gradiva.eager.jit.intrinsics import filter_four
 
 Array: TypeAlias = npt.NDArray[Any]
 F32: TypeAlias = npt.NDArray[np.float32]
