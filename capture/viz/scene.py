@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from .labels import Card, card, inputs_of, members, output_card
 from .layered_layout import Layout, arrange
 from .layers import Link, Point
-from .strokes import (
-    COLOURS,
+from .svg_elements import (
+    COLORS,
     FAINT,
-    GREY,
+    GRAY,
     INK,
     LINE,
     NAME,
@@ -152,32 +152,32 @@ class Frame:
             self.edges, self.layout.paths, self.layout.starts, strict=True
         ):
             port = self.boxes[target].card.kind == "port"
-            colour, dash, width = INK, "", 1.5
+            color, dash, width = INK, "", 1.5
             if edge.argument == "source":
-                colour, dash, width = FAINT, "2 3", 1.1
+                color, dash, width = FAINT, "2 3", 1.1
             elif edge.argument is not None:
-                colour, dash = ("#d9822b" if edge.argument == "key" else "#5b7fb5"), "5 3"
+                color, dash = ("#d9822b" if edge.argument == "key" else "#5b7fb5"), "5 3"
             first, tip = way[0], way[-1]
             if self.boxes[source].card.kind == "port" and not self.boxes[source].labels:
                 first = Point(first.x, -3)  # from the border of the group
             path = [first, *way[1:-1], Point(tip.x, tip.y - (0 if port else 6))]
             dashes = f' stroke-dasharray="{dash}"' if dash else ""
             yield (
-                f'<path d="{curve(path, start)}" fill="none" stroke="{colour}" '
+                f'<path d="{curve(path, start)}" fill="none" stroke="{color}" '
                 f'stroke-width="{width}"{dashes}/>'
             )
             if not port:
                 x, y = tip
                 yield (
                     f'<path d="M{number(x)} {number(y)}L{number(x - 3.8)} {number(y - 7.5)}'
-                    f'L{number(x + 3.8)} {number(y - 7.5)}Z" fill="{colour}"/>'
+                    f'L{number(x + 3.8)} {number(y - 7.5)}Z" fill="{color}"/>'
                 )
 
     def _boxes(self) -> Iterator[str]:
         for box, corner in zip(self.boxes, self.layout.corners, strict=True):
             if box.card.kind == "port":
                 for label in box.labels:
-                    yield text_at(box.width / 2, 9, label, SMALL, GREY, corner=corner)
+                    yield text_at(box.width / 2, 9, label, SMALL, GRAY, corner=corner)
                 continue
             yield f'<g transform="translate({number(corner.x)} {number(corner.y)})">'
             yield f"<title>{escape(box.card.note)}</title>"
@@ -187,7 +187,7 @@ class Frame:
 
 def _shape(box: _Box) -> Iterator[str]:
     shown = box.card
-    fill, border, ink = COLOURS[shown.kind]
+    fill, border, ink = COLORS[shown.kind]
     round_ = {"key": box.height / 2, "output": box.height / 2, "constant": 1.5}.get(shown.kind, 7)
     dash = ' stroke-dasharray="7 4"' if shown.kind == "fused" else ""
     yield (
@@ -212,12 +212,12 @@ def _shape(box: _Box) -> Iterator[str]:
         y = 15.5 if shown.types else box.height / 2 + 4
         yield text_at(middle, y, shown.title, 11, ink, bold=shown.kind == "output")
         for text in shown.types:
-            yield text_at(middle, box.height - 6, text, SMALL, GREY, mono=True)
+            yield text_at(middle, box.height - 6, text, SMALL, GRAY, mono=True)
         return
     y = 7.0
     if any(box.labels):
         for label, x in zip(box.labels, box.enter, strict=True):
-            yield text_at(x, y + 6.5, label, SMALL, GREY, mono=True)
+            yield text_at(x, y + 6.5, label, SMALL, GRAY, mono=True)
         y += 12
     yield text_at(middle, y + 13, shown.title, NAME, ink, bold=True)
     y += 16
@@ -225,7 +225,7 @@ def _shape(box: _Box) -> Iterator[str]:
         y += 14
         yield text_at(middle, y - 2, line, LINE, "#3d444d", mono=True)
     for text, x in zip(shown.types, box.leave, strict=True):
-        yield text_at(x, box.height - 7, text, SMALL, GREY, mono=True)
+        yield text_at(x, box.height - 7, text, SMALL, GRAY, mono=True)
 
 
 def _port(label: str = "") -> _Box:

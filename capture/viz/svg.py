@@ -9,7 +9,7 @@ from gradiva.capture.graph.graph import to_svg
 
 from .labels import shorten
 from .scene import Frame
-from .strokes import GREY, SANS, escape, number, straight
+from .svg_elements import GRAY, SANS, escape, number, straight
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Graph
@@ -25,7 +25,7 @@ def svg(graph: Graph, caption: str | None = None) -> str:
     """The graph as a picture, from top to bottom: text of one `<svg>` element.
 
     Green boxes are sources, blue ones operators, orange ones random; orange pills are their keys,
-    grey boxes constants, dark pills outputs, and violet frames fused groups. A dashed edge feeds
+    gray boxes constants, dark pills outputs, and violet frames fused groups. A dashed edge feeds
     the argument whose name stands at its end. caption: instead of the graph's title.
     """
     body, width, height = _panel(graph, caption)
@@ -78,7 +78,7 @@ def _panel(graph: Graph, caption: str | None) -> tuple[str, float, float]:
     body = (
         f'<text x="{number(_MARGIN)}" y="{number(_MARGIN + 11)}" font-size="13" fill="#1f2328">'
         f'<tspan font-weight="bold">{escape(caption)}</tspan>'
-        f'<tspan dx="8" font-size="11" fill="{GREY}">{count}</tspan></text>'
+        f'<tspan dx="8" font-size="11" fill="{GRAY}">{count}</tspan></text>'
         f'<g transform="translate({number(aside)} {number(_MARGIN + 30)})">{frame.text()}</g>'
     )
     return body, width, frame.layout.height + 30 + 2 * _MARGIN

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.gpu.moves import move_launch
-from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.gpu.copies import move_launch, piece_launches
 from gradiva.eager.types.batch_shape import Geometry, Int64Array
 from gradiva.eager.types.dtypes import DType, bool_, uint8
 from gradiva.eager.types.sample_type import SampleType

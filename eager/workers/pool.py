@@ -56,8 +56,8 @@ class ProcessPool(Dispatcher):
     def add(self, work: Work, pinned: bool, samples: int, slots: int, hint: int | None) -> int:
         """Make a source known before the start; its number.
 
-        pinned: it has a state, and stays with one worker. samples: most samples of a task. slots: how
-        many tasks are under way at most. hint: bytes of a sample.
+        pinned: it has a state, and stays with one worker. samples: most samples of a task. slots:
+        how many tasks are under way at most. hint: bytes of a sample.
         """
         number = len(self._works)
         self._works.append(work)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.moves import move_launch
+from gradiva.eager.gpu.copies import move_launch
 
 from .cast import run_cast
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.pieces import sample_launches
+from gradiva.eager.gpu.copies import sample_launches
 
 from .copy_pieces import copy_pieces
 

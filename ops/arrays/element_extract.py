@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.pieces import sample_launches
+from gradiva.eager.gpu.copies import sample_launches
 
 from .copy_pieces import copy_pieces
 from .frames import require_frames, require_in_range

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.pieces import SLABS, in_eights, piece_launches
+from gradiva.eager.gpu.copies import SLABS, in_eights, piece_launches
 
 _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("join.cuh")))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.arguments import RaggedIntsArg
 
 from .copy_pieces import copy_pieces

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.cupy_runtime import gpu_of
-from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.buffers import on_cpu
 

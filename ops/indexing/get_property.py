@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.pieces import sample_launches
+from gradiva.eager.gpu.copies import sample_launches
 
 
 @op.operator("get_property", bfloat16=True)

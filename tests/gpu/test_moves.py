@@ -13,8 +13,7 @@ import pytest
 import gradiva
 import gradiva.eager.values.indexing
 from gradiva.eager.cuda.launch import Launch
-from gradiva.eager.gpu.moves import merged_axes
-from gradiva.eager.gpu.pieces import fill_launch, piece_launches
+from gradiva.eager.gpu.copies import fill_launch, merged_axes, piece_launches
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch

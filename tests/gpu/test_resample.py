@@ -14,7 +14,7 @@ import gradiva
 from gradiva import fn
 from gradiva.capture.runtime import fused_group
 from gradiva.capture.runtime.fused_cpu import FusedLoop
-from gradiva.capture.runtime.fused_gpu_launches import fused_launches
+from gradiva.capture.runtime.fused_gpu import fused_launches
 from gradiva.eager.cuda.launch import Launch, NoGpuKernelError
 from gradiva.eager.execution.execute import prepare
 from gradiva.eager.operators.cases import Case, samples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.cuda.cupy_runtime import gpu_of
-from gradiva.eager.gpu.pieces import piece_launches
+from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorTypeError, describe, user_location

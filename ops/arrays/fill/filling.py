@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.moves import move_launch, steps_of
-from gradiva.eager.gpu.pieces import fill_launch
+from gradiva.eager.gpu.copies import fill_launch, move_launch, steps_of
 from gradiva.eager.support.layouts import check_layout
 
 

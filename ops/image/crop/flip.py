@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
+from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 _LAYOUTS = (
@@ -140,7 +140,7 @@ def _cpu(call: op.Call) -> None:
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     extents = _canonical(source.geometry, target.layout)
-    first, steps = source.geometry.offsets.copy(), inner_steps(extents)
+    first, steps = source.geometry.offsets.copy(), steps_of(extents)
     for axis, name in ((1, "depthwise"), (2, "vertical"), (3, "horizontal")):
         flipped = np.asarray(call[name]) != 0
         first += np.where(flipped, (extents[:, axis] - 1) * steps[:, axis], 0)

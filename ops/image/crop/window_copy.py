@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.gather import copy_launch, gather_table, inner_steps
+from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat, truncate
 from gradiva.eager.types.dtypes import bfloat16
 
@@ -173,7 +173,7 @@ def launch_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | N
     source, target = call.inputs[0], call.outputs[0]
     tables, axis = merge_axes(source.geometry.shapes, anchors, target.geometry.shapes, channel)
     shapes, anchors, windows = tables
-    steps = inner_steps(shapes)
+    steps = steps_of(shapes)
     lows = np.clip(-anchors, 0, windows)
     highs = np.maximum(np.minimum(shapes - anchors, windows), lows)
     first = source.geometry.offsets + (anchors * steps).sum(axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.gather import gather_table
+from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
 from gradiva.ops.image.crop.crop import window_of
 from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.moves import steps_of
-from gradiva.eager.gpu.pieces import SLABS, in_eights
+from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
 from gradiva.ops.image.crop.crop_window import LAYOUTS

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import NoGpuKernelError
-from gradiva.eager.gpu.gather import table_launch
+from gradiva.eager.gpu.copies import table_launch
 from gradiva.eager.operators.fusion_roles import Resample
 from gradiva.ops.image.resample.gpu import resample_call, resample_launches
 from gradiva.ops.image.resample.run import (

@@ -1,4 +1,4 @@
-"""The strokes of a picture: colours, text, lines and curves as SVG, and how wide text is."""
+"""The strokes of a picture: colors, text, lines and curves as SVG, and how wide text is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from .layers import Point
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "FAINT",
-    "GREY",
+    "GRAY",
     "INK",
     "LINE",
     "NAME",
@@ -28,7 +28,7 @@ __all__ = [
 
 SANS = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 _MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-COLOURS = {  # fill, border, name
+COLORS = {  # fill, border, name
     "source": ("#dff3e4", "#2c8a4b", "#14532d"),
     "operator": ("#eef4fc", "#5b7fb5", "#1d3557"),
     "random": ("#fff0dc", "#d9822b", "#7a3e00"),
@@ -37,7 +37,7 @@ COLOURS = {  # fill, border, name
     "output": ("#33507a", "#33507a", "#ffffff"),
     "fused": ("#f7f2fc", "#8457b8", "#4c2a7a"),
 }
-INK, GREY, FAINT = "#57606a", "#6b7280", "#b9c0c8"
+INK, GRAY, FAINT = "#57606a", "#6b7280", "#b9c0c8"
 NAME, LINE, SMALL = 13.0, 11.0, 9.5
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -61,7 +61,7 @@ def text_at(
     y: float,
     text: str,
     size: float,
-    colour: str,
+    color: str,
     *,
     bold: bool = False,
     mono: bool = False,
@@ -73,16 +73,16 @@ def text_at(
     family = f' font-family="{_MONO}"' if mono else ""
     weight = ' font-weight="bold"' if bold else ""
     return (
-        f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{colour}" '
+        f'<text x="{number(x)}" y="{number(y)}" font-size="{size:g}" fill="{color}" '
         f'text-anchor="{anchor}"{weight}{family}>{escape(text)}</text>'
     )
 
 
 def straight(
-    x: float, y: float, right: float, bottom: float, colour: str, width: float = 1.0
+    x: float, y: float, right: float, bottom: float, color: str, width: float = 1.0
 ) -> str:
     way = f"M{number(x)} {number(y)}L{number(right)} {number(bottom)}"
-    return f'<path d="{way}" stroke="{colour}" stroke-width="{width}"/>'
+    return f'<path d="{way}" stroke="{color}" stroke-width="{width}"/>'
 
 
 def escape(text: str) -> str:
