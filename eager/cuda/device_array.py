@@ -116,7 +116,8 @@ class DeviceArray:
 
     def copy(self) -> DeviceArray:
         """The same elements in memory of their own, on the current stream."""
-        return self.block.stream.gpu.copied(self)
+        made: DeviceArray = self.block.stream.gpu.copied(self)
+        return made
 
     def get(self) -> np.ndarray[Any, Any]:
         """The elements in host memory. Waits until they are there."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-if TYPE_CHECKING:
-    from .context import Gpu
+from .protocol import Runtime
 
-__all__ = ["LEGACY", "DeviceStream", "Held", "Ready", "last_point"]
+__all__ = ["LEGACY", "DeviceStream", "Held", "Ready", "StreamOwner", "last_point"]
 
 T = TypeVar("T")
 
@@ -20,6 +22,33 @@ tables keep for what belongs to no stream."""
 
 _LAST_NAMED: Final = 2
 """Handles up to this one name a default stream of the device that is current."""
+
+
+class StreamOwner(Protocol):
+    """A GPU, as its streams and the arrays on it see it (`Gpu` in eager/cuda/context.py)."""
+
+    runtime: Runtime
+
+    events: deque[int]
+    """Events that nobody waits for, which are used again."""
+
+    streams_left: deque[int]
+    """Streams whose objects are gone."""
+
+    given_back: deque[tuple[Any, Any]]
+    """Memory of other libraries that nobody refers to, and the streams that used it."""
+
+    default_stream: DeviceStream
+    """The stream of contexts that have chosen no other."""
+
+    def set_stream(self, stream: DeviceStream | None) -> None:
+        """Let `stream` be the current one in this context from now on; None: the default one."""
+
+    def copied(self, array: Any) -> Any:
+        """A copy of a DeviceArray in this GPU's memory."""
+
+    def fetched(self, array: Any) -> np.ndarray[Any, Any]:
+        """A copy of a DeviceArray in host memory. Waits for it, without the GIL."""
 
 
 class Ready:
@@ -105,7 +134,7 @@ class DeviceStream:
 
     __slots__ = ("__weakref__", "gpu", "handle", "lent")
 
-    def __init__(self, gpu: Gpu, handle: int | None = None, priority: int = 0) -> None:
+    def __init__(self, gpu: StreamOwner, handle: int | None = None, priority: int = 0) -> None:
         self.gpu = gpu
         self.lent = handle is not None
         self.handle = gpu.runtime.create_stream(priority) if handle is None else handle or LEGACY
