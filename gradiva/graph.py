@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.capture.pipeline.pipeline_def import PipelineFactory, pipeline_def
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the graphs and write the picture. Returns the exit status."""
     before = find_graph(options.file)
-    after = optimise(before)
+    after = optimize(before)
     if options.dot:
         print(after.to_dot(), end="")
     elif options.mermaid:

@@ -9,7 +9,7 @@ import numpy as np
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.verify import verify_graph
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.pipeline.source_plan import SourcePlan
@@ -47,7 +47,7 @@ def outputs_of(function: Callable[[], Any], size: int = 4) -> list[list[np.ndarr
     the same."""
     graph = graph_of(function, size)
     outputs = run(graph, size)
-    optimised = optimise(graph, verify=True)
+    optimised = optimize(graph, verify=True)
     assert bits(run(optimised, size)) == bits(outputs)
     assert bits(run(optimised, size, threads=3)) == bits(outputs)
     return [batch.arrays() for batch in outputs]

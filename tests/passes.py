@@ -9,7 +9,7 @@ import numpy as np
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -63,6 +63,6 @@ def refuses(apply: Any, function: Callable[[], Any]) -> bool:
 def same_bits(apply: Any, function: Callable[[], Any]) -> None:
     """With the pass and without it; and the pass has done something."""
     graph = graph_of(function)
-    changed = optimise(graph, (apply,), verify=True)
+    changed = optimize(graph, (apply,), verify=True)
     assert str(changed) != str(graph)
     assert run(changed) == run(graph)

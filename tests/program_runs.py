@@ -9,7 +9,7 @@ import numpy as np
 
 import gradiva
 from gradiva import capture, fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.pipeline.source_plan import SourcePlan
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -164,7 +164,7 @@ def turns_of(found: list[Turn]) -> list[Turn]:
 def run_plan(program: Program, *passes: Any, verify: bool = True) -> list[Turn]:
     """As a pipeline that is compiled by these passes only, verified after each."""
     try:
-        graph = optimise(graph_of(program), passes, verify=verify)
+        graph = optimize(graph_of(program), passes, verify=verify)
     except GradivaError as error:
         return [_facts(error)] * len(program.turns)
     pool = WorkerPool(1)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gradiva
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.eager.operators.decomposition import CompositeCall
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.ops.arrays.cast import cast
@@ -76,3 +77,7 @@ def test_the_parts_of_a_composite_are_operators() -> None:
     assert dict(parts[-1].fixed) == {"perm": (2, 0, 1)}
     assert rule(CompositeCall(None, {}, set())) is None
     assert rule(CompositeCall("HWC", {"pad_output": True}, {"pad_output"})) is None
+
+
+def test_both_spellings_are_public() -> None:
+    assert gradiva.capture.optimise is gradiva.capture.optimize is optimize

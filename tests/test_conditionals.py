@@ -9,7 +9,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from tests.conditional_forms import FORMS, OURS
 from tests.conditionals import bits, feed, graph_of, outputs_of, run
@@ -168,7 +168,7 @@ def test_graph() -> None:
         "%8 = crop(%4, crop=(8.0, 8.0)) : uint8 HWC cpu\n"
         "%9 = _conditional.merge(%7, %8, %2) : uint8 HWC cpu"
     )
-    assert _body(optimise(graph, verify=True)) == (
+    assert _body(optimize(graph, verify=True)) == (
         "%1 = random_key(source=%0, number=0) : ? 0-D cpu\n"
         "%2 = random.coin_flip(key=%1, shared=False) : int32 0-D cpu\n"
         "%3, %4 = _conditional.split(%0, %2) : uint8 HWC cpu, uint8 HWC cpu\n"
@@ -180,7 +180,7 @@ def test_graph() -> None:
         "%6 = crop(%4, crop=(8.0, 8.0)) : uint8 HWC cpu\n"
         "%7 = _conditional.merge(%5, %6, %2) : uint8 HWC cpu"
     )
-    assert bits(run(graph)) == bits(run(optimise(graph)))
+    assert bits(run(graph)) == bits(run(optimize(graph)))
 
 
 def _body(graph: Graph) -> str:

@@ -14,7 +14,7 @@ import pytest
 import gradiva
 from gradiva import fn, random, types
 from gradiva.__main__ import main
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.viz.labels import MOST, attribute_lines, card, shorten
 from gradiva.capture.viz.layered_layout import arrange
@@ -229,7 +229,7 @@ def test_fused_groups_are_boxes_around_their_members() -> None:
 
 @pytest.mark.tiny
 def test_groups_that_the_compiler_makes() -> None:
-    graph = optimise(graph_of(augment))
+    graph = optimize(graph_of(augment))
     (group,) = [node for node in graph if node.members]
     root = parsed(svg(graph))
     shown = texts(root)
@@ -247,7 +247,7 @@ def test_groups_that_the_compiler_makes() -> None:
 @pytest.mark.tiny
 def test_before_and_after() -> None:
     before = graph_of(train)
-    after = optimise(before)
+    after = optimize(before)
     root = parsed(before_after(before, after)._repr_svg_())
     shown = texts(root)
     assert shown.count("readers.file") == 2

@@ -182,7 +182,7 @@ def test_a_random_pixelwise_operator() -> None:
         return fn.brightness(operator(fed, seed=21), brightness=0.5)
 
     pipe = program()
-    graph = str(gradiva.capture.optimise(pipe.graph))
+    graph = str(gradiva.capture.optimize(pipe.graph))
     assert "fused(" in graph
     assert ".0 = test.random_gain" in graph
     for one, other in zip(pipe.run()[0], gradiva.brightness(alone, brightness=0.5), strict=True):

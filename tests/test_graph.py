@@ -9,7 +9,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, types
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.compiler.verify import GraphError, verify_graph
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
@@ -72,7 +72,7 @@ train {
 def test_golden_print() -> None:
     graph = graph_of(train)
     assert str(graph) == GOLDEN
-    assert str(optimise(graph, verify=True)) == COMPILED
+    assert str(optimize(graph, verify=True)) == COMPILED
 
 
 @pytest.mark.tiny
@@ -166,7 +166,7 @@ def test_each_stage_can_be_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GRADIVA_PRINT_GRAPH", "1")
-    optimise(graph_of(train))
+    optimize(graph_of(train))
     printed = capsys.readouterr().err
     assert "# recorded\ntrain {" in printed
     assert "# after prune\ntrain {" in printed

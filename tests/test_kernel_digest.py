@@ -49,7 +49,7 @@ def file_of(function: types.FunctionType) -> str:
 
 
 def extension_files() -> list[str]:
-    """The files of all that Numba is taught, and of all that this is made of."""
+    """The files of all extensions of Numba, and of all that these are made of."""
     return sorted({file_of(it) for stub in extensions for it in reached_functions(stub)})
 
 
@@ -136,7 +136,7 @@ def test_extensions_are_found() -> None:
         assert "convert_array" not in names  # what `convert_sat` does outside of kernels
 
 
-TEACHING = {
+EXTENDING = {
     "overload", "overload_method", "overload_attribute", "overload_classmethod", "intrinsic",
     "lower_builtin", "lower_cast", "lower_getattr", "type_callable", "infer", "infer_global",
     "infer_getattr", "typeof_impl", "register_model", "register_jitable", "models", "unbox", "box",
@@ -144,24 +144,24 @@ TEACHING = {
 }  # fmt: skip
 
 
-def test_numba_is_taught_through_extensions_only() -> None:
+def test_numba_is_extended_through_register_extension_only() -> None:
     """`register_extension` alone calls Numba's `overload`; the rest stands in what it is given."""
-    taught = {file_of(teach): inspect.getsource(teach) for teach in extensions.values()}
+    sources = {file_of(extend): inspect.getsource(extend) for extend in extensions.values()}
     seen = set()
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
             tree = ast.parse(path.read_text("utf-8"))
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and "numba" in (node.module or ""):
-                    assert not TEACHING & {name.name for name in node.names}, path
-                if isinstance(node, ast.Attribute) and node.attr in TEACHING:
+                    assert not EXTENDING & {name.name for name in node.names}, path
+                if isinstance(node, ast.Attribute) and node.attr in EXTENDING:
                     text = ast.unparse(node)
                     if "numba" not in text:
                         continue
                     file = path.resolve().relative_to(ROOT).as_posix()
                     seen.add((file, text))
                     if file != "eager/jit/jit.py":
-                        assert text in taught[file], (file, text)
+                        assert text in sources[file], (file, text)
     assert ("eager/jit/jit.py", "numba.extending.overload") in seen
     assert ("eager/jit/intrinsics.py", "numba.extending.intrinsic") in seen
 

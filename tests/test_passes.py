@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.passes.constant_fold import fold
 from gradiva.capture.compiler.passes.dce import prune
 from gradiva.capture.compiler.passes.decompose import decompose
@@ -279,7 +279,7 @@ def test_move_gives_the_error_of_the_window() -> None:
 
     graph = graph_of(function)
     found = []
-    for compiled in (graph, hoist_views(graph), optimise(graph)):
+    for compiled in (graph, hoist_views(graph), optimize(graph)):
         with pytest.raises(gradiva.OperatorValueError) as caught:
             run(compiled)
         found.append(str(caught.value))

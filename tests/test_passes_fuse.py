@@ -13,7 +13,7 @@ import pytest
 
 import gradiva
 from gradiva import fn
-from gradiva.capture.compiler.optimize import PASSES, optimise
+from gradiva.capture.compiler.optimize import PASSES, optimize
 from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.passes import feed, graph_of, images, prints, refuses, run, same_bits
 
@@ -176,7 +176,7 @@ def test_mixed_planes_are_not_fused_by_the_kernels() -> None:
         return fn.flip(fn.hue(moved, hue=50.0, dtype="float32"), horizontal=1)
 
     graph = graph_of(planes)
-    compiled = optimise(graph, verify=True)
+    compiled = optimize(graph, verify=True)
     assert run(compiled) == run(graph)
 
 
@@ -226,7 +226,7 @@ def test_an_error_inside_a_group_is_that_of_the_user() -> None:
     """The operator, the sample and the user's own line, as in dynamic mode."""
     with pytest.raises(gradiva.OperatorValueError) as eager:
         wrong_window(gradiva.as_batch(feed(), layout="HWC"))
-    graph = optimise(graph_of(lambda: wrong_window(images())))
+    graph = optimize(graph_of(lambda: wrong_window(images())))
     assert any("crop" in [member.operator.name for member in node.members] for node in graph)
     with pytest.raises(gradiva.OperatorValueError) as fused:
         run(graph)
@@ -247,7 +247,7 @@ def test_an_error_of_the_parameters_is_that_of_the_user() -> None:
     with pytest.raises(gradiva.OperatorValueError) as eager:
         function(gradiva.as_batch(feed(), layout="HWC"))
     with pytest.raises(gradiva.OperatorValueError) as fused:
-        run(optimise(graph_of(lambda: function(images()))))
+        run(optimize(graph_of(lambda: function(images()))))
     assert str(fused.value) == str(eager.value)
 
 
@@ -258,6 +258,6 @@ def test_an_error_in_a_lowered_call_names_the_call_of_the_user() -> None:
     with pytest.raises(gradiva.OperatorValueError) as eager:
         function(gradiva.as_batch(feed(), layout="HWC"))
     with pytest.raises(gradiva.OperatorValueError) as fused:
-        run(optimise(graph_of(lambda: function(images()))))
+        run(optimize(graph_of(lambda: function(images()))))
     assert str(fused.value) == str(eager.value)
     assert fused.value.operator == "crop_mirror_normalize"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradiva import fn
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.passes.fuse_chains import fuse, fuse_resize_views
 from tests.passes import graph_of, images, prints, run, same_bits
 
@@ -79,4 +79,4 @@ def test_no_bit_changes(policy: str) -> None:
     same_bits(fuse, cut_and_brightened)
     for function in (beyond, channels, cut_and_brightened, cut_of_a_resize):
         graph = graph_of(function)
-        assert run(optimise(graph)) == run(graph)
+        assert run(optimize(graph)) == run(graph)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gradiva.capture.compiler.optimize import PASSES, optimise
+from gradiva.capture.compiler.optimize import PASSES, optimize
 from gradiva.capture.compiler.passes.fuse_chains import fuse
 from gradiva.capture.compiler.rewriter import Rewriter, rewrite
 from gradiva.capture.graph.builtin_ops import random_key
@@ -50,7 +50,7 @@ def explained(program: Program, way: str, found: Any, wanted: Any) -> str:
     lines = [f"{way} differs from dynamic mode: draw_program({program.seed})", str(program)]
     try:
         graph = graph_of(program)
-        lines += [str(graph), str(optimise(graph, CHOICES.get(way, PASSES)))]
+        lines += [str(graph), str(optimize(graph, CHOICES.get(way, PASSES)))]
     except GradivaError as error:
         lines.append(f"no graph: {error}")
     for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
@@ -120,7 +120,7 @@ def test_programs_hold_what_they_are_to_test(monkeypatch: pytest.MonkeyPatch) ->
         largest.clear()
         run_plan(program, *PASSES)
         try:
-            groups = [node.members for node in optimise(graph_of(program)) if node.members]
+            groups = [node.members for node in optimize(graph_of(program)) if node.members]
         except GradivaError:
             groups = []
         batches = [batch for turn in program.turns for batch in turn]

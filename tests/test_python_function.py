@@ -14,7 +14,7 @@ import pytest
 
 import gradiva
 from gradiva import Batch, fn, pipeline_def, types
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.compiler.verify import verify_graph
 
 NUMBERS = [np.array([number], np.int32) for number in range(30)]
@@ -220,7 +220,7 @@ def test_effects_run_once_in_order(threads: int, ahead: bool) -> None:
         return one + other, fn.python_function(source, function=lambda a: a, num_outputs=1)
 
     pipe = pipeline()
-    verify_graph(optimise(pipe.graph))
+    verify_graph(optimize(pipe.graph))
     assert str(pipe.graph).count("python_function") == 7
     runs = [pipe.run() for _ in range(4)]
     pipe.close()

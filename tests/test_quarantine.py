@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import gradiva
 import gradiva.eager.types.provenance
 from gradiva import EvalMode, capture, fn, random, readers
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from tests.tiers import examples
 
 from .damaged import (
@@ -193,7 +193,7 @@ def test_constants_are_not_folded_away() -> None:
         return image, labels
 
     pipe = pipeline()
-    assert any(node.operator.name == "decoders.image" for node in optimise(pipe.graph).nodes)
+    assert any(node.operator.name == "decoders.image" for node in optimize(pipe.graph).nodes)
     assert [len(batch) for batch in pipe.run()] == [0, 0]
     pipe.close()
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import gradiva
 from gradiva import OperatorTypeError, OperatorValueError, fn, types
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.serialization.proto import pipeline_message
 from tests.tiers import examples
 
@@ -207,7 +207,7 @@ def test_stands_alone() -> None:
             small = gradiva.resize(images, size=(8, 9), compat=compat)
             return gradiva.brightness(gradiva.flip(small), brightness=0.5)
 
-        return optimise(pipeline().graph)
+        return optimize(pipeline().graph)
 
     def groups(compat: str | None) -> list[list[str]]:
         return [[m.operator.name for m in node.members] for node in graph(compat).nodes]

@@ -127,7 +127,7 @@ def with_a_blur(files: Any) -> Any:
     return gradiva.hue(gradiva.contrast(images, contrast=1.5), hue=20.0)
 
 
-blurred = capture.optimise(capture.trace(with_a_blur, files))
+blurred = capture.optimize(capture.trace(with_a_blur, files))
 print(outline(blurred))
 assert outline(blurred).count("[") == 2
 blurred
@@ -143,7 +143,7 @@ def with_two_readers(files: Any) -> Any:
     return gradiva.brightness(images, brightness=0.5), gradiva.hue(images, hue=90.0)
 
 
-split = capture.optimise(capture.trace(with_two_readers, files))
+split = capture.optimize(capture.trace(with_two_readers, files))
 print(outline(split))
 assert outline(split) == "[decoders.image resize] brightness hue"
 

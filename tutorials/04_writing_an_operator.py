@@ -340,7 +340,7 @@ pipe.close()
 outputs
 
 # %%
-graph = capture.optimise(looks().graph)
+graph = capture.optimize(looks().graph)
 assert "fused(" in str(graph)
 assert ".3 = tutorial.solarize" in str(graph)
 print(graph)

@@ -259,7 +259,7 @@ def usual() -> Any:
 
 
 recorded = usual().graph
-optimised = capture.optimise(recorded)
+optimised = capture.optimize(recorded)
 assert "gaussian_blur" in str(recorded)
 assert "gaussian_blur" not in str(optimised)
 print(optimised)

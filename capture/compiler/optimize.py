@@ -18,7 +18,7 @@ from gradiva.capture.graph.graph import Graph
 
 from .verify import verify_graph
 
-__all__ = ["PASSES", "optimise"]
+__all__ = ["PASSES", "optimize"]
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
@@ -35,7 +35,7 @@ PASSES: tuple[Pass, ...] = (
 """In the order in which they run."""
 
 
-def optimise(graph: Graph, passes: tuple[Pass, ...] = PASSES, verify: bool = False) -> Graph:
+def optimize(graph: Graph, passes: tuple[Pass, ...] = PASSES, verify: bool = False) -> Graph:
     """Run the passes. GRADIVA_PRINT_GRAPH=1 prints the graph before and after each of them."""
     show = os.environ.get("GRADIVA_PRINT_GRAPH", "0") == "1"
     if show:

@@ -1,4 +1,4 @@
-"""Rewriting graphs: a graph is built anew, node by node, while a rule replaces some of them."""
+"""Rewriting graphs: a graph is built again, node by node, while a rule replaces some of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Rewriter", "Rule", "rewrite", "uses_of"]
 
 
 class Rewriter:
-    """A graph while it is built anew. Rules call `add` and return edges of the new graph."""
+    """A graph while it is built again. Rules call `add` and return edges of the new graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

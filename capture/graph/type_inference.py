@@ -17,7 +17,7 @@ from .graph import Edge, Opaque
 __all__ = ["device_of_call", "infer"]
 
 ON_GPU = ("external_source",)
-"""The sources whose batches can be had on a GPU."""
+"""The sources whose batches can be made on a GPU."""
 
 
 def device_of_call(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
 from gradiva.capture.runtime.program import Program, Values
@@ -88,7 +88,7 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
     program = programs.find(key)
     if program is None:
         graph = _graph(order, targets, concrete_inputs)
-        program = programs.keep(key, graph, Program(optimise(graph)))
+        program = programs.keep(key, graph, Program(optimize(graph)))
     size = max([pending.size for pending in order if not pending.single] or [1])
     batches = [_fit(concrete.plain, size) for concrete in concrete_inputs]
     values: Values = {(node, 0): batches[node.attribute("number")] for node in program.parameters}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.lazy.concrete_inputs import ConcreteInput
@@ -221,7 +221,7 @@ class _Compiled:
     """A program, and the signatures of what it computes."""
 
     def __init__(self, graph: Graph, types: tuple[SampleType, ...], facts: dict[str, Any]) -> None:
-        self.program = Program(optimise(graph))
+        self.program = Program(optimize(graph))
         self._types = types
         self._concrete_inputs: dict[int, ConcreteInput] = facts["concrete_inputs"]
         self._kept: list[tuple[int, int, bool]] = facts["kept"]

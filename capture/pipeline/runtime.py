@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.runtime.gpu_streams import DeviceStage, require_gpu
 from gradiva.capture.runtime.memory_statistics import MemoryStatistics
@@ -62,7 +62,7 @@ def build_runtime(
         seed = restored.seed
     program = Program(recorded)
     on_gpu = require_gpu(recorded, gpu, program.locate)
-    graph = optimise(recorded)
+    graph = optimize(recorded)
     cpu_depth, gpu_depth = options.depth
     stage = None
     if on_gpu:

@@ -43,7 +43,7 @@ class Runners:
                     daemon=True,
                 )
                 thread.start()
-                # Not before: whoever stops the runners joins what stands here.
+                # Not before: the thread that stops the runners joins what stands here.
                 self.threads.append(thread)
 
     def stop(self, timeout: float | None = None) -> None:

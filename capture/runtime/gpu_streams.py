@@ -1,6 +1,6 @@
 """The work of a pipeline or a captured loop on a GPU: its streams, and how far they may lag behind.
 
-Nothing here waits for a batch to be done before it is handed out: the memory of its outputs is
+Nothing here waits for a batch to be done before it is returned: the memory of its outputs is
 marked with a point of the stream, and whatever reads them on another stream comes after that point.
 """
 
@@ -103,7 +103,7 @@ class DeviceStage:
             first.wait()
 
     def close(self) -> None:
-        """Let go of the streams: they go when nobody holds an array of theirs."""
+        """Drop the streams: each is destroyed when no array of its own is left."""
         with self._lock:
             self._queued.clear()
             self._streams.clear()

@@ -53,7 +53,7 @@ class _Turn(NamedTuple):
 
 
 class Program:
-    """A graph, in the order in which it runs, and when each value can be let go."""
+    """A graph, in the order in which it runs, and when each value can be freed."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -72,7 +72,7 @@ class Program:
         """Where the sizes of results are noted; None for nowhere."""
 
     def _find_last_uses(self) -> dict[Node, list[tuple[Node, int]]]:
-        """What can be let go after a node has run, so that its memory serves the next one."""
+        """What can be freed after a node has run, so that its memory serves the next one."""
         last: dict[tuple[Node, int], Node] = {}
         for node in self._steps:
             for edge in node.inputs:
@@ -176,7 +176,7 @@ class Program:
             own = next((batch.positions for batch in inputs if batch.positions is not None), None)
             if node.attribute("shared") and size:
                 if own is None or scope is not None:
-                    # The value of the whole batch, whoever of it is here.
+                    # The value of the whole batch, whichever samples are here.
                     own = self._drawn(node.inputs[-1].node, turn, whole=True)[1]
                 inputs = tuple(repeated(batch, 1) for batch in inputs)
                 given = {

@@ -75,7 +75,7 @@ class _Arranger:
         self.layer = layers(len(sizes), links, top, bottom)
         self.width = [width for width, _ in sizes]
         self.chains: list[list[int]] = []
-        # Per element, its neighbours above and below: (element, port there, own port, weight).
+        # Per element, its neighbors above and below: (element, port there, own port, weight).
         self.above: list[list[tuple[int, float, float, float]]] = [[] for _ in sizes]
         self.below: list[list[tuple[int, float, float, float]]] = [[] for _ in sizes]
         lanes: dict[tuple[int, float, int, int], int] = {}
@@ -118,21 +118,21 @@ class _Arranger:
         return self._finish(left)
 
     def _order(self) -> None:
-        """Sort each row by the mean place of its neighbours, down and up; keep the best found."""
+        """Sort each row by the mean place of its neighbors, down and up; keep the best found."""
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(_SWEEPS):
             if not fewest:
                 break
             down = sweep % 2 == 1
             order = range(1, len(self.rows)) if down else range(len(self.rows) - 2, -1, -1)
-            neighbours = self.above if down else self.below
+            neighbors = self.above if down else self.below
             for index in order:
                 place = self._places(self.rows[index + (-1 if down else 1)])
                 own = self._places(self.rows[index])
 
                 def goal(
                     element: int,
-                    near: Sequence[Sequence[tuple[int, float, float, float]]] = neighbours,
+                    near: Sequence[Sequence[tuple[int, float, float, float]]] = neighbors,
                     place: dict[int, int] = place,
                     own: dict[int, int] = own,
                 ) -> float:
@@ -170,7 +170,7 @@ class _Arranger:
         return total
 
     def _columns(self) -> list[float]:
-        """The left sides: each near the mean of its neighbours, with the order and gaps kept."""
+        """The left sides: each near the mean of its neighbors, with the order and gaps kept."""
         left = [0.0] * len(self.width)
         for row in self.rows:
             x = 0.0
@@ -197,7 +197,7 @@ class _Arranger:
         return [x - least for x in left]
 
     def _straighten(self, left: list[float]) -> None:
-        """Lay the lanes of each long link in one line, where their neighbours leave room."""
+        """Lay the lanes of each long link in one line, where their neighbors leave room."""
         least: dict[int, int] = {}
         most: dict[int, int] = {}
         for row in self.rows:
@@ -227,7 +227,7 @@ class _Arranger:
     def _settle(
         self, row: list[int], goals: list[float], weights: list[float], left: list[float]
     ) -> None:
-        """The least squares fit to the goals that keeps order and gaps, by pooling neighbours."""
+        """The least squares fit to the goals that keeps order and gaps, by pooling neighbors."""
         offsets = [0.0]
         for one, two in itertools.pairwise(row):
             lane = one >= len(self.sizes) and two >= len(self.sizes)

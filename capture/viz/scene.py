@@ -255,7 +255,7 @@ def _label(edge: Edge) -> str:
 
 
 def _spread(slots: Sequence[float], width: float) -> list[float]:
-    """The middles of neighbouring slots that are stretched to fill a width."""
+    """The middles of neighboring slots that are stretched to fill a width."""
     spare = (width - sum(slots)) / max(len(slots), 1)
     found, x = [], 0.0
     for slot in slots:

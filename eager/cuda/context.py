@@ -44,7 +44,7 @@ class Gpu:
         self.runtime = runtime
         runtime.activate()
         self.events: deque[int] = deque()
-        """Events that nobody waits for."""
+        """Events that nothing waits for."""
         self.streams_left: deque[int] = deque()
         """Streams whose objects are gone."""
         self.memory = DevicePool(runtime, self.streams_left)
@@ -55,7 +55,7 @@ class Gpu:
         self._kernels: dict[KernelSource, Any] = {}
         self._lock = threading.RLock()
         self.given_back: deque[tuple[Any, Users]] = deque()
-        """Memory of other libraries that nobody refers to, and the streams that used it."""
+        """Memory of other libraries that nothing refers to, and the streams that used it."""
         self._kept = Held[Any]()
         self._tools: dict[Any, Any] = {}
         self._making = threading.Lock()
@@ -86,7 +86,7 @@ class Gpu:
         _current.set(chosen)
 
     def empty(self, size: int, dtype: np.dtype[Any]) -> DeviceArray:
-        """A 1-D array for the current stream to write, not initialised. Raises MemoryError."""
+        """A 1-D array for the current stream to write, not initialized. Raises MemoryError."""
         self.runtime.activate()
         self.settle()
         block = self.memory.allocate(size * dtype.itemsize, self.stream)
@@ -162,7 +162,7 @@ class Gpu:
             self._kept.past()
 
     def release(self) -> None:
-        """Give all memory back that nobody uses. Waits for the streams that it was used on."""
+        """Free all memory that is not in use. Waits for the streams that it was used on."""
         self.runtime.activate()
         self.memory.release()
         self.pinned.release()

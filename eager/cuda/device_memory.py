@@ -1,4 +1,4 @@
-"""Memory of a GPU, and pinned memory of the host: kept, handed out again, held until it is safe.
+"""Memory of a GPU, and pinned memory of the host: kept, used again, held until it is safe.
 
 An array that is dropped may still be in use by work that was queued. So its memory goes back to
 the stream that it was made for, which does things in order; where other streams have used it, it is
@@ -46,7 +46,7 @@ def _twice(allocate: Callable[[int], int], release: Callable[[], None], size: in
 
 
 class Block:
-    """Device memory that goes back to its pool when nobody refers to it.
+    """Device memory that goes back to its pool when nothing refers to it.
 
     stream: the one that writes it. `users`: other streams that read it. `ready`: the point of its
     stream at which it is written, where one was marked; else others wait for all of the stream.
@@ -96,7 +96,7 @@ class DevicePool:
         self.peak = 0
 
     def allocate(self, nbytes: int, stream: DeviceStream) -> Block:
-        """Memory for `stream` to write, not initialised. Raises MemoryError."""
+        """Memory for `stream` to write, not initialized. Raises MemoryError."""
         settings = self._settings
         if not settings.ready:
             settings.read()
@@ -189,7 +189,7 @@ class DevicePool:
 
 
 class PinnedBlock:
-    """Pinned host memory as bytes; goes back to its pool when nobody refers to it.
+    """Pinned host memory as bytes; goes back to its pool when nothing refers to it.
 
     `__array_interface__` lets NumPy have arrays on it, which keep it alive.
     """
@@ -235,7 +235,7 @@ class PinnedPool:
         self.returned: deque[tuple[list[Ready], int, int]] = deque()
 
     def allocate(self, nbytes: int) -> PinnedBlock:
-        """Pinned memory, not initialised, that no stream uses any more. Raises
+        """Pinned memory, not initialized, that no stream uses any more. Raises
         OperatorRuntimeError if there is none left."""
         size = _size_class(nbytes, _PINNED_LEAST)
         with self._lock:

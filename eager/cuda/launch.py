@@ -95,7 +95,7 @@ class Launch(NamedTuple):
 
 
 class Epilogue(NamedTuple):
-    """What becomes of the pixels that a kernel makes, while they are in registers, and where they
+    """What is done to the pixels that a kernel makes, while they are in registers, and where they
     go: `steps` of a chain, first over `channels` values that lie side by side (a pixel, or, where
     all are treated alike, part of one); data, offsets: of the target; planes: whether channels
     become planes."""

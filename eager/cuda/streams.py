@@ -30,13 +30,13 @@ class StreamOwner(Protocol):
     runtime: Runtime
 
     events: deque[int]
-    """Events that nobody waits for, which are used again."""
+    """Events that nothing waits for, which are used again."""
 
     streams_left: deque[int]
     """Streams whose objects are gone."""
 
     given_back: deque[tuple[Any, Any]]
-    """Memory of other libraries that nobody refers to, and the streams that used it."""
+    """Memory of other libraries that nothing refers to, and the streams that used it."""
 
     default_stream: DeviceStream
     """The stream of contexts that have chosen no other."""
@@ -143,7 +143,7 @@ class DeviceStream:
         """What this stream is given from now on comes after a point of `other`, by default after
         all that it was given so far. Its own device is current afterwards."""
         if not self.is_same(other):
-            # The wait is for the event as it was recorded: it may be recorded anew at once.
+            # The wait is for the event as it was recorded: it may be recorded again at once.
             point = Ready(other) if ready is None else ready
             self.gpu.runtime.activate()
             self.gpu.runtime.stream_wait(self.handle, point.event)

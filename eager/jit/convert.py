@@ -60,7 +60,7 @@ def _float_to_bool(value: Any, like: Any) -> Any:
 
 
 def _float_to_narrow(value: Any, like: Any) -> Any:
-    # 8 and 16 bits: clip, truncate in int32, repair by the exact remainder. Vectorises.
+    # 8 and 16 bits: clip, truncate in int32, repair by the exact remainder. Vectorizes.
     low = type(value)(np.iinfo(like.dtype).min)
     high = type(value)(np.iinfo(like.dtype).max)
     # In this order a NaN fails the first test and becomes 0.
@@ -116,7 +116,7 @@ def _int_to_int(value: Any, like: Any) -> Any:
 
 @register_extension(convert_sat)
 def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
-    """Teach Numba `convert_sat`: the body for a type of value and one of target."""
+    """What Numba compiles for `convert_sat`: the body for a type of value and one of target."""
     types = numba.types
 
     def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:
@@ -140,7 +140,7 @@ def _convert_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any],
 
 @register_extension(truncate)
 def _truncate_in_kernels(numba: Any) -> Callable[[Any, Any], Callable[[Any, Any], Any]]:
-    """Teach Numba `truncate`."""
+    """What Numba compiles for `truncate`."""
     types = numba.types
 
     def pick(value: Any, like: Any) -> Callable[[Any, Any], Any]:

@@ -1,4 +1,4 @@
-"""Functions for kernels that Numba has no words for: what it is taught, in LLVM's terms.
+"""Functions for kernels that Numba has no words for: extensions of it, in LLVM's terms.
 
 - `without_refcount`: arrays whose slices are not counted. Numba counts who holds an array: each
   slice that is made and dropped adds and subtracts, by an atomic instruction each. In a kernel that
@@ -41,7 +41,7 @@ def without_refcount(array: A) -> A:
 
 @register_extension(without_refcount)
 def _without_refcount_in_kernels(numba: Any) -> Callable[..., Any]:
-    """Teach Numba `without_refcount`."""
+    """What Numba compiles for `without_refcount`."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return numba_adapter.ownerless_array(context, builder, signature.return_type, values[0])
@@ -72,13 +72,13 @@ def call_row(
     parameters: int,
     count: int,
 ) -> None:
-    """Call a row kernel by address; for kernels only. Numba is taught it when it is loaded."""
+    """Call a row kernel by address; for kernels only."""
     raise NotImplementedError
 
 
 @register_extension(call_row)
 def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
-    """Teach Numba `call_row`: a call through a pointer that is known when the kernel runs."""
+    """What Numba compiles for `call_row`: a call through a pointer that is known at run time."""
     ir, _ = numba_adapter.llvm()
     integer = numba.types.int64
 
@@ -171,7 +171,7 @@ def filter_four(
 
 @register_extension(filter_four)
 def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
-    """Teach Numba `filter_four`."""
+    """What Numba compiles for `filter_four`."""
     ir, cgutils = numba_adapter.llvm()
     lanes = ir.VectorType(ir.FloatType(), _LANES)
     indices = ir.VectorType(ir.IntType(32), _LANES)

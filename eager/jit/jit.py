@@ -40,7 +40,7 @@ _OPTIONS: Final = {"fastmath": False, "error_model": "numpy"}
 _lock = threading.RLock()
 _announced = False
 _listening = False
-_untaught: list[FunctionType] = []
+_unregistered: list[FunctionType] = []
 _since: dict[int, float] = {}
 compiled_kernels: list[tuple[str, float]] = []
 """Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
@@ -80,7 +80,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Mark `function` as a kernel whose code is put into those that call it, before anything is
-    optimised: a loop around it vectorises as if it stood there."""
+    optimized: a loop around it vectorizes as if it stood there."""
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function), inline=True))
 
 
@@ -150,22 +150,22 @@ def compile_entry(
 
 
 def register_extension(stub: Callable[..., Any]) -> Callable[[T], T]:
-    """Decorator for `teach(numba)`, which teaches Numba the function `stub` for use in kernels.
+    """Decorator for `extend(numba)`, which gives Numba the function `stub` for use in kernels.
 
     It is called once, before the first kernel is compiled, and returns what `numba.extending`'s
-    `overload(stub)` decorates. Kernels that call the stub are compiled again when `teach` changes.
+    `overload(stub)` decorates. Kernels that call the stub are compiled again when `extend` changes.
     """
 
-    def register(teach: T) -> T:
-        extensions[cast(FunctionType, stub)] = cast(FunctionType, teach)
-        _untaught.append(cast(FunctionType, stub))
-        return teach
+    def register(extend: T) -> T:
+        extensions[cast(FunctionType, stub)] = cast(FunctionType, extend)
+        _unregistered.append(cast(FunctionType, stub))
+        return extend
 
     return register
 
 
 def load_numba() -> Any:
-    """Numba, with our settings in force, for what is compiled of the user's and not kept."""
+    """Numba, with our settings, for what is compiled of the user's and not kept."""
     return _numba()
 
 
@@ -192,8 +192,8 @@ def _loaded_numba() -> Any:
     if not _listening:
         _listening = True
         on_compile(numba, _compile_started, _compile_ended)
-    while _untaught:
-        stub = _untaught.pop(0)
+    while _unregistered:
+        stub = _unregistered.pop(0)
         numba.extending.overload(stub)(extensions[stub](numba))
     return numba
 

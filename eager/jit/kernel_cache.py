@@ -40,7 +40,7 @@ _told = False
 
 
 def cache_folder() -> Path | None:
-    """Where compiled kernels are kept, or None if no private folder can be had.
+    """Where compiled kernels are kept, or None if no private folder is available.
 
     What is kept holds pickles, so the folder must belong to the user and be closed to others.
     """

@@ -1,7 +1,7 @@
 """What a kernel is compiled from, as a digest: its code, and all that this code reaches.
 
 Followed are the global names that the code loads: other kernels, functions, constants, names in
-modules; and for what Numba is taught (`register_extension`) all that its teacher reaches. Code is
+modules; and for extensions of Numba (`register_extension`) all that makes them. Code is
 compared as Python compiled it, so a comment or another function of the file changes nothing.
 Libraries are known by their versions (`eager/jit/numba_adapter.py`).
 """
@@ -25,7 +25,7 @@ from gradiva.eager.types.dtypes import DType
 __all__ = ["UndescribedError", "extensions", "global_names", "kernel_digest", "reached_functions"]
 
 extensions: dict[FunctionType, FunctionType] = {}
-"""By function that kernels call and Numba is taught: the function that makes its bodies."""
+"""By function that kernels call and an extension implements: the function that makes its bodies."""
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellipsis)})
 # Bytes of code, and by how many bits their argument is more than the number of a name.
@@ -67,7 +67,7 @@ class _Walk:
 
     def _number(self, function: FunctionType) -> str:
         """The function by its number; its code follows if it is new."""
-        # What a kernel calls of a function that Numba is taught is what it is taught.
+        # What a kernel calls of an extension is what the extension makes.
         function = extensions.get(function, function)
         if function not in self.numbers:
             self.numbers[function] = len(self.numbers)
@@ -159,7 +159,7 @@ class _Walk:
 
 
 def _file_digest(path: str) -> bytes:
-    """Of a file of the user's, who may have taught Numba in it without telling us."""
+    """Of a file of the user's, who may extend Numba in it without telling us."""
     try:
         return hashlib.sha256(Path(path).read_bytes()).digest()
     except OSError:

@@ -1,4 +1,4 @@
-"""Closing what nobody refers to any more, in a thread of its own.
+"""Closing what nothing refers to any more, in a thread of its own.
 
 A finalizer runs at any moment and in any thread: in one that holds a lock, or that another thread
 waits for. So no finalizer of gradiva waits, takes a lock or joins a thread. It posts what is to be
@@ -17,7 +17,7 @@ from typing import Any, Final
 __all__ = ["Closer", "closer"]
 
 _MOST: Final = 16
-"""Closings that may wait before whoever makes more of them waits, too."""
+"""Closings that may wait before the thread that makes more of them waits, too."""
 
 
 class Closer:

@@ -1,4 +1,4 @@
-"""Host memory for batches: aligned, and reused once nobody looks at it any more.
+"""Host memory for batches: aligned, and reused once nothing refers to it any more.
 
 A fresh 500 kB buffer costs about 0.4 ms in page faults, as much as decoding into it. So memory is
 leased: a lease is the base object of every NumPy view made from it, and when the last view is gone
@@ -96,7 +96,7 @@ class MemoryPool:
         return self._settings.kept if self._limit is None else self._limit
 
     def allocate(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """A 1-D uint8 array of `nbytes` bytes, not initialised, aligned to 64 bytes.
+        """A 1-D uint8 array of `nbytes` bytes, not initialized, aligned to 64 bytes.
 
         Raises OperatorValueError for an environment variable that makes no sense.
         """
@@ -227,7 +227,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def allocate(count: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """A 1-D array of `count` elements from the pool, not initialised, aligned to 64 bytes."""
+    """A 1-D array of `count` elements from the pool, not initialized, aligned to 64 bytes."""
     return pool.allocate(count * dtype.itemsize).view(dtype)
 
 

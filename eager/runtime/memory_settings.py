@@ -1,4 +1,4 @@
-"""How host memory is handed out: growth, shrinking, what is kept, poison.
+"""How host memory is allocated: growth, shrinking, what is kept, poison.
 
 Set by environment variables, which are read at the first allocation or when a pipeline is built,
 and by the functions of `gradiva.backend`, which win over the variables.

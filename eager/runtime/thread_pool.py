@@ -79,7 +79,7 @@ class ThreadPool:
 
 
 _outer: ContextVar[tuple[WorkerPool | None, ...]] = ContextVar("gradiva_outer_pools", default=())
-"""What was in force before each block that is open in this context."""
+"""The settings before each block that is open in this context."""
 
 
 def gpu_number(device_id: Any, operator: str) -> int | None:

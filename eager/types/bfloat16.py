@@ -105,7 +105,7 @@ def export(values: Array, **options: Any) -> Any:
 def _relabel(capsule: Any, before: int, after: int) -> None:
     """Change what kind of type the 16-bit elements of a capsule are said to have.
 
-    A capsule is made for whoever asks, and belongs to them until it is taken. Raises BufferError.
+    A capsule is made for the caller, and belongs to it until it is taken. Raises BufferError.
     """
     name = _name(capsule)
     place = _CODES.get(name or b"")

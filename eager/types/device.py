@@ -65,7 +65,7 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        """The device of the innermost `with` block in force, the CPU outside of any."""
+        """The device of the innermost `with` block, the CPU outside of any."""
         entered = _entered.get()
         return entered[-1] if entered else CPU
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.compiler.optimize import optimise
+from gradiva.capture.compiler.optimize import optimize
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.pixelwise import Pixelwise
@@ -169,7 +169,7 @@ def check_fused(calls: CaseCalls) -> bool:
     if made is None:
         return False
     captured, _again, graph = made
-    require("fused(" in str(optimise(graph)), "it does not join a fused group")
+    require("fused(" in str(optimize(graph)), "it does not join a fused group")
     require_same(eager, captured[0], "alone and fused")
     return True
 
