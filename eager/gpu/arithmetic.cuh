@@ -98,6 +98,10 @@ DEVICE f64 square_root(f64 value) { return sqrt(value); }
 DEVICE f32 absolute(f32 value) { return fabsf(value); }
 DEVICE f64 absolute(f64 value) { return fabs(value); }
 
+DEVICE f32 rounded_down(f32 value) { return floorf(value); }
+DEVICE f64 rounded_down(f64 value) { return floor(value); }
+DEVICE f64 times_power_of_two(f64 value, i64 power) { return ldexp(value, int(power)); }
+
 struct MantissaExponent { f64 first; i64 second; };
 DEVICE MantissaExponent mantissa_exponent(f64 value) {
     int exponent;

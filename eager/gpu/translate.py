@@ -1,8 +1,8 @@
 """Row kernels as CUDA C++: one declaration, for Numba and for the GPU.
 
-A small part of Python is translated: assignments, `for ... in range`, `if`, arithmetic, subscripts,
-conversions, and calls of other kernels. Whatever else a kernel holds raises `UntranslatableError`
-and names the line. Types follow from the C++ side, arithmetic.cuh, where what Numba would compute
+A small part of Python is translated: assignments, `for ... in range`, `while`, `if`, arithmetic,
+subscripts, conversions, and calls of other kernels. All else raises `UntranslatableError`, which
+names the line. Types follow from the C++ side, arithmetic.cuh, where what Numba would compute
 otherwise is an error of compilation.
 """
 
@@ -35,10 +35,14 @@ _CASTS: Final = {
     "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8",
     "uint16": "u16", "uint32": "u32", "uint64": "u64",
 }  # fmt: skip
+_BUILTINS: Final = {"abs": abs, "int": int}
 _MATHS: Final[dict[Any, str]] = {
     math.sqrt: "square_root",
     math.frexp: "mantissa_exponent",
+    math.ldexp: "times_power_of_two",
+    np.floor: "rounded_down",
     abs: "absolute",
+    int: "i64",
 }
 
 
@@ -54,9 +58,12 @@ def translated(function: FunctionType) -> dict[str, str]:
     return done
 
 
-def translation_of(kernel: Any) -> str:
-    """C++: a kernel marked with `jit`, for `.cuh` files that call it by its `translated_name`."""
-    return "\n".join(translated(kernel.function).values())
+def translation_of(*kernels: Any) -> str:
+    """C++: kernels marked with `jit`, for `.cuh` files that call their `translated_name`."""
+    texts: dict[str, str] = {}
+    for kernel in kernels:
+        texts.update(translated(kernel.function))
+    return "\n".join(texts.values())
 
 
 def translated_name(function: FunctionType) -> str:
@@ -133,6 +140,10 @@ class _Translator:
             self.put("}", depth)
         elif isinstance(node, ast.For):
             self.loop(node, depth)
+        elif isinstance(node, ast.While) and not node.orelse:
+            self.put(f"while ({self.expression(node.test)}) {{", depth)
+            self.block(node.body, depth + 1)
+            self.put("}", depth)
         else:
             raise self.refuse(node)
 
@@ -280,10 +291,10 @@ class _Translator:
             module = self.function.__globals__.get(called.value.id)
             if module is np and called.attr in _CASTS:
                 return f"{_CASTS[called.attr]}({self.arguments(node)})"
-            function = getattr(module, called.attr, None) if module is math else None
+            function = getattr(module, called.attr, None) if module in (math, np) else None
         elif isinstance(called, ast.Name):
             function = self.function.__globals__.get(called.id)
-            function = abs if called.id == "abs" else function
+            function = _BUILTINS.get(called.id, function)
         else:
             raise self.refuse(node)
         if function is convert_sat:

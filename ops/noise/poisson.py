@@ -37,7 +37,7 @@ def poisson_from_word(mean: float, none: float, word: np.uint32) -> float:
     """
     if not mean > 0.0:
         return 0.0
-    if mean == np.inf:
+    if mean - mean != 0.0:  # infinite
         return mean
     if mean <= SUMMED:
         wanted = (np.float64(word) + 0.5) * 2.3283064365386963e-10

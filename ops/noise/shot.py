@@ -85,7 +85,8 @@ def _cpu(call: op.Call) -> None:
 
 @shot.gpu
 def _gpu(call: op.Call) -> op.Launch:
-    return launch_noise(call, Path(__file__).with_name("shot.cuh"), _factor(call))
+    file, calls = Path(__file__).with_name("shot.cuh"), (falling, poisson_from_word)
+    return launch_noise(call, file, _factor(call), calls=calls)
 
 
 @shot.cases

@@ -89,8 +89,11 @@ def _noise_kernel(file: Path) -> op.CudaKernel:
     return op.CudaKernel("disturb", ("philox.cuh", "arithmetic.cuh", None, file, shared))
 
 
-def launch_noise(call: op.Call, file: Path, *parameters: Any) -> op.Launch:
-    """What `disturb` does, as a launch on a GPU. file: a `.cuh` with the function `disturbed`."""
+def launch_noise(
+    call: op.Call, file: Path, *parameters: Any, calls: tuple[Any, ...] = (normal_from_word,)
+) -> op.Launch:
+    """What `disturb` does, as a launch on a GPU. file: a `.cuh` with the function `disturbed`;
+    calls: kernels marked with `jit` whose translations it calls."""
     source, target = call.inputs[0], call.outputs[0]
     assert call.key is not None
     assert call.positions is not None
@@ -100,7 +103,7 @@ def launch_noise(call: op.Call, file: Path, *parameters: Any) -> op.Launch:
     )
     rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    unit = _noise_kernel(file).unit(types, _translate.translation_of(normal_from_word))
+    unit = _noise_kernel(file).unit(types, _translate.translation_of(*calls))
     blocks = op.blocks_of(-(-volumes // 4))
     key = np.uint64(call.key.seed), np.uint32(call.key.number)
     arguments = (

@@ -54,10 +54,33 @@ def test_a_kernel_and_what_it_calls() -> None:
     ]
 
 
-def with_while(source: Any, target: Any, row: Any) -> None:
+def halved(value: Any) -> Any:
+    """A loop with a condition, and functions of mathematics."""
+    count = 0
+    while value > 1.0:
+        value *= 0.5
+        count += 1
+    return math.ldexp(np.floor(value), int(count))
+
+
+def test_loops_with_a_condition() -> None:
+    (text,) = translated(halved).values()
+    assert text.splitlines()[1:] == [
+        "    auto count = i64(0);",
+        "    while (greater(value, f64(0x1.0000000000000p+0))) {",
+        "        assign(value, multiply(value, f64(0x1.0000000000000p-1)));",
+        "        assign(count, add(count, i64(1)));",
+        "    }",
+        "    return times_power_of_two(rounded_down(value), i64(count));",
+        "}",
+    ]
+
+
+def with_break(source: Any, target: Any, row: Any) -> None:
     k = 0
     while k < source.size:
-        target[k] = source[k]
+        if source[k] > row[0]:
+            break
         k += 1
 
 
@@ -87,7 +110,7 @@ def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (with_while, "while k < source.size:"),
+        (with_break, "break"),
         (with_sine, r"math.sin\(source\[0\]\)"),
         (with_slice, r"target\[1:\] = source"),
         (with_new_array, r"np.empty\(3, np.float32\)"),
