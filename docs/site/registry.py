@@ -176,7 +176,7 @@ def support(name: str) -> Support:
         tuple(one for one in LAYOUTS if one in layouts),
         devices,
         ("decoder of the GPU" if operator.gpu_work else within) if "gpu" in devices else "",
-        type(operator.stage).__name__ if operator.stage is not None else "",
+        type(operator.fusion_role).__name__ if operator.fusion_role is not None else "",
         _reference(operator, cases),
     )
 

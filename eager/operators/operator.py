@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -39,6 +39,9 @@ __all__ = ["Maker", "Operator", "maker", "operator", "operators"]
 P = ParamSpec("P")
 V = TypeVar("V", bound=Value)
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+Self = TypeVar("Self", bound="OperatorBase")
+Plain: TypeAlias = "np.ndarray[Any, Any] | bytes"
 
 operators: dict[str, OperatorBase] = {}
 """All operators by name: "flip", "decoders.image", ..."""
@@ -106,6 +109,16 @@ class OperatorBase:
                 f"gradiva has an operator of the name {name!r}: choose another one"
             )
         operators[name] = self
+
+    @property
+    def operator(self: Self) -> Self:
+        """Itself: functions that call an operator have it under this name."""
+        return self
+
+    def __get__(self: Self, instance: object, owner: type | None = None) -> Self:
+        """Itself: `inspect`, `pydoc` and `help` take what has this for a function, and show its
+        signature. An attribute of a class is not bound to objects: it stays what it is."""
+        return self
 
     def shapes(self, rule: F) -> F:
         """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, a tuple of those, or a
@@ -213,20 +226,50 @@ def _named(module: str, name: str) -> OperatorBase:
     return operators[name]
 
 
-class Operator(OperatorBase, Generic[P]):
-    """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns."""
+class Operator(OperatorBase, Generic[P, R]):
+    """An operator on batches: what it is called with, a Batch, a Tensor or a symbol, it returns; or
+    several of these, if its type rule returns a tuple. `Any` is for what the arguments decide."""
 
     @overload
-    def __call__(self, input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
+    def __call__(self: One[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V: ...
+    @overload
+    def __call__(self: One[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
+    @overload
+    def __call__(self: Pair[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> tuple[V, V]: ...
     @overload
     def __call__(
-        self, input: np.ndarray[Any, Any] | bytes, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Tensor: ...
+        self: Pair[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def __call__(
+        self: Many[P], input: V, /, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[V, ...]: ...
+    @overload
+    def __call__(
+        self: Many[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Tensor, ...]: ...
+    @overload
+    def __call__(self: OneOrPair[P], input: V, /, *args: P.args, **kwargs: P.kwargs) -> V | Any: ...
+    @overload
+    def __call__(
+        self: OneOrPair[P], input: Plain, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Tensor | Any: ...
+    @overload
+    def __call__(
+        self: OneOrMany[P], input: Value | Plain, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Any: ...
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.bind(args, kwargs)
         finally:
             del args, kwargs  # who keeps an error keeps this frame
+
+
+One: TypeAlias = Operator[P, SampleType]
+Pair: TypeAlias = Operator[P, tuple[SampleType, SampleType]]
+Many: TypeAlias = Operator[P, tuple[SampleType, ...]]
+OneOrPair: TypeAlias = Operator[P, SampleType | tuple[SampleType, SampleType]]
+OneOrMany: TypeAlias = Operator[P, SampleType | tuple[SampleType, ...]]
 
 
 class Maker(OperatorBase, Generic[P]):
@@ -248,7 +291,7 @@ def operator(
     frames: tuple[str, ...] = (),
     bfloat16: bool = False,
     same_shapes: bool = False,
-) -> Callable[[Callable[Concatenate[SampleType, P], Any]], Operator[P]]:
+) -> Callable[[Callable[Concatenate[SampleType, P], R]], Operator[P, R]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
     name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
@@ -258,8 +301,10 @@ def operator(
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
-    def declare(function: Callable[Concatenate[SampleType, P], Any]) -> Operator[P]:
-        return Operator[P](function, name, bounds, random, effects, frames, bfloat16, same_shapes)
+    def declare(function: Callable[Concatenate[SampleType, P], R]) -> Operator[P, R]:
+        return Operator[P, R](
+            function, name, bounds, random, effects, frames, bfloat16, same_shapes
+        )
 
     return declare
 

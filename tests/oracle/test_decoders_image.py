@@ -49,7 +49,8 @@ def encoded(name: str) -> Batch:
 def ours(name: str, kind: str = "RGB", **arguments: Any) -> Array:
     decoded = gradiva.decoders.image(encoded(name), output_type=types.ImageType[kind], **arguments)
     assert decoded.layout == "HWC"
-    return decoded.at(0)
+    pixels: Array = decoded.at(0)
+    return pixels
 
 
 def compare(files: Batch, kind: str = "RGB", **arguments: Any) -> None:

@@ -34,6 +34,10 @@ def use(images: gradiva.Batch, tensor: gradiva.Tensor) -> None:
     gradiva.set_num_threads("two")  # wrong
     print(images + "text")  # wrong
     print(tensor + images)
+    print(gradiva.box_encoder(images, images, anchors=[0.0, 0.0, 1.0, 1.0]).shape)  # wrong
+    one, two, three = gradiva.random_crop_generator(images)  # wrong
+    print(gradiva.resize(images, size=(1, 1)).shap)  # wrong
+    print(gradiva.flip(images).shap)  # wrong
 
 
 @pipeline_def(batch_sise=2)  # wrong

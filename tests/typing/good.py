@@ -118,3 +118,20 @@ for sample in tensor:
     print(sample)
 for item in result:
     print(item.shape)
+
+
+def several(boxes: Batch, labels: Batch, images: Batch, image: Tensor) -> tuple[Batch, Batch]:
+    """Calls with several outputs."""
+    near, numbers = gradiva.box_encoder(boxes, labels, anchors=[0.0, 0.0, 1.0, 1.0])
+    encoded: tuple[Batch, Batch] = (near, numbers)
+    anchor, shape = gradiva.random_crop_generator(image)
+    of_tensors: tuple[Tensor, Tensor] = (anchor, shape)
+    begin, size, *others = gradiva.random_bbox_crop(boxes, labels)
+    window: list[Batch] = [begin, size, *others]
+    small, sizes = gradiva.resize(images, size=(4, 4), save_attrs=True)
+    turned, kept = gradiva.bbox_rotate(boxes, labels, angle=3.0, input_shape=(4, 4))
+    print(of_tensors, window, small, sizes, turned, kept)
+    return encoded
+
+
+documented: str = gradiva.resize.operator.name
