@@ -130,14 +130,13 @@ def _paragraph_form(text: str, names: list[str]) -> Sections:
     found.summary = "\n".join(parts[:1])
     for part in parts[1:]:
         _read_paragraph(found, known, part)
-    for _, text in found.args:
-        for part in re.split(r"(?<=[.;])\s+(?=Raises [A-Z])", text)[1:]:
-            found.raises += _errors(part.removeprefix("Raises "))
-    found.args = [
-        piece
-        for names, text in found.args
-        for piece in _split(known, names, re.split(r"(?<=[.;])\s+(?=Raises [A-Z])", text)[0])
-    ]
+    for number, (heading, text) in enumerate(found.args):
+        # What is said of results and errors below the last argument is not about it.
+        kept, *rest = re.split(r"(?<=[.;])\s+(?=(?:Raises [A-Z]|Returns ))", text, maxsplit=1)
+        found.args[number] = (heading, kept)
+        for part in rest:
+            _read_prose(found, part)
+    found.args = [piece for heading, text in found.args for piece in _split(known, heading, text)]
     return found
 
 
