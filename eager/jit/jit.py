@@ -1,7 +1,7 @@
 """Numba, loaded on first need: `@jit` marks a kernel that is compiled when it is first called.
 
 Kernels are compiled without fastmath and without parallel loops, release the GIL, and are cached
-on disk, in a folder of the user's own. `docs/design.md` says which rules keep bits equal.
+on disk, in a folder of the user's own. `docs/kernels.md` says which rules keep bits equal.
 """
 
 from __future__ import annotations
