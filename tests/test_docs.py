@@ -96,3 +96,18 @@ def test_tree() -> None:
     for room in ("eager", "ops", "capture"):
         for file in (ROOT / room).rglob("__init__.py"):
             assert file.parent in named, file.parent
+
+
+def test_the_design_is_short() -> None:
+    """What each module does is said in its first line, details are in documents of their own."""
+    assert len((ROOT / "docs" / "design.md").read_text("utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_lines_are_short(document: Path) -> None:
+    """Beside tables and code."""
+    if document.name == "CHANGELOG.md":
+        return
+    text = _BLOCK.sub("", document.read_text("utf-8"))
+    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
+    assert long == []
