@@ -24,9 +24,9 @@ from gradiva.ops.image.color.saturation import saturation
 from gradiva.ops.image.filter.filter import filter as correlate
 from gradiva.ops.image.warp.rotate import rotate as turn
 from gradiva.ops.image.warp.warp_affine import warp_affine
-from gradiva.ops.reductions.max import max as highest
-from gradiva.ops.reductions.mean import mean
-from gradiva.ops.reductions.min import min as lowest
+from gradiva.ops.reductions.extremes import max as highest
+from gradiva.ops.reductions.extremes import min as lowest
+from gradiva.ops.reductions.sums import mean
 from gradiva.ops.transforms.shear import shear as shear_matrix
 from gradiva.ops.transforms.translation import translation
 from gradiva.types import GRAY, RGB

@@ -1,7 +1,8 @@
-"""`reductions.std_dev`: the root of the mean of squared distances from given means."""
+"""Distances from given means along some axes: `variance` and `std_dev`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,46 @@ import numpy as np
 from gradiva.eager import extension as op
 
 from .axes import reduced_type
-from .cpu import ROOT
-from .gpu import call_launches
+from .cpu import MEAN, ROOT
+from .family import reduces
 from .lanes import DEVIATIONS
-from .reduce import call_reduction, mean_dtype, shapes_of
+from .reduce import mean_dtype
+
+
+@op.operator("reductions.variance", inputs=2)
+def variance(
+    input: op.SampleType,
+    mean: op.SampleType,
+    /,
+    *,
+    axes: op.Ints | None = None,
+    axis_names: op.Layout | None = None,
+    ddof: int = 0,
+    keep_dims: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """The mean of the squared distances of values from given means, along some axes.
+
+    input: any dtype, rank and layout.
+    mean: one number, or one for each result, with the reduced axes or without them; any dtype.
+    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
+    axis_names: their letters in the input's layout, in place of `axes`.
+    ddof: taken from the number of values, by which their sum is divided.
+    keep_dims: leave reduced axes in place, with an extent of 1.
+
+    The distances are added in float64, in an order that depends on the sample's shape alone; the
+    result is rounded once. Without values left to divide by it is infinite or NaN.
+
+    Returns the other axes, with their letters: scalars if all axes are reduced. The dtype is
+    float32, float64 for float64.
+    Raises OperatorValueError for axes that are not there or come twice,
+    and for means of another shape.
+    """
+    result = reduced_type(input, axes, axis_names, keep_dims)
+    return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))
+
+
+reduces(variance, DEVIATIONS, MEAN)
 
 
 @op.operator("reductions.std_dev", inputs=2)
@@ -48,23 +85,21 @@ def std_dev(
     return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))
 
 
-@std_dev.shapes
-def _shapes(call: op.Call) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return shapes_of(call)
+reduces(std_dev, DEVIATIONS, ROOT)
 
 
-@std_dev.cpu
-def _cpu(call: op.Call) -> None:
-    call_reduction(call, DEVIATIONS, ROOT)
-
-
-@std_dev.gpu
-def _gpu(call: op.Call) -> list[op.Launch]:
-    return call_launches(call, DEVIATIONS, ROOT)
+@variance.cases
+def _variance_cases() -> list[op.Case]:
+    return _cases(np.asarray)
 
 
 @std_dev.cases
-def _cases() -> list[op.Case]:
+def _std_dev_cases() -> list[op.Case]:
+    return _cases(np.sqrt)
+
+
+def _cases(ending: Callable[[Any], Any]) -> list[op.Case]:
+    """ending: what becomes of the mean of squares."""
     images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
     planes = op.samples((3, 4, 5), (2, 4, 6), dtype=op.int16, layout="CHW")
     scalars = op.samples((), (), dtype=op.int16, layout="")
@@ -74,7 +109,7 @@ def _cases() -> list[op.Case]:
         for sample, mean in zip(batch, means, strict=True):
             apart = np.asarray(sample, np.float64) - np.asarray(mean, np.float64)
             count = apart.size // max(1, apart.sum(axes).size) - ddof
-            result.append(np.asarray(np.sqrt((apart**2).sum(axes) / count), np.float32))
+            result.append(np.asarray(ending((apart**2).sum(axes) / count), np.float32))
         return result
 
     halves = op.samples((3,), (3,), (3,), low=100, high=130, layout="C")

@@ -1,0 +1,52 @@
+"""What the operators of the family share: the shape rule, the kernels, cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+from .gpu import call_launches
+from .reduce import call_reduction, shapes_of
+
+
+def reduces(operator: op.Operator[Any], kind: int, ending: int) -> None:
+    """Give an operator the shape rule of reductions, and kernels of a kind (see lanes.py) whose
+    results end in some way (see cpu.py)."""
+    operator.shapes(shapes_of)
+    operator.cpu(lambda call: call_reduction(call, kind, ending))
+    operator.gpu(lambda call: call_launches(call, kind, ending))
+
+
+def cases_along_axes(by_numpy: Callable[[Any, Any, bool], Any]) -> list[op.Case]:
+    """The cases of an operator with one input. by_numpy: of a sample, the axes and `keep_dims`, the
+    result; float64 becomes float32."""
+    images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
+    planes = op.samples((3, 4, 5), (2, 4, 6), dtype=op.int16, layout="CHW")
+    frames = op.samples((2, 3, 4, 5), dtype=op.float32, layout="FHWC")
+    scalars = op.samples((), (), dtype=op.int16, layout="")
+
+    def reduced(batch: op.Batch, axes: Any, keep_dims: bool = False) -> list[Any]:
+        results = [np.asarray(by_numpy(sample, axes, keep_dims)) for sample in batch.arrays()]
+        return [one.astype(np.float32) if one.dtype == np.float64 else one for one in results]
+
+    return [
+        op.case("default", images).equals(reduced(images, None)),
+        op.case("height and width", images, axes=[0, 1]).equals(reduced(images, (0, 1))),
+        op.case("channels", images, axis_names="C").equals(reduced(images, 2)),
+        op.case("keep_dims", planes, axes=[0, -1], keep_dims=True).equals(
+            reduced(planes, (0, 2), True)
+        ),
+        op.case("no axes", images, axes=[]).equals(reduced(images, ())),
+        op.case("frames and width", frames, axis_names="WF").equals(reduced(frames, (0, 2))),
+        op.case("scalars", scalars).equals(reduced(scalars, None)),
+        op.case("empty batch", op.samples(), axes=[0]).equals([]),
+        op.case("no such axis", images, axes=[3]).value_error("`axes`"),
+        op.case("an axis twice", images, axes=[0, -3]).value_error("each axis once"),
+        op.case("no such letter", images, axis_names="D").value_error("`axis_names`"),
+        op.case("axes and names", images, axes=0, axis_names="H").value_error("exclude"),
+        op.case("bad axes", images, axes="H").type_error("`axes`"),
+    ]
