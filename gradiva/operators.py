@@ -8,11 +8,11 @@ from gradiva.ops.arrays.cat import cat as cat
 from gradiva.ops.arrays.copy import copy as copy
 from gradiva.ops.arrays.element_extract import element_extract as element_extract
 from gradiva.ops.arrays.fill.full import full as full
-from gradiva.ops.arrays.fill.full_like import full_like as full_like
-from gradiva.ops.arrays.fill.ones import ones as ones
-from gradiva.ops.arrays.fill.ones_like import ones_like as ones_like
-from gradiva.ops.arrays.fill.zeros import zeros as zeros
-from gradiva.ops.arrays.fill.zeros_like import zeros_like as zeros_like
+from gradiva.ops.arrays.fill.full import full_like as full_like
+from gradiva.ops.arrays.fill.zeros_ones import ones as ones
+from gradiva.ops.arrays.fill.zeros_ones import ones_like as ones_like
+from gradiva.ops.arrays.fill.zeros_ones import zeros as zeros
+from gradiva.ops.arrays.fill.zeros_ones import zeros_like as zeros_like
 from gradiva.ops.arrays.one_hot import one_hot as one_hot
 from gradiva.ops.arrays.per_frame import per_frame as per_frame
 from gradiva.ops.arrays.permute_batch import permute_batch as permute_batch

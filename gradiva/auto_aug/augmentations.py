@@ -27,7 +27,7 @@ from gradiva.ops.image.warp.warp_affine import warp_affine
 from gradiva.ops.reductions.extremes import max as highest
 from gradiva.ops.reductions.extremes import min as lowest
 from gradiva.ops.reductions.sums import mean
-from gradiva.ops.transforms.shear import shear as shear_matrix
+from gradiva.ops.transforms.linear import shear as shear_matrix
 from gradiva.ops.transforms.translation import translation
 from gradiva.types import GRAY, RGB
 

@@ -1,14 +1,14 @@
-"""`transforms.translation`: a shift."""
+"""Transforms that move points axis by axis: `translation`, and `crop`, from one box to another."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
-from .affine import apply, made, transform_type
+from .affine import F32, apply, made, matrix, transform_type, transforms_for_cases, vector
 
 
 @op.maker("transforms.translation", inputs=(0, 1), frames=("offset",))
@@ -35,12 +35,12 @@ def translation(
 
 
 @translation.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _translation_shapes(call: op.Call) -> op.Geometry:
     return made(call, call["offset"].shape[1], "offset")
 
 
 @translation.cpu
-def _cpu(call: op.Call) -> None:
+def _translation_cpu(call: op.Call) -> None:
     offset = call["offset"]
     axes = offset.shape[1]
     own = np.zeros((call.size, axes, axes + 1), np.float32)
@@ -50,14 +50,8 @@ def _cpu(call: op.Call) -> None:
 
 
 @translation.cases
-def _cases() -> list[op.Case]:
-    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
-    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
-    wrong = op.samples((2, 2), dtype=op.float32, layout="")
-
-    def matrix(*rows: list[float]) -> np.ndarray[Any, Any]:
-        return np.array(rows, np.float32)
-
+def _translation_cases() -> list[op.Case]:
+    moves, frames, wrong = transforms_for_cases()
     shifted = [moves.at(i) + matrix([0, 0, 1], [0, 0, -2]) for i in (0, 1)]
     rows = np.array([[1, 2], [3, 4]], np.float32)
     return [
@@ -76,4 +70,100 @@ def _cases() -> list[op.Case]:
         op.case("other axes", moves, offset=1).value_error("`offset`"),
         op.case("seven", offset=[1] * 7).value_error("`offset`"),
         op.case("bytes", op.samples((2, 3), layout=""), offset=(1, 2)).type_error("dtype"),
+    ]
+
+
+@op.maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
+def crop(
+    input: op.SampleType | op.Value | None = None,
+    /,
+    *,
+    from_start: op.FloatsArg = 0.0,
+    from_end: op.FloatsArg = 1.0,
+    to_start: op.FloatsArg = 0.0,
+    to_end: op.FloatsArg = 1.0,
+    absolute: bool = False,
+    reverse_order: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
+    absolute: swap a start and an end where start > end.
+
+    On each axis p -> (p - from_start) * s + to_start, s = (to_end - to_start) / (from_end -
+    from_start), which is infinite or NaN for a box of no size.
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@dataclass(frozen=True)
+class CropPlan(op.Plan):
+    """The corners of both boxes, (N, n)."""
+
+    low: F32
+    high: F32
+    to_low: F32
+    to_high: F32
+
+
+_CORNERS = ("from_start", "from_end", "to_start", "to_end")
+
+
+@crop.shapes
+def _crop_shapes(call: op.Call) -> CropPlan:
+    name = max(_CORNERS, key=lambda name: call[name].shape[1])
+    axes = call[name].shape[1]
+    corners = [np.asarray(vector(call, other, axes), np.float32) for other in _CORNERS]
+    return CropPlan(made(call, axes, name), *corners)
+
+
+@crop.cpu
+def _crop_cpu(call: op.Call, plan: CropPlan) -> None:
+    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    low, high, to_low, to_high = plan.low, plan.high, plan.to_low, plan.to_high
+    if call["absolute"]:
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        to_low, to_high = np.minimum(to_low, to_high), np.maximum(to_low, to_high)
+    own = np.zeros((call.size, axes, axes + 1), np.float32)
+    with np.errstate(all="ignore"):
+        scale = (to_high - to_low) / (high - low)
+        own[:, :, axes] = to_low - low * scale
+    own[:, np.arange(axes), np.arange(axes)] = scale
+    apply(call, own)
+
+
+@crop.cases
+def _crop_cases() -> list[op.Case]:
+    moves, frames, wrong = transforms_for_cases()
+    box = {"from_start": (1, 2), "from_end": (3, 6)}
+    return [
+        op.case("nothing given", batch_size=1).equals([matrix([1, 0])]).no_oracle(),
+        op.case("plane", batch_size=1, **box, to_end=(4, 8))
+        .equals([matrix([2, 0, -2], [0, 2, -4])])
+        .no_oracle(),
+        op.case("one number", batch_size=1, from_start=1, from_end=(3, 5), to_start=2, to_end=4)
+        .equals([matrix([1, 0, 1], [0, 0.5, 1.5])])
+        .no_oracle(),
+        op.case("mirrored", batch_size=1, from_start=(1, 0), from_end=(0, 1))
+        .equals([matrix([-1, 0, 1], [0, 1, 0])])
+        .no_oracle(),
+        op.case("absolute", batch_size=1, from_start=(1, 0), from_end=(0, 1), absolute=True)
+        .equals([matrix([1, 0, 0], [0, 1, 0])])
+        .no_oracle(),
+        op.case("no size", batch_size=1, from_start=(1, 0), from_end=(1, 1)).no_oracle(),
+        op.case("after", moves, **box).no_oracle(),
+        op.case("before", frames, **box, reverse_order=True).no_oracle(),
+        op.case("empty", batch_size=0, **box).equals([]).no_oracle(),
+        op.case("lengths", from_start=(1, 2, 3), from_end=(3, 6)).value_error("`from_end`"),
+        op.case("one axis of two", moves, from_start=0.5).value_error("2 axes"),
+        op.case("none", from_start=[]).value_error("`from_start`"),
+        op.case("no matrix", wrong, **box).value_error("n + 1"),
+        op.case("text", to_end="far").type_error("`to_end`"),
     ]

@@ -1,12 +1,17 @@
-"""`full`: samples of a given shape, filled with given values."""
+"""Samples filled with given values, broadcast: `full` and `full_like`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.gpu.copies import move_launch, steps_of
+from gradiva.eager.jit.convert import convert_array
 
-from .filling import broadcast_into, broadcast_launch, filled_shapes, filled_type
+from .filling import filled_shapes, filled_type
 
 
 @op.operator("full")
@@ -34,17 +39,17 @@ full.shapes(filled_shapes)
 
 
 @full.cpu
-def _cpu(call: op.Call) -> None:
-    broadcast_into(call, call.inputs[0], call.inputs[0].data)
+def _full_cpu(call: op.Call) -> None:
+    _broadcast(call, call.inputs[0], call.inputs[0].data)
 
 
 @full.gpu
-def _gpu(call: op.Call) -> op.Launch:
-    return broadcast_launch(call, call.inputs[0])
+def _full_gpu(call: op.Call) -> op.Launch:
+    return _launch(call, call.inputs[0])
 
 
 @full.cases
-def _cases() -> list[op.Case]:
+def _full_cases() -> list[op.Case]:
     numbers = op.samples((), (), dtype=op.int32, layout="")
     colours = op.samples((3,), (3,), layout="C")
     rows = op.samples((2, 1), (3, 1), dtype=op.float16, layout="")
@@ -67,3 +72,104 @@ def _cases() -> list[op.Case]:
         op.case("negative", numbers, shape=[-1]).value_error("`shape`"),
         op.case("letters", numbers, shape=[2], layout="HW").value_error("`layout`"),
     ]
+
+
+@op.operator("full_like", inputs=2, same_shapes=True)
+def full_like(
+    like: op.SampleType, fill_value: Any, /, **common: op.Unpack[op.Common]
+) -> op.SampleType:
+    """Samples of the shapes, dtype and layout of `like`, filled with a value or several, broadcast.
+
+    like: any dtype, rank and layout. fill_value: any dtype, converted as by `cast`; its axes align
+    with the last ones of `like`, and extents of 1 are repeated.
+
+    Raises OperatorValueError, with the sample, for values that do not broadcast.
+    """
+    return like
+
+
+@full_like.cpu
+def _like_cpu(call: op.Call) -> None:
+    values = call.inputs[1]
+    _broadcast(call, values, convert_array(values.data, call.outputs[0].data.dtype))
+
+
+@full_like.gpu
+def _like_gpu(call: op.Call) -> op.Launch:
+    return _launch(call, call.inputs[1])
+
+
+@full_like.cases
+def _like_cases() -> list[op.Case]:
+    images = op.samples((4, 5, 3), (1, 7, 3))
+    plain = op.samples((2, 2), (2, 2), dtype=op.int16, layout="HW")
+    sevens = op.samples((), (), dtype=op.float32, layout="", low=7.5, high=7.5)
+    colours = op.samples((3,), (3,), dtype=op.int16, layout="")
+    bytes_of = [np.clip(colours.at(i), 0, 255).astype(np.uint8) for i in range(2)]
+    return [
+        op.case("scalars", images, sevens).equals(
+            [np.full(images.at(i).shape, 8, np.uint8) for i in range(2)]
+        ),
+        op.case("colours", images, colours).equals(
+            [np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)]
+        ),
+        op.case("uniform", plain, sevens).equals([np.full((2, 2), 8, np.int16)] * 2),
+        op.case("a constant", plain, np.float32(-2.5)).equals([np.full((2, 2), -3, np.int16)] * 2),
+        op.case("to scalars", sevens, sevens).equals([sevens.at(i) for i in range(2)]),
+        op.case("empty", op.samples(), op.samples(layout="")).equals([]),
+        op.case("no broadcast", plain, colours).value_error("sample 0"),
+        op.case("one input", plain).type_error("2 inputs"),
+    ]
+
+
+def _broadcast(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
+    """Fill each sample of the output with a sample of `values`, broadcast. data: what stands for
+    the slab of `values`, converted. Raises OperatorValueError, with the sample."""
+    target = call.outputs[0]
+    _check(values.geometry, target.geometry)
+    missing = max(0, values.ndim - target.ndim)
+    if values.geometry.dense and target.geometry.dense and call.size:
+        inner = values.geometry.shape(0)[missing:]
+        spread = (call.size, *(1,) * (target.ndim - len(inner)), *inner)
+        whole = data[: values.geometry.size].reshape(spread)
+    else:
+        whole = None
+    source = op.Batch(data, values.geometry, values.type)
+
+    def fill(begin: int, end: int) -> None:
+        if whole is not None:
+            target.as_array()[begin:end] = whole[begin:end]
+            return
+        for sample in range(begin, end):
+            part = source.array(sample)
+            target.array(sample)[...] = part.reshape(part.shape[missing:])
+
+    call.for_samples(fill)
+
+
+def _launch(call: op.Call, values: op.Batch) -> op.Launch:
+    """The launch that does what `_broadcast` does, and converts the values."""
+    target = call.outputs[0]
+    given, goal = _check(values.geometry, target.geometry)
+    paces = np.where(given == 1, 0, steps_of(given))
+    return move_launch(values, target, values.geometry.offsets, goal, paces)
+
+
+def _check(values: op.Geometry, wanted: op.Geometry) -> tuple[op.Int64Array, op.Int64Array]:
+    """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped. Returns both
+    with equally many axes."""
+    ndim = max(values.ndim, wanted.ndim)
+    given, goal = (
+        np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
+        for geometry in (values, wanted)
+    )
+    bad = ((given != goal) & (given != 1)).any(axis=1)
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise op.OperatorValueError(
+            "the values do not broadcast to the shape",
+            expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
+            got=str(values.shape(sample)),
+            sample=sample,
+        )
+    return given, goal

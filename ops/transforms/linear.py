@@ -1,0 +1,300 @@
+"""Transforms that keep a center where it is: `scale`, `rotation` and `shear`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradiva.eager import extension as op
+
+from .affine import (
+    F32,
+    about,
+    apply,
+    axes_of,
+    made,
+    matrix,
+    radians,
+    transform_type,
+    transforms_for_cases,
+    turned,
+    vector,
+)
+
+
+@op.maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
+def scale(
+    input: op.SampleType | op.Value | None = None,
+    /,
+    *,
+    scale: op.FloatsArg,
+    center: op.FloatsArg | None = None,
+    ndim: int | None = None,
+    reverse_order: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Make the transform p -> scale * (p - center) + center, axis by axis.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    scale: a factor for each axis, or one for all. ndim: the number of axes n, where `scale` is one
+        number and there is no input; 1 by default.
+    center: what stays where it is, n numbers or one for all axes; the origin by default.
+
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@scale.shapes
+def _scale_shapes(call: op.Call) -> op.Geometry:
+    count, ndim = call["scale"].shape[1], call["ndim"]
+    if ndim is not None and count not in (1, ndim):
+        raise op.OperatorValueError(
+            "`scale` and `ndim` contradict each other",
+            argument="ndim",
+            expected=f"{count}, as `scale` has",
+            got=str(ndim),
+        )
+    if count == 1:
+        axes = axes_of(call)
+        return made(call, (ndim or 1) if axes is None and ndim != 0 else axes or ndim, "ndim")
+    return made(call, count, "scale")
+
+
+@scale.cpu
+def _scale_cpu(call: op.Call) -> None:
+    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    linear = np.zeros((call.size, axes, axes), np.float32)
+    for k in range(axes):
+        factors = call["scale"]
+        linear[:, k, k] = factors[:, k if factors.shape[1] > 1 else 0]
+    apply(call, about(linear, vector(call, "center", axes)))
+
+
+@scale.cases
+def _scale_cases() -> list[op.Case]:
+    moves, frames, wrong = transforms_for_cases()
+    factors = np.array([[2, 3], [1, -1]], np.float32)
+    doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
+    return [
+        op.case("plane", batch_size=1, scale=(2, 3))
+        .equals([matrix([2, 0, 0], [0, 3, 0])])
+        .no_oracle(),
+        op.case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
+        op.case("ndim", batch_size=1, scale=2, ndim=2)
+        .equals([matrix([2, 0, 0], [0, 2, 0])])
+        .no_oracle(),
+        op.case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
+        .equals([matrix([2, 0, -1], [0, 3, -8])])
+        .no_oracle(),
+        op.case("per sample", batch_size=2, scale=factors)
+        .equals([matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])])
+        .no_oracle(),
+        op.case("after", moves, scale=2).equals(doubled).no_oracle(),
+        op.case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
+        op.case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
+        op.case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
+        op.case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
+        op.case("no axes", scale=2, ndim=0).value_error("`ndim`"),
+        op.case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
+        op.case("no matrix", wrong, scale=2).value_error("n + 1"),
+        op.case("text", scale="big").type_error("`scale`"),
+    ]
+
+
+@op.maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
+def rotation(
+    input: op.SampleType | op.Value | None = None,
+    /,
+    *,
+    angle: op.FloatArg,
+    axis: op.FloatsArg | None = None,
+    center: op.FloatsArg | None = None,
+    reverse_order: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Make a rotation in the plane, or in space if `axis` is given.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    angle: degrees; x turns toward y. axis: around which to turn, three numbers of any length but 0,
+        or one that stands for three.
+    center: what stays where it is, n numbers or one for all axes; the origin by default.
+
+    In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@rotation.shapes
+def _rotation_shapes(call: op.Call) -> op.Geometry:
+    axis = vector(call, "axis", 3)
+    if axis is None:
+        return made(call, 2, "angle")
+    lengths = np.abs(axis).max(axis=1, initial=0)
+    bad = ~((lengths > 0) & np.isfinite(axis).all(axis=1))
+    if bad.any():
+        sample = int(np.flatnonzero(bad)[0])
+        raise op.OperatorValueError(
+            argument="axis",
+            expected="three finite numbers, not all 0",
+            got=str(axis[sample].tolist()),
+            sample=sample,
+        )
+    return made(call, 3, "axis")
+
+
+@rotation.cpu
+def _rotation_cpu(call: op.Call) -> None:
+    axis = vector(call, "axis", 3)
+    linear = turned(call["angle"], axis)
+    apply(call, about(linear, vector(call, "center", linear.shape[1])))
+
+
+@rotation.cases
+def _rotation_cases() -> list[op.Case]:
+    moves, frames, wrong = transforms_for_cases()
+    half = 0.5
+    root = float(np.float32(0.75**0.5))
+    angles = [30, 0]
+    return [
+        op.case("plane", batch_size=1, angle=30)
+        .equals([matrix([root, -half, 0], [half, root, 0])])
+        .no_oracle(),
+        op.case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
+        op.case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
+        .equals([matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])])
+        .no_oracle(),
+        op.case("per sample", batch_size=2, angle=angles)
+        .equals([matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])])
+        .no_oracle(),
+        op.case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
+        op.case("after", moves, angle=30).no_oracle(),
+        op.case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
+        op.case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
+        op.case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
+        op.case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
+        op.case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
+        op.case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
+        op.case("no matrix", wrong, angle=1).value_error("n + 1"),
+        op.case("no angle").type_error("`angle`"),
+    ]
+
+
+@op.maker("transforms.shear", inputs=(0, 1), frames=("angles", "shear", "center"))
+def shear(
+    input: op.SampleType | op.Value | None = None,
+    /,
+    *,
+    shear: op.FloatsArg | None = None,
+    angles: op.FloatsArg | None = None,
+    center: op.FloatsArg | None = None,
+    reverse_order: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Make a shear: each coordinate moves by a multiple of the others.
+
+    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
+        begins with F; this one comes after it, with `reverse_order` before it.
+    shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
+        zx, zy). angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
+    center: what stays where it is, n numbers or one for all axes; the origin by default.
+
+    Exactly one of `shear` and `angles` must be given.
+    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
+    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
+    that do not fit together.
+    """
+    return transform_type(input)
+
+
+@dataclass(frozen=True)
+class ShearPlan(op.Plan):
+    """factors: (N, 2), or (N, 6) in space."""
+
+    factors: F32
+
+
+def _factors(call: op.Call) -> tuple[str, F32]:
+    """Which argument was given, and the factors, (N, 2) or (N, 6)."""
+    factors, angles = call["shear"], call["angles"]
+    if (factors is None) == (angles is None):
+        raise op.OperatorValueError("give either `shear` or `angles`")
+    name = "shear" if angles is None else "angles"
+    rows = factors if angles is None else angles
+    if len(rows) and rows.shape[1] not in (2, 6):
+        raise op.OperatorValueError(
+            argument=name, expected="2 numbers, or 6 in space", got=str(rows.shape[1])
+        )
+    if angles is not None:
+        bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
+        if bad.any():
+            sample = int(np.flatnonzero(bad)[0])
+            raise op.OperatorValueError(
+                argument="angles",
+                expected="degrees from -90 to 90",
+                got=str(angles[sample].tolist()),
+                sample=sample,
+            )
+        # The radians are float32, so that the tangent of a right angle is finite.
+        rows = np.tan(radians(angles)).astype(np.float32)
+    return name, rows
+
+
+@shear.shapes
+def _shear_shapes(call: op.Call) -> ShearPlan:
+    name, rows = _factors(call)
+    return ShearPlan(made(call, 2 if rows.shape[1] == 2 else 3, name), rows)
+
+
+@shear.cpu
+def _shear_cpu(call: op.Call, plan: ShearPlan) -> None:
+    rows = plan.factors
+    axes = 2 if rows.shape[1] == 2 else 3
+    linear = np.ones((call.size, axes, axes), np.float32)
+    linear[:, ~np.eye(axes, dtype=np.bool_)] = rows
+    apply(call, about(linear, vector(call, "center", axes)))
+
+
+@shear.cases
+def _shear_cases() -> list[op.Case]:
+    moves, frames, wrong = transforms_for_cases()
+    factors = np.array([[2, 3], [1, -1]], np.float32)
+    return [
+        op.case("plane", batch_size=1, shear=(2, 3))
+        .equals([matrix([1, 2, 0], [3, 1, 0])])
+        .no_oracle(),
+        op.case("space", batch_size=1, shear=(1, 2, 3, 4, 5, 6))
+        .equals([matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0])])
+        .no_oracle(),
+        op.case("angles", batch_size=1, angles=(0, 45))
+        .equals([matrix([1, 0, 0], [1, 1, 0])])
+        .no_oracle(),
+        op.case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
+        op.case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
+        op.case("centre", batch_size=1, shear=(2, 3), center=(5, 7))
+        .equals([matrix([1, 2, -14], [3, 1, -15])])
+        .no_oracle(),
+        op.case("per sample", batch_size=2, shear=factors)
+        .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
+        .no_oracle(),
+        op.case("after", moves, shear=(2, 3)).no_oracle(),
+        op.case("before", frames, shear=(2, 3), reverse_order=True).no_oracle(),
+        op.case("empty", shear=(1, 2), batch_size=0).equals([]).no_oracle(),
+        op.case("both", shear=(1, 2), angles=(1, 2)).value_error("either"),
+        op.case("neither").value_error("either"),
+        op.case("obtuse", angles=(91, 0)).value_error("`angles`"),
+        op.case("three", shear=(1, 2, 3)).value_error("`shear`"),
+        op.case("no matrix", wrong, shear=(1, 2)).value_error("n + 1"),
+        op.case("text", shear="big").type_error("`shear`"),
+    ]
