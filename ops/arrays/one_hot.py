@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,9 +60,16 @@ def one_hot(
     return type.with_(ndim=input.ndim + 1, layout=with_axis(input, place, axis_name))
 
 
+@dataclass(frozen=True)
+class OneHotPlan(op.Plan):
+    """place: the new axis."""
+
+    place: int
+
+
 @one_hot.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
-    """The shapes; the axis becomes a note, and the layout known."""
+def _shapes(call: op.Call) -> OneHotPlan:
+    """The shapes and the new axis; the layout becomes known."""
     geometry, type = call.inputs[0].geometry, call.inputs[0].type
     shapes, axis, name = geometry.shapes, call["axis"], call["axis_name"]
     if axis is None and (geometry.volumes == 1).all() and call.size:
@@ -69,8 +77,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     ndim = shapes.shape[1] + 1
     place = resolve_axis(-1 if axis is None else axis, ndim)
     call.types = (call.types[0].with_(ndim=ndim, layout=with_axis(type, place, name)),)
-    call.notes["place"] = place
-    return np.insert(shapes, place, call["num_classes"], axis=1)
+    return OneHotPlan(np.insert(shapes, place, call["num_classes"], axis=1), place)
 
 
 @op.jit
@@ -88,13 +95,13 @@ def mark_kernel(
 
 
 @one_hot.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: OneHotPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    count, place = call["num_classes"], call.notes["place"]
+    count = call["num_classes"]
     # Bits move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
     on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
-    inner = target.geometry.shapes[:, place + 1 :].prod(axis=1).tolist()
+    inner = target.geometry.shapes[:, plan.place + 1 :].prod(axis=1).tolist()
     slab = target.data.view(unsigned)
 
     def mark(begin: int, end: int) -> None:
@@ -136,11 +143,11 @@ def _bits(value: float, dtype: op.DType) -> NDArray[Any]:
 
 
 @one_hot.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: OneHotPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    place, volumes = call.notes["place"], target.geometry.volumes
+    volumes = target.geometry.volumes
     on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
-    inner = target.geometry.shapes[:, place + 1 :].prod(axis=1)
+    inner = target.geometry.shapes[:, plan.place + 1 :].prod(axis=1)
     offsets = source.geometry.offsets, target.geometry.offsets
     table = np.stack([*offsets, volumes, inner], axis=1)
     blocks, slab = op.blocks_of(volumes), target.data.view(on.dtype)

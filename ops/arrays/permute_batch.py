@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gradiva.eager import extension as op
@@ -25,9 +27,15 @@ def permute_batch(
     return input
 
 
+@dataclass(frozen=True)
+class PermutePlan(op.Plan):
+    """order: for each sample of the result its number in the input."""
+
+    order: list[int]
+
+
 @permute_batch.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    """The shapes; `order` becomes a note."""
+def _shapes(call: op.Call) -> PermutePlan:
     rows = call["indices"]
     if call.size and rows.shape[1] == 1:
         order = rows[:, 0]
@@ -48,17 +56,18 @@ def _shapes(call: op.Call) -> op.Geometry:
             got=str(int(order[sample])),
             sample=sample,
         )
-    call.notes["order"] = order.tolist()
-    return call.inputs[0].geometry.select(call.notes["order"])
+    numbers = order.tolist()
+    return PermutePlan(call.inputs[0].geometry.select(numbers), numbers)
 
 
 @permute_batch.view
 def _view(call: op.Call) -> op.Batch:
-    source, order = call.inputs[0], call.notes["order"]
+    source, plan = call.inputs[0], call.plan
+    assert isinstance(plan, PermutePlan)
     where = source.provenance
     if where is not None:
-        where = op.Provenance(where.positions, where.select(order).names)
-    return op.Batch(source.data, source.geometry.select(order), call.types[0], where)
+        where = op.Provenance(where.positions, where.select(plan.order).names)
+    return op.Batch(source.data, plan.shapes, call.types[0], where)
 
 
 @permute_batch.cases

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gradiva.eager import extension as op
 
-from .box_rows import box_rows, keep_rows
+from .box_rows import BoxRows, box_rows, keep_rows
 from .checks import refuse, require_boxes, require_fours, require_labels
 from .rotate_boxes import rotate_boxes
 
@@ -127,8 +128,17 @@ def _sizes(call: op.Call, turns: Any) -> Any:
     return np.concatenate([image, result], axis=1)
 
 
+@dataclass(frozen=True)
+class RotatePlan(op.Plan):
+    """rows: the boxes; rotated: the same, rotated; kept: which of them are in the result."""
+
+    rows: BoxRows
+    rotated: np.ndarray[Any, Any]
+    kept: np.ndarray[Any, Any]
+
+
 @bbox_rotate.shapes
-def _shapes(call: op.Call) -> Any:
+def _shapes(call: op.Call) -> RotatePlan:
     require_fours(call.inputs[0])
     if len(call.inputs) > 1:
         require_labels(call)
@@ -157,19 +167,18 @@ def _shapes(call: op.Call) -> Any:
         counts,
         work=call.inputs[0],
     )
-    call.notes["found"] = rows, rotated, kept
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
-        return made
+        return RotatePlan(made, rows, rotated, kept)
     shapes = call.inputs[1].geometry.shapes.copy()
     shapes[:, :1] = counts
-    return made, shapes
+    return RotatePlan((made, shapes), rows, rotated, kept)
 
 
 @bbox_rotate.cpu
-def _cpu(call: op.Call) -> None:
-    rows, rotated, kept = call.notes["found"]
-    keep_rows(call, 0, rotated.reshape(-1), rows.starts * 4, kept, rows)
+def _cpu(call: op.Call, plan: RotatePlan) -> None:
+    rows, kept = plan.rows, plan.kept
+    keep_rows(call, 0, plan.rotated.reshape(-1), rows.starts * 4, kept, rows)
     if len(call.inputs) > 1:
         labels = call.inputs[1]
         keep_rows(call, 1, labels.data, labels.geometry.offsets, kept, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from gradiva.eager import extension as op
 
 from .box_rows import BoxRows, box_rows, keep_rows
 from .checks import refuse, require_boxes, require_labels
-from .crop_options import Options, check_options, columns_of, limits_of
+from .crop_options import Limits, Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, search_all
 
 
@@ -99,8 +100,21 @@ def _corners(rows: BoxRows, options: Options) -> np.ndarray[Any, Any]:
     return np.clip(ordered, 0.0, 1.0)
 
 
+@dataclass(frozen=True)
+class BoxCropPlan(op.Plan):
+    """rows: the boxes; boxes: their starts and ends; windows: starts and sizes, (N, 2 * ndim);
+    kept: which of the boxes are in the result."""
+
+    options: Options
+    limits: Limits
+    rows: BoxRows
+    boxes: np.ndarray[Any, Any]
+    windows: np.ndarray[Any, Any]
+    kept: np.ndarray[Any, Any]
+
+
 @random_bbox_crop.shapes
-def _shapes(call: op.Call) -> tuple[Any, ...]:
+def _shapes(call: op.Call) -> BoxCropPlan:
     source = call.inputs[0].geometry
     width = source.shapes[:, 1]
     refuse((width != 4) & (width != 6), "boxes have 4 or 6 numbers", "(n, 4)", source.shapes)
@@ -158,7 +172,6 @@ def _shapes(call: op.Call) -> tuple[Any, ...]:
             "the best one is taken (quiet=True does not warn)",
             stacklevel=2,
         )
-    call.notes["found"] = options, limits, rows, boxes, windows, kept
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     counts = (upto[rows.starts + rows.counts] - upto[rows.starts]).reshape(-1, 1)
     corner = op.Geometry.equal(call.size, (options.ndim,))
@@ -169,13 +182,13 @@ def _shapes(call: op.Call) -> tuple[Any, ...]:
         made.append(shapes)
     if call["output_bbox_indices"]:
         made.append(counts)
-    return tuple(made)
+    return BoxCropPlan(tuple(made), options, limits, rows, boxes, windows, kept)
 
 
 @random_bbox_crop.cpu
-def _cpu(call: op.Call) -> None:
-    options, limits, rows, boxes, windows, kept = call.notes["found"]
-    ndim = options.ndim
+def _cpu(call: op.Call, plan: BoxCropPlan) -> None:
+    options, limits, rows, boxes = plan.options, plan.limits, plan.rows, plan.boxes
+    windows, kept, ndim = plan.windows, plan.kept, options.ndim
     starts, sizes = windows[:, :ndim], windows[:, ndim:]
     if limits.crops.shape[1]:
         scale = limits.inputs
@@ -191,7 +204,7 @@ def _cpu(call: op.Call) -> None:
     if options.sized:
         placed[:, ndim:] -= placed[:, :ndim]
     found = np.zeros(boxes.shape, np.float32)
-    found[np.ix_(kept, options.columns)] = placed
+    found[np.ix_(kept, np.asarray(options.columns))] = placed
     keep_rows(call, 2, found.reshape(-1), rows.starts * 2 * ndim, kept, rows)
     if len(call.inputs) > 1:
         labels = call.inputs[1]

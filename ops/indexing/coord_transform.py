@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,13 +102,19 @@ def _map(call: op.Call) -> F32:
     return result
 
 
+@dataclass(frozen=True)
+class TransformPlan(op.Plan):
+    """matrices: [M T] for each sample, (N, m, n + 1)."""
+
+    matrices: F32
+
+
 @coord_transform.shapes
-def _shapes(call: op.Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> TransformPlan:
     matrices = _map(call)
-    call.notes["matrices"] = matrices
     shapes = call.inputs[0].geometry.shapes.copy()
     shapes[:, -1] = matrices.shape[1]
-    return shapes
+    return TransformPlan(shapes, matrices)
 
 
 @op.jit
@@ -147,7 +154,7 @@ def transform_points(
 
 
 @coord_transform.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: TransformPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     counts = source.geometry.shapes[:, :-1].prod(axis=1)
     call.for_samples(
@@ -157,7 +164,7 @@ def _cpu(call: op.Call) -> None:
         target.data,
         target.geometry.offsets,
         counts,
-        call.notes["matrices"],
+        plan.matrices,
     )
 
 
@@ -167,9 +174,9 @@ _KERNEL: Final = op.CudaKernel(
 
 
 @coord_transform.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: TransformPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    matrices, volumes = call.notes["matrices"], target.geometry.volumes
+    matrices, volumes = plan.matrices, target.geometry.volumes
     table = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
     blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)

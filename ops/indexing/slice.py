@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from gradiva.eager import extension as op
@@ -70,28 +72,34 @@ def _layout(call: op.Call) -> str:
     return own.layout or ASSUMED.get(own.ndim or 0, "")
 
 
+@dataclass(frozen=True)
+class SlicePlan(op.Plan):
+    """anchors: where the windows begin, (N, ndim)."""
+
+    anchors: op.Int64Array
+
+
 @slice.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> SlicePlan:
     shapes = call.inputs[0].geometry.shapes
     anchors, windows = slice_region(call, shapes, _layout(call))
     anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
-    call.notes["anchors"] = anchors
-    return windows
+    return SlicePlan(windows, anchors)
 
 
 slice.fusion_role = View(window_view, commutes_with_pixelwise=False)  # it may cut channels
 
 
 @slice.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: SlicePlan) -> None:
     fill, channel = channel_fill(call, _layout(call))
-    copy_windows(call, call.notes["anchors"], fill, channel)
+    copy_windows(call, plan.anchors, fill, channel)
 
 
 @slice.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: SlicePlan) -> op.Launch:
     fill, channel = channel_fill(call, _layout(call))
-    return launch_windows(call, call.notes["anchors"], fill, channel)
+    return launch_windows(call, plan.anchors, fill, channel)
 
 
 slice.host_from = 1

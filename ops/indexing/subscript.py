@@ -8,6 +8,7 @@ beyond the end are cut, steps may be negative. An index outside of its axis is a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,19 @@ def _take(value: op.Value, ranges: Any) -> Any:
 arithmetic["getitem"] = _take
 
 
+@dataclass(frozen=True)
+class SubscriptPlan(op.Plan):
+    """items: what stands between the brackets, an item for each axis; starts, counts, steps: of
+    the elements that are taken, (N, axes of the input)."""
+
+    items: Any
+    starts: op.Int64Array
+    counts: op.Int64Array
+    steps: op.Int64Array
+
+
 @subscript.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
-    """The shapes; `starts` and `steps` (N, axes of the input) and `counts` become notes."""
+def _shapes(call: op.Call) -> SubscriptPlan:
     extents = call.inputs[0].geometry.shapes
     numbers = iter(_values(batch) for batch in call.inputs[1:])
     items = expand(call["ranges"], extents.shape[1])
@@ -89,8 +100,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
             before = sum(other[0] == "index" for other in items[:place])
             shapes[:, place - before] = counts[:, axis]
         axis += 1
-    call.notes.update(items=items, starts=starts, counts=counts, steps=steps)
-    return shapes
+    return SubscriptPlan(shapes, items, starts, counts, steps)
 
 
 def _values(batch: Any) -> op.Int64Array:
@@ -146,15 +156,14 @@ def _range(
 
 
 @subscript.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: SubscriptPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    items = call.notes["items"]
-    starts, counts, steps = (call.notes[name].tolist() for name in ("starts", "counts", "steps"))
+    starts, counts, steps = plan.starts.tolist(), plan.counts.tolist(), plan.steps.tolist()
 
     def index_of(sample: int) -> tuple[Any, ...]:
         axes = iter(zip(starts[sample], counts[sample], steps[sample], strict=True))
         found: list[Any] = []
-        for item in items:
+        for item in plan.items:
             if item[0] == "new":
                 found.append(None)
                 continue
@@ -179,14 +188,13 @@ def _cpu(call: op.Call) -> None:
 
 
 @subscript.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: SubscriptPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    starts, counts, steps = (call.notes[name] for name in ("starts", "counts", "steps"))
     paces = steps_of(source.geometry.shapes)
-    first = source.geometry.offsets + (starts * paces).sum(axis=1)
+    first = source.geometry.offsets + (plan.starts * paces).sum(axis=1)
     # Steps may be as large as numbers can be, on axes of which one element is left.
-    paces = paces * np.where(counts > 1, steps, 0)
-    return move_launch(source, target, first, counts, paces)
+    paces = paces * np.where(plan.counts > 1, plan.steps, 0)
+    return move_launch(source, target, first, plan.counts, paces)
 
 
 subscript.host_from = 1

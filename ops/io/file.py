@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,8 +40,17 @@ def read(
     return op.SampleType(op.uint8, 1, "", input.device)
 
 
+@dataclass(frozen=True)
+class ReadPlan(op.Plan):
+    """contents: the bytes of the files, in the shapes of the output; where: what is known of the
+    samples."""
+
+    contents: op.Batch | None = None
+    where: op.Provenance | None = None
+
+
 @read.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> ReadPlan:
     paths = []
     for sample, path in enumerate(call.inputs[0].arrays()):
         raw = path.tobytes().split(b"\0", 1)[0]
@@ -50,17 +60,17 @@ def _shapes(call: op.Call) -> op.Geometry:
     where = call.inputs[0].provenance
     named = op.Provenance(np.arange(call.size) if where is None else where.positions, paths)
     if not paths:
-        return op.Geometry.equal(0, (0,))
+        return ReadPlan(op.Geometry.equal(0, (0,)))
     contents = read_files(paths, named, call.pool)
     # Samples that had no place in a stream do not get one.
-    call.notes["read"] = contents, None if where is None else named
-    return contents.geometry
+    return ReadPlan(contents.geometry, contents, None if where is None else named)
 
 
 @read.cpu
-def _cpu(call: op.Call) -> None:
-    contents, call.outputs[0].provenance = call.notes["read"]
-    call.outputs[0].data[:] = contents.data
+def _cpu(call: op.Call, plan: ReadPlan) -> None:
+    assert plan.contents is not None
+    call.outputs[0].provenance = plan.where
+    call.outputs[0].data[:] = plan.contents.data
 
 
 def _paths(*names: str) -> op.Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,15 @@ def _chosen(ids: Any, polygons: Any, count: int, found: Any) -> Any:
     return numbers[ids.size - 1] if ids.size else 0, np.int64(total)
 
 
+@dataclass(frozen=True)
+class MasksPlan(op.Plan):
+    """orders: of each sample, the rows of its chosen polygons and the places of their masks."""
+
+    orders: list[op.Int64Array]
+
+
 @select_masks.shapes
-def _shapes(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
+def _shapes(call: op.Call) -> MasksPlan:
     masks, polygons, vertices = call.inputs
     three = polygons.geometry.shapes[:, 1] != 3
     if three.any():
@@ -110,8 +118,7 @@ def _shapes(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
             raise _refusal(int(number), int(more), rows, available).complete(sample=i)
         shapes[:, i, 0] = number, more
         orders.append(found[:number])
-    call.notes["orders"] = orders
-    return shapes[0], shapes[1]
+    return MasksPlan((shapes[0], shapes[1]), orders)
 
 
 def _refusal(code: int, what: int, rows: Any, available: int) -> op.OperatorValueError:
@@ -147,9 +154,9 @@ def _copy(
 
 
 @select_masks.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: MasksPlan) -> None:
     _, polygons, vertices = call.inputs
-    orders, renumber = call.notes["orders"], call["reindex_masks"]
+    renumber = call["reindex_masks"]
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{vertices.dtype.itemsize}"
 
@@ -157,7 +164,7 @@ def _cpu(call: op.Call) -> None:
         for i in range(begin, end):
             points, target = vertices.array(i), call.outputs[1].array(i)
             _copy(
-                orders[i],
+                plan.orders[i],
                 polygons.array(i),
                 points.view(unsigned),
                 call.outputs[0].array(i),
