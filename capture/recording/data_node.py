@@ -12,8 +12,7 @@ from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.value import Value
 from gradiva.ops.arrays.copy import copy
-from gradiva.ops.indexing.get_property import get_property
-from gradiva.ops.indexing.shapes import shapes
+from gradiva.ops.indexing.properties import get_property, shapes
 
 from .branches import Branches
 

@@ -19,10 +19,9 @@ from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorValueError, user_location
-from gradiva.ops.conditional.boolean import boolean
 from gradiva.ops.conditional.merge import merge
-from gradiva.ops.conditional.not_ import not_
 from gradiva.ops.conditional.split import split
+from gradiva.ops.conditional.truth import boolean, not_
 
 from .edges import EdgeName
 from .model import StoredOperator, Writer

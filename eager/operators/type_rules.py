@@ -90,13 +90,19 @@ def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
     return input.with_(dtype=dtype)
 
 
-def refuse_samples(bad: Any, argument: str, expected: str, values: Any) -> None:
-    """Raise OperatorValueError for the first of the samples whose value is `bad`.
+def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem: str = "") -> None:
+    """Raise OperatorValueError for the first of the samples that are `bad`.
 
-    bad: bool, (N,) or (N, k); values: of the same shape, what was given.
+    bad: bool, (N,) or (N, k); argument: "" where an input is to blame; values: of the shape of
+    `bad`, or with more axes, what was given, or a function that says it of a sample.
     """
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
+        got = values(place[0]) if callable(values) else values[place]
         raise OperatorValueError(
-            argument=argument, expected=expected, got=str(values[place]), sample=place[0]
+            problem,
+            argument=argument or None,
+            expected=expected or None,
+            got=str(tuple(got.tolist()) if isinstance(got, np.ndarray) else got),
+            sample=place[0],
         )

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager.values.value import Value
 from gradiva.math import min as least
-from gradiva.ops.arrays.cast_like import cast_like
+from gradiva.ops.arrays.cast import cast_like
 from gradiva.ops.image.color.brightness import brightness as scale_brightness
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
 from gradiva.ops.image.color.contrast import contrast as scale_contrast

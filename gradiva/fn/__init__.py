@@ -14,7 +14,7 @@ from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.external_source.external_source import external_source as external_source
-from gradiva.ops.indexing.shapes import shapes as _shapes
+from gradiva.ops.indexing.properties import shapes as _shapes
 
 # Names of old scripts.
 coin_flip = _old_names.old("coin_flip", random.coin_flip)

@@ -1,4 +1,7 @@
-"""What the operators on sequences share: frames are the first axis, F if it has a letter."""
+"""Operators on sequences: `per_frame`, `element_extract` and `sequence_rearrange`.
+
+Frames are the first axis, F if it has a letter.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.execution.views import view_of
+from gradiva.eager.gpu.copies import piece_launches, sample_launches
+from gradiva.eager.operators.arguments import RaggedIntsArg
+
+from .copy import copy_pieces
 
 
 def require_frames(input: op.SampleType) -> None:
@@ -35,3 +43,227 @@ def require_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) 
             got=str(int(numbers[sample, place])),
             sample=sample,
         )
+
+
+@op.operator("per_frame", bfloat16=True, same_shapes=True)
+def per_frame(
+    input: op.SampleType, /, *, replace: bool = False, **common: op.Unpack[op.Common]
+) -> op.SampleType:
+    """Say that the first axis is that of frames, in the layout. Nothing is copied.
+
+    input: any dtype, at least 1-D. Without a layout it gets "F", and "*" for each further axis.
+    replace: whether another letter of the first axis becomes F.
+
+    Only the layout changes. Operators on sequences take a batch with such a layout as an argument
+    with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
+    the other operators on colours, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
+    `experimental.warp_perspective`, `coord_transform` and `transforms.*`, whose results are then
+    sequences. Raises OperatorTypeError for scalars, and for a layout that begins with another
+    letter unless `replace` says so.
+    """
+    if input.ndim == 0 or not replace:
+        require_frames(input)
+    if input.layout is None:
+        return input
+    if not input.layout:
+        return input if input.ndim is None else input.with_(layout="F" + "*" * (input.ndim - 1))
+    if "F" in input.layout[1:]:
+        raise op.OperatorTypeError(
+            "another axis is that of frames already",
+            expected="F first or not at all",
+            got=repr(input.layout),
+        )
+    return input.with_(layout="F" + input.layout[1:])
+
+
+@per_frame.view
+def _view(call: op.Call) -> op.Batch:
+    return view_of(call.inputs[0], call.types[0], call.geometries[0])
+
+
+@per_frame.cases
+def _per_frame_cases() -> list[op.Case]:
+    videos = op.samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
+    images = op.samples((4, 5, 3), (1, 7, 3))
+    return [
+        op.case("frames already", videos).equals([videos.at(i) for i in range(2)]),
+        op.case("no layout", plain).equals([plain.at(i) for i in range(2)]),
+        op.case("vectors", op.samples((3,), (2,), dtype=op.int32, layout="")),
+        op.case("replaced", images, replace=True).equals([images.at(i) for i in range(2)]),
+        op.case("empty", op.samples(layout="")).equals([]),
+        op.case("another letter", images).type_error("F"),
+        op.case("scalars", op.samples((), layout="")).type_error("scalars"),
+    ]
+
+
+@op.operator("element_extract", bfloat16=True)
+def element_extract(
+    input: op.SampleType, /, *, element_map: op.Ints, **common: op.Unpack[op.Common]
+) -> op.SampleType | tuple[op.SampleType, ...]:
+    """Single frames of each sequence.
+
+    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
+    or none. element_map: numbers of frames, from 0; one output for each.
+
+    The outputs have an axis and a letter less than the input: one, or a tuple of several. Raises
+    OperatorTypeError for other layouts and scalars, OperatorValueError for no numbers at all and,
+    with the sample, for frames that are not there.
+    """
+    chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
+    require_frames(input)
+    if not chosen or min(chosen) < 0:
+        raise op.OperatorValueError(
+            argument="element_map", expected="numbers from 0 on", got=str(chosen)
+        )
+    frame = input.with_(
+        ndim=None if input.ndim is None else input.ndim - 1, layout=(input.layout or "")[1:]
+    )
+    if input.layout is None:
+        frame = frame.with_(layout=None)
+    return frame if len(chosen) == 1 else (frame,) * len(chosen)
+
+
+@element_extract.shapes
+def _element_extract_shapes(call: op.Call) -> tuple[op.Int64Array, ...]:
+    source, chosen = call.inputs[0], call["element_map"]
+    numbers = np.tile(np.array(chosen, np.int64), (call.size, 1))
+    require_in_range(numbers, True, source, "element_map")
+    if source.layout:
+        call.types = tuple(type.with_(layout=source.layout[1:]) for type in call.types)
+    return (source.geometry.shapes[:, 1:],) * len(chosen)
+
+
+@element_extract.cpu
+def _element_extract_cpu(call: op.Call) -> None:
+    source = call.inputs[0]
+    for output, frame in enumerate(call["element_map"]):
+        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        copy_pieces(call, source.data, begins * source.dtype.itemsize, output)
+
+
+@element_extract.gpu
+def _element_extract_gpu(call: op.Call) -> list[op.Launch]:
+    source, launches = call.inputs[0], []
+    for output, frame in enumerate(call["element_map"]):
+        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        launches += sample_launches(source.data, begins, call, output)
+    return launches
+
+
+@element_extract.cases
+def _element_extract_cases() -> list[op.Case]:
+    videos = op.samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
+    numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
+    return [
+        op.case("one", videos, element_map=1).equals([videos.at(i)[1] for i in range(2)]),
+        op.case("several", videos, element_map=[1, 0, 1]).equals(
+            [videos.at(i)[1] for i in range(2)]
+        ),
+        op.case("no layout", plain, element_map=[0]).equals([plain.at(i)[0] for i in range(2)]),
+        op.case("to scalars", numbers, element_map=[1])
+        .equals([numbers.at(i)[1] for i in range(2)])
+        .no_oracle(),
+        op.case("empty", op.samples(layout="FHWC"), element_map=[0]).equals([]),
+        op.case("too few frames", videos, element_map=[2]).value_error("sample 1"),
+        op.case("negative", videos, element_map=[-1]).value_error("`element_map`"),
+        op.case("nothing", videos, element_map=[]).value_error("`element_map`"),
+        op.case("images", op.samples((2, 2, 3)), element_map=[0]).type_error("frames"),
+    ]
+
+
+@op.operator("sequence_rearrange", bfloat16=True)
+def sequence_rearrange(
+    input: op.SampleType, /, *, new_order: RaggedIntsArg, **common: op.Unpack[op.Common]
+) -> op.SampleType:
+    """The frames of each sequence in another order; frames may come several times, or not at all.
+
+    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
+    or none. new_order: for each frame of the result its number in the input, from 0. May differ per
+    sample, in its length too.
+
+    Raises OperatorTypeError for other layouts and scalars, OperatorValueError, with the sample, for
+    an empty order and for frames that are not there.
+    """
+    require_frames(input)
+    if not isinstance(new_order, op.SampleType | op.Value):
+        numbers: tuple[int, ...] = new_order  # type: ignore[assignment]  # converted by the engine
+        if not numbers or min(numbers) < 0:
+            raise op.OperatorValueError(
+                argument="new_order", expected="numbers from 0 on", got=str(numbers)
+            )
+    return input
+
+
+@sequence_rearrange.shapes
+def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
+    orders: list[op.Int64Array] = call["new_order"]
+    source = call.inputs[0]
+    counts = np.array([order.size for order in orders], np.int64)
+    if call.size and not counts.all():
+        raise op.OperatorValueError(
+            argument="new_order",
+            expected="at least one frame",
+            got="none",
+            sample=int(np.flatnonzero(counts == 0)[0]),
+        )
+    order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
+    asked = np.arange(order.shape[1]) < counts[:, None]
+    order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
+    require_in_range(order, asked, source, "new_order")
+    shapes = source.geometry.shapes.copy()
+    shapes[:, 0] = counts
+    return shapes
+
+
+def _taken(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array]:
+    """Elements of a frame of each sample, frames of each result, first elements of the frames."""
+    geometry, orders = call.inputs[0].geometry, call["new_order"]
+    counts = np.array([order.size for order in orders], np.int64)
+    frames = geometry.volumes // np.maximum(geometry.shapes[:, 0], 1)
+    taken = np.concatenate([np.empty(0, np.int64), *orders])
+    return frames, counts, np.repeat(geometry.offsets, counts) + taken * np.repeat(frames, counts)
+
+
+@sequence_rearrange.cpu
+def _sequence_rearrange_cpu(call: op.Call) -> None:
+    source = call.inputs[0]
+    _, counts, starts = _taken(call)
+    copy_pieces(call, source.data, starts * source.dtype.itemsize, counts=counts)
+
+
+@sequence_rearrange.gpu
+def _sequence_rearrange_gpu(call: op.Call) -> list[op.Launch]:
+    source, target = call.inputs[0], call.outputs[0]
+    frames, counts, starts = _taken(call)
+    owners, numbers = op.numbered(counts)
+    places = target.geometry.offsets[owners] + numbers * frames[owners]
+    size = source.dtype.itemsize
+    pieces = 0, starts * size, places * size, frames[owners] * size
+    return piece_launches([source.data], target.data, pieces)
+
+
+@sequence_rearrange.cases
+def _sequence_rearrange_cases() -> list[op.Case]:
+    videos = op.samples((4, 3, 5, 3), (2, 1, 7, 3), layout="FHWC")
+    plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
+    numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
+    orders = np.array([[2, 3], [1, 0]], np.int32)
+    return [
+        op.case("swap", videos, new_order=[1, 0, 1]).equals(
+            [videos.at(i)[[1, 0, 1]] for i in range(2)]
+        ),
+        op.case("one", plain, new_order=1).equals([plain.at(i)[[1]] for i in range(2)]),
+        op.case("per sample", videos, new_order=orders).equals(
+            [videos.at(i)[orders[i]] for i in range(2)]
+        ),
+        op.case("numbers", numbers, new_order=[1, 0])
+        .equals([numbers.at(i)[[1, 0]] for i in range(2)])
+        .no_oracle(),
+        op.case("empty", op.samples(layout="FHWC"), new_order=[0]).equals([]),
+        op.case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
+        op.case("negative", videos, new_order=[-1]).value_error("`new_order`"),
+        op.case("nothing", videos, new_order=[]).value_error("`new_order`"),
+        op.case("images", op.samples((2, 2, 3)), new_order=[0]).type_error("frames"),
+    ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .checks import require_flat_boxes, require_fours
+from .box_rows import require_flat_boxes, require_fours
 
 
 @op.operator("bb_flip")

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .checks import refuse, require_flat_boxes, require_fours
+from .box_rows import require_flat_boxes, require_fours
 
 
 @op.operator("bbox_paste")
@@ -72,9 +72,9 @@ def _cpu(call: op.Call) -> None:
     ratio = call["ratio"]
     places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
     bad = ~((ratio >= 1) & np.isfinite(ratio))
-    refuse(bad, "", "a number from 1 on", ratio, argument="ratio")
+    op.refuse_samples(bad, "ratio", "a number from 1 on", ratio)
     for axis, name in enumerate(("paste_x", "paste_y")):
-        refuse(~np.isfinite(places[:, axis]), "", "a number", places[:, axis], argument=name)
+        op.refuse_samples(~np.isfinite(places[:, axis]), name, "a number", places[:, axis])
     call.for_samples(
         _paste_boxes,
         source.data,

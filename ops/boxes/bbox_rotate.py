@@ -10,8 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .box_rows import BoxRows, box_rows, keep_rows
-from .checks import refuse, require_boxes, require_fours, require_labels
+from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_fours, require_labels
 from .rotate_boxes import rotate_boxes
 
 _MODES = {"expand": 1.0, "halfway": 0.5, "fixed": 0.0}
@@ -112,14 +111,14 @@ def _sizes(call: op.Call, turns: Any) -> Any:
         )
     image = shapes[:, [layout.index("H"), layout.index("W")]].astype(np.float64)
     bad = ((image < 1) | (image > 1 << 30)).any(axis=1)
-    refuse(bad, "", "sizes from 1 on", shapes, argument="input_shape")
+    op.refuse_samples(bad, "input_shape", "sizes from 1 on", shapes)
     if given is not None and given.shape[1]:
         if given.shape[1] != 2:
             raise op.OperatorValueError(
                 argument="size", expected="(height, width)", got=f"{given.shape[1]} numbers"
             )
         bad = ~((given >= 1) & (given <= 1 << 30)).all(axis=1)
-        refuse(bad, "", "sizes from 1 on", given, argument="size")
+        op.refuse_samples(bad, "size", "sizes from 1 on", given)
         result = np.floor(given.astype(np.float64))
     elif call["keep_size"]:
         result = image
@@ -144,9 +143,11 @@ def _shapes(call: op.Call) -> RotatePlan:
         require_labels(call)
         if call.inputs[1].ndim == 2:
             shapes = call.inputs[1].geometry.shapes
-            refuse(shapes[:, 1] != 1, "there is a label for each box", "(n,) or (n, 1)", shapes)
+            op.refuse_samples(
+                shapes[:, 1] != 1, "", "(n,) or (n, 1)", shapes, "there is a label for each box"
+            )
     bad = ~np.isfinite(call["angle"])
-    refuse(bad, "", "a number of degrees", call["angle"], argument="angle")
+    op.refuse_samples(bad, "angle", "a number of degrees", call["angle"])
     turns = np.array([_turn(angle) for angle in call["angle"].tolist()]).reshape(-1, 2)
     rows = box_rows(call.inputs[0], 4)
     rotated, kept = np.empty(rows.values.shape), np.empty(len(rows.values), np.bool_)

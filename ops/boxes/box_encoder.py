@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.translate import translation_of
 from gradiva.eager.random.philox import natural_log
 
-from .checks import refuse, require_boxes, require_fours, require_labels
+from .box_rows import require_boxes, require_fours, require_labels
 
 
 @op.operator("box_encoder", inputs=2)
@@ -74,7 +74,9 @@ def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
     require_labels(call)
     if labels.ndim == 2:
         wide = labels.geometry.shapes[:, 1] != 1
-        refuse(wide, "there is a label for each box", "(n,) or (n, 1)", labels.geometry.shapes)
+        op.refuse_samples(
+            wide, "", "(n,) or (n, 1)", labels.geometry.shapes, "there is a label for each box"
+        )
     count = len(call["anchors"]) // 4
     return op.Geometry.equal(call.size, (count, 4)), op.Geometry.equal(call.size, (count,))
 

@@ -1,4 +1,4 @@
-"""Boxes of a whole batch as rows of one array, and the rows that an operator keeps."""
+"""What the operators on boxes share: checks of inputs, all boxes of a batch as rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+
+
+def require_flat_boxes(input: op.SampleType) -> None:
+    """Refuse samples that are no float32 boxes of any rank. Raises OperatorTypeError."""
+    op.require_dtype(input, (op.float32,), "boxes")
+    if input.ndim == 0:
+        raise op.OperatorTypeError(
+            "boxes have the wrong number of axes", expected="four numbers a box", got="scalars"
+        )
+
+
+def require_fours(batch: op.Batch) -> None:
+    """Refuse samples whose last axis does not hold whole boxes (of four numbers; several, one after
+    the other, in 1-D samples). Raises OperatorValueError."""
+    lengths = batch.geometry.shapes[:, -1]
+    bad = (lengths % 4 != 0) if batch.ndim == 1 else (lengths != 4)
+    op.refuse_samples(bad, "", "(..., 4)", batch.geometry.shapes, "boxes have four numbers")
+
+
+def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
+    """Refuse what is no 2-D float32 batch of boxes, with int32 labels. Raises OperatorTypeError."""
+    op.require_dtype(boxes, (op.float32,), "boxes")
+    op.require_ndim(boxes, (2,), "boxes")
+    if labels is not None:
+        op.require_dtype(labels, (op.int32,), "labels")
+        op.require_ndim(labels, (1, 2), "labels")
+
+
+def require_labels(call: op.Call) -> None:
+    """Refuse labels (the second input) that are not one for each box. Raises
+    OperatorValueError."""
+    boxes, labels = call.inputs[0].geometry.shapes, call.inputs[1].geometry.shapes
+    op.refuse_samples(
+        boxes[:, 0] != labels[:, 0],
+        "",
+        "as many labels as boxes",
+        lambda sample: f"{labels[sample, 0]} and {boxes[sample, 0]}",
+        "there is a label for each box",
+    )
+
 
 Array = NDArray[Any]
 

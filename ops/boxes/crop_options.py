@@ -10,8 +10,6 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .checks import refuse
-
 Array = np.ndarray[Any, Any]
 _AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
 
@@ -137,6 +135,6 @@ def limits_of(call: op.Call, options: Options) -> Limits:
         if rows.shape[1] != options.ndim:
             raise _bad(name, f"{options.ndim} numbers", rows.shape[1])
         bad = ((rows < 1) | (rows > 1 << 30)).any(axis=1)
-        refuse(bad, "", "sizes from 1 on", rows, argument=name)
+        op.refuse_samples(bad, name, "sizes from 1 on", rows)
         found.append(np.ascontiguousarray(rows[:, order], np.float64))
     return Limits(*found)

@@ -10,8 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .box_rows import BoxRows, box_rows, keep_rows
-from .checks import refuse, require_boxes, require_labels
+from .box_rows import BoxRows, box_rows, keep_rows, require_boxes, require_labels
 from .crop_options import Limits, Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, search_all
 
@@ -117,8 +116,12 @@ class BoxCropPlan(op.Plan):
 def _shapes(call: op.Call) -> BoxCropPlan:
     source = call.inputs[0].geometry
     width = source.shapes[:, 1]
-    refuse((width != 4) & (width != 6), "boxes have 4 or 6 numbers", "(n, 4)", source.shapes)
-    refuse(width != width[:1], "boxes of a batch have one length", "(n, 4)", source.shapes)
+    op.refuse_samples(
+        (width != 4) & (width != 6), "", "(n, 4)", source.shapes, "boxes have 4 or 6 numbers"
+    )
+    op.refuse_samples(
+        width != width[:1], "", "(n, 4)", source.shapes, "boxes of a batch have one length"
+    )
     if len(call.inputs) > 1:
         require_labels(call)
     # Without a sample the layout says how wide the boxes would be.

@@ -16,8 +16,8 @@ from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.buffers import on_cpu
 
-from .rules import require_scalar
 from .split import Mask
+from .truth import require_scalar
 
 
 def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, /) -> op.SampleType:

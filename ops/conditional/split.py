@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.values.buffers import on_cpu
 
-from .rules import require_scalar
+from .truth import require_scalar
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 Mask = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

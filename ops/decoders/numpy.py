@@ -16,7 +16,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
-from gradiva.ops.arrays.copy_pieces import copy_pieces
+from gradiva.ops.arrays.copy import copy_pieces
 
 _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16

@@ -73,14 +73,13 @@ def _map(call: op.Call) -> F32:
     if not call.size:
         return np.zeros((0, 1, 1), np.float32)
     size = int(shapes[0, -1])
-    if (shapes[:, -1] != size).any():
-        sample = int(np.flatnonzero(shapes[:, -1] != size)[0])
-        raise op.OperatorValueError(
-            "all samples have vectors of one length",
-            expected=f"{size} numbers",
-            got=str(shapes[sample, -1]),
-            sample=sample,
-        )
+    op.refuse_samples(
+        shapes[:, -1] != size,
+        "",
+        f"{size} numbers",
+        lambda sample: str(shapes[sample, -1]),
+        "all samples have vectors of one length",
+    )
     whole, linear, shift = call["MT"], call["M"], call["T"]
     name, given = ("M", linear) if whole is None else ("MT", whole)
     if given is None or given[0].size == 1:

@@ -120,14 +120,13 @@ def _input(call: op.Call, number: int, along: op.Int64Array, normalized: bool) -
     given: op.Batch = call.inputs[number]
     lengths = given.geometry.volumes
     bad = lengths != along.shape[1]
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            f"the {'anchor' if number == 1 else 'shape'} has a number for each axis",
-            expected=str(along.shape[1]),
-            got=str(lengths[sample]),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        str(along.shape[1]),
+        lengths,
+        f"the {'anchor' if number == 1 else 'shape'} has a number for each axis",
+    )
     rows = np.array([given.array(i).reshape(-1) for i in range(call.size)], np.float64)
     rows = rows.reshape(along.shape)
     return rows * along if normalized and given.data.dtype.kind == "f" else rows

@@ -94,14 +94,13 @@ def _broadcast(left: op.Geometry, right: op.Geometry) -> op.Geometry:
         for geometry in (left, right)
     )
     bad = ((a != b) & (a != 1) & (b != 1)).any(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "the shapes of the operands do not broadcast",
-            expected="equal extents, or 1, from the last axis on",
-            got=f"{left.shape(sample)} and {right.shape(sample)}",
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        "equal extents, or 1, from the last axis on",
+        lambda sample: f"{left.shape(sample)} and {right.shape(sample)}",
+        "the shapes of the operands do not broadcast",
+    )
     return op.Geometry.of(np.where(a == 1, b, a))
 
 

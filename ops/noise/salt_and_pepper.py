@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 
-from .words import NOISY, STRIP, random_words, require_range
+from .words import NOISY, STRIP, random_words
 
 _KERNEL: Final = op.CudaKernel(
     "scatter", ("philox.cuh", Path(__file__).with_name("salt_and_pepper.cuh"))
@@ -116,7 +116,9 @@ class _Plan(NamedTuple):
 def _plan(call: op.Call) -> _Plan:
     source = call.inputs[0]
     for name in ("prob", "salt_vs_pepper"):
-        require_range(call, name, call[name], 0, 1, "a probability, 0 to 1")
+        op.refuse_samples(
+            ~((call[name] >= 0) & (call[name] <= 1)), name, "a probability, 0 to 1", call[name]
+        )
     changed = call["prob"].astype(np.float64)
     salted = changed * call["salt_vs_pepper"].astype(np.float64)
     thresholds = (np.stack([salted, changed], axis=1) * 2.0**32).astype(np.uint64)

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 
 from .poisson import SUMMED, falling, poisson_from_word
-from .words import NOISY, STRIP, disturb, launch_noise, random_words, require_range
+from .words import NOISY, STRIP, disturb, launch_noise, random_words
 
 
 @op.operator("noise.shot", random=True, same_shapes=True)
@@ -74,7 +74,7 @@ def _count_events(
 def _factor(call: op.Call) -> Any:
     """(N,) float32. Raises OperatorValueError."""
     factor, most = call["factor"], float(np.finfo(np.float32).max)
-    require_range(call, "factor", factor, -most, most, "a finite number")
+    op.refuse_samples(~((factor >= -most) & (factor <= most)), "factor", "a finite number", factor)
     return factor
 
 

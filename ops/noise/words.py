@@ -116,15 +116,3 @@ def launch_noise(
         np.int64(rows.shape[1]),
     )
     return op.Launch(unit, len(blocks), arguments)
-
-
-def require_range(
-    call: op.Call, name: str, values: Any, low: float, high: float, text: str
-) -> None:
-    """Refuse values outside low..high and NaN. Raises OperatorValueError."""
-    bad = ~((values >= low) & (values <= high))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument=name, expected=text, got=str(values[sample]), sample=sample
-        )

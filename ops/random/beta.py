@@ -150,11 +150,7 @@ def _checked(call: op.Call) -> None:
     for name in ("alpha", "beta"):
         values = call[name]
         bad = ~((values > 0) & np.isfinite(values))
-        if bad.any():
-            sample = int(np.flatnonzero(bad)[0])
-            raise op.OperatorValueError(
-                argument=name, expected="a positive number", got=str(values[sample]), sample=sample
-            )
+        op.refuse_samples(bad, name, "a positive number", values)
 
 
 @beta.cpu

@@ -153,14 +153,9 @@ def _sizes(call: op.Call) -> op.Int64Array:
         if values.dtype == np.uint64:
             values = np.minimum(values, np.uint64(np.iinfo(np.int64).max))
         sizes = values.astype(np.int64)
-    if (sizes < 1).any():
-        sample = int(np.flatnonzero(sizes < 1)[0])
-        raise op.OperatorValueError(
-            "there is nothing to choose from",
-            expected="at least one element",
-            got=str(sizes[sample]),
-            sample=sample,
-        )
+    op.refuse_samples(
+        sizes < 1, "", "at least one element", sizes, "there is nothing to choose from"
+    )
     return np.ascontiguousarray(sizes)
 
 

@@ -62,14 +62,7 @@ def _thresholds(call: op.Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
     """(N,): words below these give 1."""
     probability = call["probability"]
     bad = ~((probability >= 0) & (probability <= 1))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="probability",
-            expected="a number from 0 to 1",
-            got=str(probability[sample]),
-            sample=sample,
-        )
+    op.refuse_samples(bad, "probability", "a number from 0 to 1", probability)
     thresholds: np.ndarray[Any, np.dtype[np.uint64]]
     thresholds = (probability.astype(np.float64) * 2.0**32).astype(np.uint64)
     return thresholds

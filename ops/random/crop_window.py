@@ -132,13 +132,13 @@ def random_windows(call: op.Call, heights: Any, widths: Any) -> op.Int64Array:
     )
     heights, widths = np.array(heights, np.int64), np.array(widths, np.int64)
     bad = (heights < 1) | (widths < 1) | (heights > 1 << 30) | (widths > 1 << 30)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "there is no window in an image of this size",
-            got=f"{heights[sample]} x {widths[sample]} pixels",
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        "",
+        lambda sample: f"{heights[sample]} x {widths[sample]} pixels",
+        "there is no window in an image of this size",
+    )
     assert call.key is not None
     assert call.positions is not None
     windows = np.zeros((call.size, 4), np.int64)

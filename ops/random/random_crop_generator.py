@@ -40,14 +40,13 @@ def random_crop_generator(
 def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
     lengths = call.inputs[0].geometry.volumes
     bad = (lengths != 2) & (lengths != 3)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "the input is the shape of an image",
-            expected="(h, w) or (h, w, c)",
-            got=f"{lengths[sample]} numbers",
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        "(h, w) or (h, w, c)",
+        lambda sample: f"{lengths[sample]} numbers",
+        "the input is the shape of an image",
+    )
     pair = op.Geometry.equal(call.size, (2,))
     return pair, pair
 

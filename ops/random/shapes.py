@@ -45,14 +45,7 @@ def drawn_shapes_of(call: op.Call, like: op.Batch | None) -> Any:
     rows = call["shape"]
     if rows is None:
         return op.Geometry.equal(call.size, ())
-    if (rows < 0).any():
-        sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
-        raise op.OperatorValueError(
-            argument="shape",
-            expected="extents from 0 on",
-            got=str(rows[sample].tolist()),
-            sample=sample,
-        )
+    op.refuse_samples((rows < 0).any(axis=1), "shape", "extents from 0 on", rows)
     return rows
 
 

@@ -110,14 +110,7 @@ def _bounds(call: op.Call) -> tuple[Any, Any, Any]:
         )
     low, high = np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
     bad = ~((low < high) & np.isfinite(low) & np.isfinite(high))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="range",
-            expected="(low, high) with low < high",
-            got=str(tuple(bounds[sample].tolist())),
-            sample=sample,
-        )
+    op.refuse_samples(bad, "range", "(low, high) with low < high", bounds)
     return low, high - low, np.nextafter(high, low)
 
 

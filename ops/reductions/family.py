@@ -13,7 +13,7 @@ from .gpu import call_launches
 from .reduce import call_reduction, shapes_of
 
 
-def reduces(operator: op.Operator[Any], kind: int, ending: int) -> None:
+def reduces(operator: op.Operator[..., Any], kind: int, ending: int) -> None:
     """Give an operator the shape rule of reductions, and kernels of a kind (see lanes.py) whose
     results end in some way (see cpu.py)."""
     operator.shapes(shapes_of)

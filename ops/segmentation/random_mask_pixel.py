@@ -42,11 +42,7 @@ def random_mask_pixel(
 @random_mask_pixel.shapes
 def _shapes(call: op.Call) -> op.Geometry:
     source = call.inputs[0].geometry
-    if (source.volumes == 0).any():
-        sample = int(np.flatnonzero(source.volumes == 0)[0])
-        raise op.OperatorValueError(
-            "a mask has no pixels", expected="one or more", got=source.shape(sample), sample=sample
-        )
+    op.refuse_samples(source.volumes == 0, "", "one or more", source.shape, "a mask has no pixels")
     return op.Geometry.equal(call.size, (source.ndim,))
 
 

@@ -10,8 +10,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
-from .object_classes import class_rows, refuse_rows
-from .objects import find_objects
+from .objects import class_rows, find_objects
 
 _DTYPES = (op.bool_, op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32)
 _FORMATS = ("anchor_shape", "start_end", "box")
@@ -202,7 +201,7 @@ def _cpu(call: op.Call) -> None:
     classes, weights, background = class_rows(call)
     probability, least = call["foreground_prob"], call["threshold"]
     bad = ~((probability >= 0) & (probability <= 1))
-    refuse_rows("foreground_prob", bad, "a number from 0 to 1", probability)
+    op.refuse_samples(bad, "foreground_prob", "a number from 0 to 1", probability)
     if least is None:
         least = np.zeros((call.size, ndim), np.int64)
     elif least.shape[1] == 1:

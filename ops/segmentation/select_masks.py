@@ -97,14 +97,13 @@ class MasksPlan(op.Plan):
 def _shapes(call: op.Call) -> MasksPlan:
     masks, polygons, vertices = call.inputs
     three = polygons.geometry.shapes[:, 1] != 3
-    if three.any():
-        sample = int(np.flatnonzero(three)[0])
-        raise op.OperatorValueError(
-            "`polygons` has three columns: mask, begin, end",
-            expected="(n, 3)",
-            got=str(polygons.geometry.shape(sample)),
-            sample=sample,
-        )
+    op.refuse_samples(
+        three,
+        "",
+        "(n, 3)",
+        polygons.geometry.shape,
+        "`polygons` has three columns: mask, begin, end",
+    )
     shapes = np.empty((2, call.size, 2), np.int64)
     shapes[0, :, 1] = 3
     shapes[1, :, 1] = vertices.geometry.shapes[:, 1]

@@ -45,14 +45,13 @@ def axes_of(call: op.Call, number: int = 0) -> int | None:
     shapes = call.inputs[number].geometry.shapes[:, -2:]
     bad = (shapes[:, 1] != shapes[:, 0] + 1) | (shapes != shapes[0]).any(axis=1)
     bad |= (shapes[:, 0] < 1) | (shapes[:, 0] > MOST_AXES)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            f"input {number} is no affine transform, or one of other axes than sample 0",
-            expected=f"matrices (n, n + 1) with one n from 1 to {MOST_AXES}",
-            got=str(call.inputs[number].geometry.shape(sample)),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        f"matrices (n, n + 1) with one n from 1 to {MOST_AXES}",
+        call.inputs[number].geometry.shape,
+        f"input {number} is no affine transform, or one of other axes than sample 0",
+    )
     return int(shapes[0, 0])
 
 

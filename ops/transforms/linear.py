@@ -142,14 +142,7 @@ def _rotation_shapes(call: op.Call) -> op.Geometry:
         return made(call, 2, "angle")
     lengths = np.abs(axis).max(axis=1, initial=0)
     bad = ~((lengths > 0) & np.isfinite(axis).all(axis=1))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="axis",
-            expected="three finite numbers, not all 0",
-            got=str(axis[sample].tolist()),
-            sample=sample,
-        )
+    op.refuse_samples(bad, "axis", "three finite numbers, not all 0", axis)
     return made(call, 3, "axis")
 
 
@@ -238,14 +231,7 @@ def _factors(call: op.Call) -> tuple[str, F32]:
         )
     if angles is not None:
         bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
-        if bad.any():
-            sample = int(np.flatnonzero(bad)[0])
-            raise op.OperatorValueError(
-                argument="angles",
-                expected="degrees from -90 to 90",
-                got=str(angles[sample].tolist()),
-                sample=sample,
-            )
+        op.refuse_samples(bad, "angles", "degrees from -90 to 90", angles)
         # The radians are float32, so that the tangent of a right angle is finite.
         rows = np.tan(radians(angles)).astype(np.float32)
     return name, rows

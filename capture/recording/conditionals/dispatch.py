@@ -24,9 +24,8 @@ from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, u
 from gradiva.eager.types.dtypes import bool_
 from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.value import Value
-from gradiva.ops.conditional.boolean import boolean
-from gradiva.ops.conditional.not_ import not_ as _not
-from gradiva.ops.conditional.rules import require_boolean, require_scalar
+from gradiva.ops.conditional.truth import boolean, require_boolean, require_scalar
+from gradiva.ops.conditional.truth import not_ as _not
 
 from . import function_source
 from .assignment_targets import AssignmentTarget

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gradiva.eager import extension as op
 from gradiva.eager.support.layouts import check_layout
 
@@ -32,14 +30,7 @@ def filled_shapes(call: op.Call) -> op.Int64Array | op.Geometry:
     rows = call["shape"]
     if rows is None:
         return op.Geometry.equal(call.size, ())
-    if (rows < 0).any():
-        sample = int(np.flatnonzero((rows < 0).any(axis=1))[0])
-        raise op.OperatorValueError(
-            argument="shape",
-            expected="extents from 0 on",
-            got=str(tuple(rows[sample].tolist())),
-            sample=sample,
-        )
+    op.refuse_samples((rows < 0).any(axis=1), "shape", "extents from 0 on", rows)
     filled_type(None, (0,) * rows.shape[1], call["layout"])
     found: op.Int64Array = rows
     return found

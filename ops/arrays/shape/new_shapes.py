@@ -104,15 +104,15 @@ def wanted_shapes(call: op.Call) -> op.Int64Array:
 
 
 def _refuse(bad: Any, shapes: op.Int64Array, expected: str, source: op.Batch) -> None:
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="shape",
-            expected=expected,
-            got=f"{tuple(shapes[sample].tolist())}, for samples of shape "
-            f"{source.geometry.shape(sample)} and dtype {source.dtype}",
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "shape",
+        expected,
+        lambda sample: (
+            f"{tuple(shapes[sample].tolist())}, for samples of shape "
+            f"{source.geometry.shape(sample)} and dtype {source.dtype}"
+        ),
+    )
 
 
 def _asked(call: op.Call, extents: op.Int64Array, old: int, new: int) -> op.Int64Array:
@@ -147,15 +147,13 @@ def _asked(call: op.Call, extents: op.Int64Array, old: int, new: int) -> op.Int6
             got=f"one of {new} bytes",
         )
     last = base[:, -1] * old
-    if (last % new).any():
-        sample = int(np.flatnonzero(last % new)[0])
-        raise op.OperatorValueError(
-            "the last axis does not divide into elements of the dtype",
-            argument="dtype",
-            expected=f"a multiple of {new} bytes",
-            got=f"{int(last[sample])} bytes",
-            sample=sample,
-        )
+    op.refuse_samples(
+        last % new,
+        "dtype",
+        f"a multiple of {new} bytes",
+        lambda sample: f"{int(last[sample])} bytes",
+        "the last axis does not divide into elements of the dtype",
+    )
     return np.concatenate([base[:, :-1], (last // new)[:, None]], axis=1)
 
 
@@ -165,14 +163,9 @@ def _chosen(call: op.Call, extents: op.Int64Array) -> op.Int64Array:
     if dims is None:
         return extents
     bad = (dims < -1) | (dims >= extents.shape[1])
-    if bad.any():
-        sample = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise op.OperatorValueError(
-            argument="src_dims",
-            expected=f"axes from 0 to {extents.shape[1] - 1}, or -1",
-            got=str(tuple(dims[sample].tolist())),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad.any(axis=1), "src_dims", f"axes from 0 to {extents.shape[1] - 1}, or -1", dims
+    )
     padded = np.concatenate([extents, np.ones((len(extents), 1), np.int64)], axis=1)
     return np.take_along_axis(padded, dims % padded.shape[1], axis=1)
 
@@ -194,14 +187,7 @@ def _scaled(factors: Any, base: op.Int64Array, chosen: bool) -> op.Int64Array:
         base = np.pad(base, ((0, 0), (0, count - known)), constant_values=1)
     products = factors.astype(np.float64) * base[:, :count]
     bad = ~(products < _LARGEST)
-    if bad.any():
-        sample = int(np.flatnonzero(bad.any(axis=1))[0])
-        raise op.OperatorValueError(
-            argument="rel_shape",
-            expected="finite factors",
-            got=str(tuple(factors[sample].tolist())),
-            sample=sample,
-        )
+    op.refuse_samples(bad.any(axis=1), "rel_shape", "finite factors", factors)
     found: op.Int64Array = np.where(
         factors < 0, -1, np.floor(np.maximum(products, 0) + 0.5)
     ).astype(np.int64)
