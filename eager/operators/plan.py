@@ -25,7 +25,11 @@ class Plan:
 def kernel_of_call(kernel: Any, arguments: int) -> Callable[..., Any]:
     """A kernel as a function of its first `arguments` arguments: the plan is that of the call."""
     code = getattr(kernel, "__code__", None)
-    if code is None or code.co_argcount <= arguments:
+    if code is None:
+        return kernel  # type: ignore[no-any-return]
+    # Neither the object of a method counts, nor what has a default.
+    bound = int(getattr(kernel, "__self__", None) is not None)
+    if code.co_argcount - bound - len(kernel.__defaults__ or ()) <= arguments:
         return kernel  # type: ignore[no-any-return]
 
     def planned(call: Any, *more: Any) -> Any:
