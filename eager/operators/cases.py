@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,13 @@ class Case:
     def equals(self, expect: Sequence[np.ndarray[Any, Any]] | None) -> Case:
         """The same call, with the samples of its first output by an independent computation."""
         return replace(self, expect=expect)
+
+    def each(self, function: Callable[..., Any]) -> Case:
+        """The same call, whose first output is `function` of each sample of the inputs; the first
+        of these is a batch."""
+        size = len(self.inputs[0])
+        inputs = [one.arrays() if isinstance(one, Batch) else [one] * size for one in self.inputs]
+        return self.equals([np.asarray(function(*one)) for one in zip(*inputs, strict=True)])
 
     def raising(self, error: type[GradivaError] | None, match: str = "") -> Case:
         """The same call, which gives an error whose text holds `match`."""

@@ -69,17 +69,13 @@ def _cast_cases() -> list[op.Case]:
         op.case("saturate", extremes, dtype=op.uint8).equals(
             [np.array([0, 255, 0, 255], np.uint8)]
         ),
-        op.case("to float", images, dtype=op.float32).equals(
-            [images.at(i).astype(np.float32) for i in range(2)]
+        op.case("to float", images, dtype=op.float32).each(lambda image: image.astype(np.float32)),
+        op.case("to half", images, dtype=op.float16).each(lambda image: image.astype(np.float16)),
+        op.case("integers saturate", wide, dtype="int8").each(
+            lambda one: np.clip(one, -128, 127).astype(np.int8)
         ),
-        op.case("to half", images, dtype=op.float16).equals(
-            [images.at(i).astype(np.float16) for i in range(2)]
-        ),
-        op.case("integers saturate", wide, dtype="int8").equals(
-            [np.clip(wide.at(i), -128, 127).astype(np.int8) for i in range(2)]
-        ),
-        op.case("to bool", images, dtype=op.bool_).equals([images.at(i) != 0 for i in range(2)]),
-        op.case("same", images, dtype=op.uint8).equals([images.at(i) for i in range(2)]),
+        op.case("to bool", images, dtype=op.bool_).each(lambda image: image != 0),
+        op.case("same", images, dtype=op.uint8).equals(images.arrays()),
         op.case("empty", samples(), dtype=op.float32).equals([]),
         op.case("no dtype", images).type_error("`dtype`"),
         op.case("unknown", images, dtype=complex).type_error("`dtype`"),
@@ -117,16 +113,14 @@ def _cast_like_cases() -> list[op.Case]:
         op.case("rounds and saturates", values, bytes_like).equals(
             [np.array([1, 3, -1, 127, -128], np.int8), np.floor(values.at(1) + 0.5).astype(np.int8)]
         ),
-        op.case("to float", images, values).equals(
-            [images.at(i).astype(np.float32) for i in range(2)]
+        op.case("to float", images, values).each(lambda image, *_: image.astype(np.float32)),
+        op.case("to half", images, op.samples((), (), dtype=op.float16, layout="")).each(
+            lambda image, *_: image.astype(np.float16)
         ),
-        op.case("to half", images, op.samples((), (), dtype=op.float16, layout="")).equals(
-            [images.at(i).astype(np.float16) for i in range(2)]
+        op.case("to bool", images, op.samples((), (), dtype=op.bool_, layout="")).each(
+            lambda image, *_: image != 0
         ),
-        op.case("to bool", images, op.samples((), (), dtype=op.bool_, layout="")).equals(
-            [images.at(i) != 0 for i in range(2)]
-        ),
-        op.case("same", images, images).equals([images.at(i) for i in range(2)]),
+        op.case("same", images, images).equals(images.arrays()),
         op.case(
             "scalars", op.samples((), (), dtype=op.float32, layout="", low=3, high=3), images
         ).equals([np.array(3, np.uint8)] * 2),

@@ -87,10 +87,10 @@ def _per_frame_cases() -> list[op.Case]:
     plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
     images = op.samples((4, 5, 3), (1, 7, 3))
     return [
-        op.case("frames already", videos).equals([videos.at(i) for i in range(2)]),
-        op.case("no layout", plain).equals([plain.at(i) for i in range(2)]),
+        op.case("frames already", videos).equals(videos.arrays()),
+        op.case("no layout", plain).equals(plain.arrays()),
         op.case("vectors", op.samples((3,), (2,), dtype=op.int32, layout="")),
-        op.case("replaced", images, replace=True).equals([images.at(i) for i in range(2)]),
+        op.case("replaced", images, replace=True).equals(images.arrays()),
         op.case("empty", op.samples(layout="")).equals([]),
         op.case("another letter", images).type_error("F"),
         op.case("scalars", op.samples((), layout="")).type_error("scalars"),
@@ -157,14 +157,10 @@ def _element_extract_cases() -> list[op.Case]:
     plain = op.samples((3, 4), (2, 4), dtype=op.float32, layout="")
     numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
     return [
-        op.case("one", videos, element_map=1).equals([videos.at(i)[1] for i in range(2)]),
-        op.case("several", videos, element_map=[1, 0, 1]).equals(
-            [videos.at(i)[1] for i in range(2)]
-        ),
-        op.case("no layout", plain, element_map=[0]).equals([plain.at(i)[0] for i in range(2)]),
-        op.case("to scalars", numbers, element_map=[1])
-        .equals([numbers.at(i)[1] for i in range(2)])
-        .no_oracle(),
+        op.case("one", videos, element_map=1).each(lambda video: video[1]),
+        op.case("several", videos, element_map=[1, 0, 1]).each(lambda video: video[1]),
+        op.case("no layout", plain, element_map=[0]).each(lambda one: one[0]),
+        op.case("to scalars", numbers, element_map=[1]).each(lambda number: number[1]).no_oracle(),
         op.case("empty", op.samples(layout="FHWC"), element_map=[0]).equals([]),
         op.case("too few frames", videos, element_map=[2]).value_error("sample 1"),
         op.case("negative", videos, element_map=[-1]).value_error("`element_map`"),
@@ -251,15 +247,13 @@ def _sequence_rearrange_cases() -> list[op.Case]:
     numbers = op.samples((3,), (2,), dtype=op.int16, layout="F")
     orders = np.array([[2, 3], [1, 0]], np.int32)
     return [
-        op.case("swap", videos, new_order=[1, 0, 1]).equals(
-            [videos.at(i)[[1, 0, 1]] for i in range(2)]
-        ),
-        op.case("one", plain, new_order=1).equals([plain.at(i)[[1]] for i in range(2)]),
+        op.case("swap", videos, new_order=[1, 0, 1]).each(lambda video: video[[1, 0, 1]]),
+        op.case("one", plain, new_order=1).each(lambda one: one[[1]]),
         op.case("per sample", videos, new_order=orders).equals(
             [videos.at(i)[orders[i]] for i in range(2)]
         ),
         op.case("numbers", numbers, new_order=[1, 0])
-        .equals([numbers.at(i)[[1, 0]] for i in range(2)])
+        .each(lambda number: number[[1, 0]])
         .no_oracle(),
         op.case("empty", op.samples(layout="FHWC"), new_order=[0]).equals([]),
         op.case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),

@@ -123,10 +123,10 @@ def _cases_like(value: int) -> list[op.Case]:
     plain = op.samples((2, 3), (2, 3), dtype=op.float16, layout="")
     scalars = op.samples((), (), layout="")
     return [
-        op.case("ragged", images).equals([np.full_like(images.at(i), value) for i in range(3)]),
+        op.case("ragged", images).each(lambda image: np.full_like(image, value)),
         op.case("uniform", plain).equals([np.full((2, 3), value, np.float16)] * 2),
-        op.case("other dtype", images, dtype=op.float32).equals(
-            [np.full(images.at(i).shape, value, np.float32) for i in range(3)]
+        op.case("other dtype", images, dtype=op.float32).each(
+            lambda image: np.full(image.shape, value, np.float32)
         ),
         op.case("bool", plain, dtype=op.bool_).equals([np.full((2, 3), value, np.bool_)] * 2),
         op.case("scalars", scalars).equals([np.full((), value, np.uint8)] * 2),

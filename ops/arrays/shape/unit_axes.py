@@ -94,20 +94,16 @@ def _expand_dims_cases() -> list[op.Case]:
     masks = op.samples((4, 5), (4, 5), dtype=op.float32, layout="HW")
     scalars = op.samples((), (), dtype=op.int32, layout="")
     return [
-        op.case("first", images, axes=0).equals([images.at(i)[None] for i in range(3)]),
-        op.case("named", masks, axes=[2], new_axis_names="C").equals(
-            [masks.at(i)[..., None] for i in range(2)]
+        op.case("first", images, axes=0).each(lambda image: image[None]),
+        op.case("named", masks, axes=[2], new_axis_names="C").each(lambda mask: mask[..., None]),
+        op.case("two", masks, axes=[3, 0], new_axis_names="CF").each(
+            lambda mask: mask[None, ..., None]
         ),
-        op.case("two", masks, axes=[3, 0], new_axis_names="CF").equals(
-            [masks.at(i)[None, ..., None] for i in range(2)]
+        op.case("from the end", masks, axes=[-1]).each(lambda mask: mask[..., None]).no_oracle(),
+        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").each(
+            lambda scalar: scalar[None, None]
         ),
-        op.case("from the end", masks, axes=[-1])
-        .equals([masks.at(i)[..., None] for i in range(2)])
-        .no_oracle(),
-        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").equals(
-            [scalars.at(i)[None, None] for i in range(2)]
-        ),
-        op.case("none", images, axes=[]).equals([images.at(i) for i in range(3)]),
+        op.case("none", images, axes=[]).equals(images.arrays()),
         op.case("empty", op.samples(), axes=[0]).equals([]),
         op.case("out of range", masks, axes=[3]).value_error("`axes`"),
         op.case("twice", masks, axes=[0, 0]).value_error("once"),
@@ -209,18 +205,14 @@ def _squeeze_cases() -> list[op.Case]:
     frames = op.samples((1, 4, 1, 3), (1, 2, 1, 3), dtype=op.float32, layout="FHWC")
     ones = op.samples((1, 1), (1, 1), dtype=op.int32, layout="HW")
     return [
-        op.case("channel", images, axes=[2]).equals([images.at(i)[..., 0] for i in range(3)]),
-        op.case("from the end", images, axes=-1)
-        .equals([images.at(i)[..., 0] for i in range(3)])
-        .no_oracle(),
-        op.case("two", frames, axes=[2, 0]).equals([frames.at(i)[0, :, 0] for i in range(2)]),
-        op.case("by name", frames, axis_names="WF").equals(
-            [frames.at(i)[0, :, 0] for i in range(2)]
-        ),
-        op.case("none", frames, axes=[]).equals([frames.at(i) for i in range(2)]),
-        op.case("to scalars", ones, axes=[0, 1]).equals([ones.at(i)[0, 0] for i in range(2)]),
+        op.case("channel", images, axes=[2]).each(lambda image: image[..., 0]),
+        op.case("from the end", images, axes=-1).each(lambda image: image[..., 0]).no_oracle(),
+        op.case("two", frames, axes=[2, 0]).each(lambda frame: frame[0, :, 0]),
+        op.case("by name", frames, axis_names="WF").each(lambda frame: frame[0, :, 0]),
+        op.case("none", frames, axes=[]).equals(frames.arrays()),
+        op.case("to scalars", ones, axes=[0, 1]).each(lambda one: one[0, 0]),
         op.case("per sample", ones, axes=np.array([[0], [1]], np.int32))
-        .equals([ones.at(i)[0] for i in range(2)])
+        .each(lambda one: one[0])
         .no_oracle(),
         op.case("empty", op.samples(), axes=[0]).equals([]),
         op.case("extent", images, axes=[0]).value_error("sample 0"),
