@@ -90,6 +90,12 @@ class Call:
             self._given[name] = value
             return value
 
+    @property
+    def seed_and_number(self) -> tuple[np.uint64, np.uint32]:
+        """The key of a random call, as kernels take it."""
+        assert self.key is not None
+        return np.uint64(self.key.seed), np.uint32(self.key.number)
+
     def for_samples(
         self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None
     ) -> None:

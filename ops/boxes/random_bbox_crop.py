@@ -130,7 +130,6 @@ def _shapes(call: op.Call) -> BoxCropPlan:
     limits = limits_of(call, options)
     rows = box_rows(call.inputs[0], 2 * options.ndim)
     boxes = _corners(rows, options)
-    assert call.key is not None
     assert call.positions is not None
     windows = np.zeros((call.size, 2 * options.ndim))
     kept = np.zeros(len(boxes), np.bool_)
@@ -140,8 +139,7 @@ def _shapes(call: op.Call) -> BoxCropPlan:
         rows.starts,
         rows.counts,
         call.positions.astype(np.uint64),
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         options.thresholds,
         options.no_crop,
         options.attempts,

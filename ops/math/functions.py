@@ -6,7 +6,7 @@ They run at once or are recorded, as any operator. What they have in common is t
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -52,79 +52,43 @@ Operand: TypeAlias = (
 """A Batch, Tensor, symbol, array, number or list of numbers."""
 
 
+class _Function(Protocol):
+    """A function of one operand."""
+
+    def __call__(self, input: Operand) -> Any: ...
+
+
+def _function(name: str) -> _Function:
+    """The function that calls the operator `math.<name>`."""
+    operator = functions[name]
+
+    def call(input: Operand) -> Any:
+        return operator(input)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = operator.__doc__
+    return call
+
+
 def abs(input: Operand) -> Any:
     """|x|, in the type of x; the least integer stays itself."""
     return arithmetic["abs"](input)
 
 
-def fabs(input: Operand) -> Any:
-    """|x| as a float."""
-    return functions["fabs"](input)
-
-
-def sqrt(input: Operand) -> Any:
-    """Square root, correctly rounded; NaN below 0."""
-    return functions["sqrt"](input)
-
-
-def rsqrt(input: Operand) -> Any:
-    """1 / sqrt(x): infinite at 0, NaN below."""
-    return functions["rsqrt"](input)
-
-
-def cbrt(input: Operand) -> Any:
-    """Cube root, with the sign of x."""
-    return functions["cbrt"](input)
-
-
-def exp(input: Operand) -> Any:
-    """e to the power of x."""
-    return functions["exp"](input)
-
-
-def log(input: Operand) -> Any:
-    """Natural logarithm; minus infinity at 0, NaN below."""
-    return functions["log"](input)
-
-
-def log2(input: Operand) -> Any:
-    """Logarithm to base 2; minus infinity at 0, NaN below."""
-    return functions["log2"](input)
-
-
-def log10(input: Operand) -> Any:
-    """Logarithm to base 10; minus infinity at 0, NaN below."""
-    return functions["log10"](input)
-
-
-def sin(input: Operand) -> Any:
-    """Sine of x radians."""
-    return functions["sin"](input)
-
-
-def cos(input: Operand) -> Any:
-    """Cosine of x radians."""
-    return functions["cos"](input)
-
-
-def tan(input: Operand) -> Any:
-    """Tangent of x radians."""
-    return functions["tan"](input)
-
-
-def asin(input: Operand) -> Any:
-    """Arc sine in radians; NaN outside of -1..1."""
-    return functions["asin"](input)
-
-
-def acos(input: Operand) -> Any:
-    """Arc cosine in radians; NaN outside of -1..1."""
-    return functions["acos"](input)
-
-
-def atan(input: Operand) -> Any:
-    """Arc tangent in radians, from -pi/2 to pi/2."""
-    return functions["atan"](input)
+fabs = _function("fabs")
+sqrt = _function("sqrt")
+rsqrt = _function("rsqrt")
+cbrt = _function("cbrt")
+exp = _function("exp")
+log = _function("log")
+log2 = _function("log2")
+log10 = _function("log10")
+sin = _function("sin")
+cos = _function("cos")
+tan = _function("tan")
+asin = _function("asin")
+acos = _function("acos")
+atan = _function("atan")
 
 
 def atan2(x: Operand, y: Operand) -> Any:
@@ -135,44 +99,14 @@ def atan2(x: Operand, y: Operand) -> Any:
     return functions["atan2"](x, y)
 
 
-def sinh(input: Operand) -> Any:
-    """Hyperbolic sine."""
-    return functions["sinh"](input)
-
-
-def cosh(input: Operand) -> Any:
-    """Hyperbolic cosine."""
-    return functions["cosh"](input)
-
-
-def tanh(input: Operand) -> Any:
-    """Hyperbolic tangent."""
-    return functions["tanh"](input)
-
-
-def asinh(input: Operand) -> Any:
-    """Inverse hyperbolic sine."""
-    return functions["asinh"](input)
-
-
-def acosh(input: Operand) -> Any:
-    """Inverse hyperbolic cosine; NaN below 1."""
-    return functions["acosh"](input)
-
-
-def atanh(input: Operand) -> Any:
-    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside."""
-    return functions["atanh"](input)
-
-
-def ceil(input: Operand) -> Any:
-    """The least whole number that is not below x, as a float."""
-    return functions["ceil"](input)
-
-
-def floor(input: Operand) -> Any:
-    """The greatest whole number that is not above x, as a float."""
-    return functions["floor"](input)
+sinh = _function("sinh")
+cosh = _function("cosh")
+tanh = _function("tanh")
+asinh = _function("asinh")
+acosh = _function("acosh")
+atanh = _function("atanh")
+ceil = _function("ceil")
+floor = _function("floor")
 
 
 def pow(base: Operand, exponent: Operand) -> Any:

@@ -33,17 +33,8 @@ from .arithmetic import (
 from .evaluate import clamp as clamp_arrays
 from .evaluate import evaluate, evaluate_unary
 from .expression import EXACT, LIBRARY, operation_launch
+from .promotion import UNARY_FLOAT
 
-UNARY = {
-    "fabs": "Absolute value", "floor": "Greatest whole number that is not above",
-    "ceil": "Least whole number that is not below", "sqrt": "Square root",
-    "rsqrt": "Reciprocal of the square root", "cbrt": "Cube root", "exp": "Exponential",
-    "log": "Natural logarithm", "log2": "Binary logarithm", "log10": "Decimal logarithm",
-    "sin": "Sine", "cos": "Cosine", "tan": "Tangent", "asin": "Arc sine", "acos": "Arc cosine",
-    "atan": "Arc tangent", "sinh": "Hyperbolic sine", "cosh": "Hyperbolic cosine",
-    "tanh": "Hyperbolic tangent", "asinh": "Inverse hyperbolic sine",
-    "acosh": "Inverse hyperbolic cosine", "atanh": "Inverse hyperbolic tangent",
-}  # fmt: skip
 BINARY = {
     "min": "The smaller of two values.",
     "max": "The larger of two values.",
@@ -82,9 +73,9 @@ def _clamp_type(
 
 def _declare() -> dict[str, Function]:
     made = {}
-    for name, meaning in UNARY.items():
+    for name, meaning in UNARY_FLOAT.items():
         rule = unary_type(name)
-        rule.__doc__ = f"{meaning} of each element."
+        rule.__doc__ = meaning
         made[name] = one = Function(rule, f"math.{name}", (1, 1))
         one.shapes(same_geometry)
         one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))

@@ -17,32 +17,31 @@ FLOATING: Final = frozenset({"/", "fpow", "atan2"})
 BITWISE: Final = frozenset({"&", "|", "^", "<<", ">>"})
 COMPARISON: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 UNARY_SAME: Final = frozenset({"neg", "abs"})
-UNARY_FLOAT: Final = frozenset(
-    [
-        "floor",
-        "ceil",
-        "sqrt",
-        "rsqrt",
-        "cbrt",
-        "exp",
-        "log",
-        "log2",
-        "log10",
-        "fabs",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-    ]
-)
+UNARY_FLOAT: Final = {
+    "fabs": "|x| as a float.",
+    "sqrt": "Square root, correctly rounded; NaN below 0.",
+    "rsqrt": "1 / sqrt(x): infinite at 0, NaN below.",
+    "cbrt": "Cube root, with the sign of x.",
+    "exp": "e to the power of x.",
+    "log": "Natural logarithm; minus infinity at 0, NaN below.",
+    "log2": "Logarithm to base 2; minus infinity at 0, NaN below.",
+    "log10": "Logarithm to base 10; minus infinity at 0, NaN below.",
+    "sin": "Sine of x radians.",
+    "cos": "Cosine of x radians.",
+    "tan": "Tangent of x radians.",
+    "asin": "Arc sine in radians; NaN outside of -1..1.",
+    "acos": "Arc cosine in radians; NaN outside of -1..1.",
+    "atan": "Arc tangent in radians, from -pi/2 to pi/2.",
+    "sinh": "Hyperbolic sine.",
+    "cosh": "Hyperbolic cosine.",
+    "tanh": "Hyperbolic tangent.",
+    "asinh": "Inverse hyperbolic sine.",
+    "acosh": "Inverse hyperbolic cosine; NaN below 1.",
+    "atanh": "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.",
+    "ceil": "The least whole number that is not below x, as a float.",
+    "floor": "The greatest whole number that is not above x, as a float.",
+}
+"""Functions of real numbers, and what they are."""
 
 _BOOL: Final = np.dtype(np.bool_)
 _INT32: Final = np.dtype(np.int32)

@@ -143,7 +143,6 @@ def _plan(call: op.Call) -> _Plan:
 @salt_and_pepper.cpu
 def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
     plan = _plan(call)
     columns = (np.ascontiguousarray(column) for column in (*plan.thresholds.T, *plan.values.T))
     call.for_samples(
@@ -154,8 +153,7 @@ def _cpu(call: op.Call) -> None:
         target.geometry.offsets,
         plan.extents,
         call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         *columns,
     )
 
@@ -163,7 +161,6 @@ def _cpu(call: op.Call) -> None:
 @salt_and_pepper.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
     plan = _plan(call)
     outer, channels, inner = plan.extents.T
     pixels = np.where(channels > 0, outer * inner, 0)
@@ -172,7 +169,7 @@ def _gpu(call: op.Call) -> op.Launch:
     table = np.stack(places, axis=1)
     bits = plan.values.dtype
     blocks = op.blocks_of(-(-pixels // 4))
-    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    key = call.seed_and_number
     arguments = (
         source.data.view(bits),
         op.OutputArg(target.data.view(bits)),

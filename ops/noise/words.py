@@ -62,7 +62,6 @@ def disturb(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None
     kernel(src, src_offsets, out, offsets, counts, positions, seed, number, *parameters, begin, end)
     """
     source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
     data, result = source.data, target.data
     if source.dtype is op.float16:
         data = convert_array(data, np.dtype(np.float32))
@@ -75,8 +74,7 @@ def disturb(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None
         target.geometry.offsets,
         target.geometry.volumes,
         call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         *parameters,
     )
     if result is not target.data:
@@ -95,7 +93,6 @@ def launch_noise(
     """What `disturb` does, as a launch on a GPU. file: a `.cuh` with the function `disturbed`;
     calls: kernels marked with `jit` whose translations it calls."""
     source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
     assert call.positions is not None
     volumes = target.geometry.volumes
     table = np.stack(
@@ -105,7 +102,7 @@ def launch_noise(
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     unit = _noise_kernel(file).unit(types, _translate.translation_of(*calls))
     blocks = op.blocks_of(-(-volumes // 4))
-    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    key = call.seed_and_number
     arguments = (
         source.data,
         op.OutputArg(target.data),

@@ -164,7 +164,6 @@ def _cpu(call: op.Call) -> None:
 def _gpu(call: op.Call) -> op.Launch:
     _checked(call)
     target = call.outputs[0]
-    assert call.key is not None
     volumes = target.geometry.volumes
     places: Any = target.geometry.offsets, volumes, call.positions
     shapes = np.stack([call["alpha"], call["beta"]], axis=1).astype(np.float64)
@@ -172,7 +171,7 @@ def _gpu(call: op.Call) -> op.Launch:
         {"Target": op.type_name(target.data.dtype)}, _translate.translation_of(normal_from_word)
     )
     blocks = op.blocks_of(volumes)
-    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    key = call.seed_and_number
     arguments = op.OutputArg(target.data), np.stack(places, axis=1), blocks, *key, shapes
     return op.Launch(unit, len(blocks), arguments)
 

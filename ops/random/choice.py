@@ -193,7 +193,6 @@ def _cpu(call: op.Call) -> None:
     if source.ndim == 0:
         fill(call, _numbers, np.int64, sizes, thresholds)
         return
-    assert call.key is not None
     inner = source.geometry.shapes[:, 1:].prod(axis=1)
     counts = target.geometry.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
     # Bytes move whatever they mean: one compiled kernel per element size.
@@ -207,8 +206,7 @@ def _cpu(call: op.Call) -> None:
         counts,
         inner,
         call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         sizes,
         thresholds,
     )
@@ -217,7 +215,6 @@ def _cpu(call: op.Call) -> None:
 @choice.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    assert call.key is not None
     numbers = source.ndim == 0
     if numbers:
         # How many there are is on the device; probabilities say it too.
@@ -236,7 +233,7 @@ def _gpu(call: op.Call) -> op.Launch:
         data, slab = data.view(bits), slab.view(bits)
     generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
     blocks = op.blocks_of(volumes)
-    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    key = call.seed_and_number
     arguments = (
         data,
         op.OutputArg(slab),

@@ -139,10 +139,9 @@ def random_windows(call: op.Call, heights: Any, widths: Any) -> op.Int64Array:
         lambda sample: f"{heights[sample]} x {widths[sample]} pixels",
         "there is no window in an image of this size",
     )
-    assert call.key is not None
     assert call.positions is not None
     windows = np.zeros((call.size, 4), np.int64)
-    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
+    seed, number = call.seed_and_number
     limits = np.array(area), np.array(ratio)
     attempts = call["num_attempts"]
     _draw_windows(heights, widths, call.positions, seed, number, *limits, attempts, windows)

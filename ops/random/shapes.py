@@ -55,7 +55,6 @@ def fill(call: op.Call, kernel: Callable[..., Any], native: type, *parameters: A
     kernel(out, offsets, counts, positions, seed, number, *parameters, begin, end)
     """
     target = call.outputs[0]
-    assert call.key is not None
     same = target.data.dtype == native
     drawn = target.data if same else np.zeros(target.data.shape, native)
     call.for_samples(
@@ -64,8 +63,7 @@ def fill(call: op.Call, kernel: Callable[..., Any], native: type, *parameters: A
         target.geometry.offsets,
         target.geometry.volumes,
         call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         *parameters,
     )
     if not same:
@@ -84,14 +82,13 @@ def launch_draws(
     makes a value of a word and the sample's row of `parameters`, (N, P). calls: a kernel marked
     with `jit` whose translation the file calls."""
     target = call.outputs[0]
-    assert call.key is not None
     assert call.positions is not None
     volumes = target.geometry.volumes
     table = np.stack([target.geometry.offsets, volumes, call.positions], axis=1)
     blocks = op.blocks_of(-(-volumes // 4))
     types = {"Target": op.type_name(target.data.dtype), "Parameter": op.type_name(parameters.dtype)}
     translation = "" if calls is None else _translate.translation_of(calls)
-    key = np.uint64(call.key.seed), np.uint32(call.key.number)
+    key = call.seed_and_number
     arguments = op.OutputArg(target.data), table, blocks, *key, np.ascontiguousarray(parameters)
     width = np.int64(parameters.shape[1])
     return op.Launch(_draw_kernel(file).unit(types, translation), len(blocks), (*arguments, width))

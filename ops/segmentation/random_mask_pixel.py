@@ -116,8 +116,7 @@ def _cpu(call: op.Call) -> None:
     by_value = values is not None
     nothing = np.zeros(call.size, np.int64)
     limits = nothing.astype(np.float64) if thresholds is None else thresholds.astype(np.float64)
-    assert call.key is not None
-    key = (np.uint64(call.key.seed), np.uint32(call.key.number))
+    key = call.seed_and_number
     shared = (call.positions, *key, call["foreground"], by_value)
     parameters = (values if by_value else nothing, limits)
     shapes = source.geometry.shapes

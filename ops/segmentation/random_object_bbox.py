@@ -210,7 +210,6 @@ def _cpu(call: op.Call) -> None:
         raise op.OperatorValueError(
             argument="threshold", expected=f"{ndim} sizes, or one", got=str(least.shape[1])
         )
-    assert call.key is not None
     boxes = np.empty((call.size, 2 * ndim), np.int64)
     labels = np.empty(call.size, np.int64)
     data = source.data.view(np.uint8) if source.dtype is op.bool_ else source.data
@@ -220,8 +219,7 @@ def _cpu(call: op.Call) -> None:
         source.geometry.shapes,
         source.geometry.volumes,
         call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        *call.seed_and_number,
         probability,
         np.ascontiguousarray(classes),
         weights,
