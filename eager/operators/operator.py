@@ -60,7 +60,9 @@ class OperatorBase:
     fusion_role: what it is inside a fused group (see `fusion_roles`), None if it never is in one;
     bfloat16: whether it takes this dtype, as those do that move or convert values;
     identity_on_same_type: its output is its input where both have the same type;
-    decomposition: the chain of simpler operators that a call is (see `decomposition`), if any.
+    decomposition: the chain of simpler operators that a call is (see `decomposition`), if any;
+    schema: what the format of stored pipelines calls it, None if that has no name for it;
+    formerly: its names in old scripts, without `fn.`.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class OperatorBase:
         frames: tuple[str, ...] = (),
         bfloat16: bool = False,
         same_shapes: bool = False,
+        schema: str | None = None,
+        formerly: tuple[str, ...] = (),
     ) -> None:
-        self.name = name
+        self.name, self.schema, self.formerly = name, schema, formerly
         self.frames = frozenset(frames)
         self.bfloat16 = bfloat16
         self.infer = framed_types(function, self.frames) if frames else function
@@ -291,20 +295,22 @@ def operator(
     frames: tuple[str, ...] = (),
     bfloat16: bool = False,
     same_shapes: bool = False,
+    schema: str | None = None,
+    formerly: tuple[str, ...] = (),
 ) -> Callable[[Callable[Concatenate[SampleType, P], R]], Operator[P, R]]:
     """Declare an operator: decorates its type rule, whose signature is the public one.
 
     name: under which graphs and errors know it. inputs: how many, or (fewest, most). The type rule
     gets a `SampleType` per input and the arguments as given, and returns the type of the output,
     or a tuple of types. It must let unknown (None) fields pass. same_shapes: the samples of the
-    output have the shapes of the first input's; other operators have a shape rule.
+    output have the shapes of the first input's; other operators have a shape rule. schema: what the
+    format of stored pipelines calls it, if it does; formerly: its names in old scripts.
     """
     bounds = (inputs, inputs) if isinstance(inputs, int) else inputs
 
     def declare(function: Callable[Concatenate[SampleType, P], R]) -> Operator[P, R]:
-        return Operator[P, R](
-            function, name, bounds, random, effects, frames, bfloat16, same_shapes
-        )
+        flags = random, effects, frames, bfloat16, same_shapes
+        return Operator[P, R](function, name, bounds, *flags, schema, formerly)
 
     return declare
 
@@ -316,10 +322,13 @@ def maker(
     random: bool = False,
     effects: bool = False,
     frames: tuple[str, ...] = (),
+    schema: str | None = None,
+    formerly: tuple[str, ...] = (),
 ) -> Callable[[Callable[P, Any]], Maker[P]]:
     """Like `operator`, for operators that need no input and take `batch_size`."""
 
     def declare(function: Callable[P, Any]) -> Maker[P]:
-        return Maker[P](function, name, inputs, random, effects, frames)
+        flags = random, effects, frames
+        return Maker[P](function, name, inputs, *flags, schema=schema, formerly=formerly)
 
     return declare

@@ -113,11 +113,16 @@ class SourceOperator(OperatorBase, Generic[P]):
         return values
 
 
-def source_operator(name: str) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
-    """Declare a source: decorates its type rule, whose signature is the public one."""
+def source_operator(
+    name: str, *, schema: str | None = None, formerly: tuple[str, ...] = ()
+) -> Callable[[Callable[P, Any]], SourceOperator[P]]:
+    """Declare a source: decorates its type rule, whose signature is the public one. The arguments
+    are those of `operator`."""
 
     def declare(function: Callable[P, Any]) -> SourceOperator[P]:
-        made = SourceOperator[P](function, name, (0, 0), random=False, effects=True)
+        made = SourceOperator[P](
+            function, name, (0, 0), effects=True, schema=schema, formerly=formerly
+        )
         made.takes_seed = True
         return made
 

@@ -14,7 +14,7 @@ from gradiva.eager.operators.pixelwise import run_pixelwise
 from gradiva.eager.types.dtypes import bfloat16
 
 
-@op.operator("cast", bfloat16=True, same_shapes=True)
+@op.operator("cast", schema="Cast", bfloat16=True, same_shapes=True)
 def cast(
     input: op.SampleType, /, *, dtype: op.DTypeLike, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -82,7 +82,7 @@ def _cast_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("cast_like", inputs=2, bfloat16=True, same_shapes=True)
+@op.operator("cast_like", schema="CastLike", inputs=2, bfloat16=True, same_shapes=True)
 def cast_like(input: op.SampleType, like: Any, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Convert each element to the dtype of `like`; shapes and layout stay.
 

@@ -12,7 +12,7 @@ from .axes import alike, named_axis, resolve_axis, with_axis
 from .join import join, join_launches, same_shapes
 
 
-@op.operator("cat", inputs=(1, 999), bfloat16=True)
+@op.operator("cat", schema="Cat", inputs=(1, 999), bfloat16=True)
 def cat(
     input: op.SampleType,
     /,
@@ -105,7 +105,7 @@ def _cat_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("stack", inputs=(1, 999), bfloat16=True)
+@op.operator("stack", schema="Stack", inputs=(1, 999), bfloat16=True)
 def stack(
     input: op.SampleType,
     /,

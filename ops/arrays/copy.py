@@ -59,7 +59,7 @@ def copy_pieces(
     call.for_samples(_copy, *bytes_of, pieces, firsts, work=target)
 
 
-@op.operator("copy", bfloat16=True, same_shapes=True)
+@op.operator("copy", schema="Copy", bfloat16=True, same_shapes=True)
 def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """The same samples in other memory; shapes, dtype and layout stay. Any dtype and rank.
 

@@ -45,7 +45,7 @@ def require_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) 
         )
 
 
-@op.operator("per_frame", bfloat16=True, same_shapes=True)
+@op.operator("per_frame", schema="PerFrame", bfloat16=True, same_shapes=True)
 def per_frame(
     input: op.SampleType, /, *, replace: bool = False, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -97,7 +97,7 @@ def _per_frame_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("element_extract", bfloat16=True)
+@op.operator("element_extract", schema="ElementExtract", bfloat16=True)
 def element_extract(
     input: op.SampleType, /, *, element_map: op.Ints, **common: op.Unpack[op.Common]
 ) -> op.SampleType | tuple[op.SampleType, ...]:
@@ -169,7 +169,7 @@ def _element_extract_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("sequence_rearrange", bfloat16=True)
+@op.operator("sequence_rearrange", schema="SequenceRearrange", bfloat16=True)
 def sequence_rearrange(
     input: op.SampleType, /, *, new_order: RaggedIntsArg, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

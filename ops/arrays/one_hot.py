@@ -17,7 +17,7 @@ from .axes import resolve_axis, with_axis
 _KERNEL: Final = op.CudaKernel("one_hot", (Path(__file__).with_name("one_hot.cuh"),))
 
 
-@op.operator("one_hot")
+@op.operator("one_hot", schema="OneHot")
 def one_hot(
     input: op.SampleType,
     /,

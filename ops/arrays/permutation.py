@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
 
-@op.maker("batch_permutation", random=True)
+@op.maker("batch_permutation", schema="BatchPermutation", random=True)
 def batch_permutation(
     *,
     allow_repetitions: bool = False,
@@ -120,7 +120,7 @@ def _batch_permutation_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("permute_batch", bfloat16=True)
+@op.operator("permute_batch", schema="PermuteBatch", bfloat16=True)
 def permute_batch(
     input: op.SampleType, /, *, indices: op.IntsArg, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

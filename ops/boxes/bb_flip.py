@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 from .box_rows import require_flat_boxes, require_fours
 
 
-@op.operator("bb_flip")
+@op.operator("bb_flip", schema="BbFlip")
 def bb_flip(
     input: op.SampleType,
     /,

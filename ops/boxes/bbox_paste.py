@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .box_rows import require_flat_boxes, require_fours
 
 
-@op.operator("bbox_paste")
+@op.operator("bbox_paste", schema="BBoxPaste")
 def bbox_paste(
     input: op.SampleType,
     /,

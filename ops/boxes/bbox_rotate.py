@@ -19,7 +19,7 @@ _LEAST = 0.01
 """What an extent may be above a whole number without another row of pixels, as in `rotate`."""
 
 
-@op.operator("bbox_rotate", inputs=(1, 2))
+@op.operator("bbox_rotate", schema="BBoxRotate", inputs=(1, 2))
 def bbox_rotate(
     boxes: op.SampleType,
     labels: Any = None,

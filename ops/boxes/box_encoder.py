@@ -15,7 +15,7 @@ from gradiva.eager.random.philox import natural_log
 from .box_rows import require_boxes, require_fours, require_labels
 
 
-@op.operator("box_encoder", inputs=2)
+@op.operator("box_encoder", schema="BoxEncoder", inputs=2)
 def box_encoder(
     boxes: op.SampleType,
     labels: Any,

@@ -15,7 +15,7 @@ from .crop_options import Limits, Options, check_options, columns_of, limits_of
 from .window_search import MOST_ATTEMPTS, search_all
 
 
-@op.operator("random_bbox_crop", inputs=(1, 2), random=True)
+@op.operator("random_bbox_crop", schema="RandomBBoxCrop", inputs=(1, 2), random=True)
 def random_bbox_crop(
     boxes: op.SampleType,
     labels: Any = None,

@@ -67,7 +67,7 @@ def _boolean_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("_conditional.not_")
+@op.operator("_conditional.not_", schema="_conditional__Not_")
 def not_(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """True where the value is zero.
 

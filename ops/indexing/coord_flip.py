@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 
-@op.operator("coord_flip")
+@op.operator("coord_flip", schema="CoordFlip")
 def coord_flip(
     input: op.SampleType,
     /,

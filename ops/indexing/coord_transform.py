@@ -18,7 +18,7 @@ F32 = NDArray[np.float32]
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
 
-@op.operator("coord_transform", frames=("M", "MT", "T"))
+@op.operator("coord_transform", schema="CoordTransform", frames=("M", "MT", "T"))
 def coord_transform(
     input: op.SampleType,
     /,

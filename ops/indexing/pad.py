@@ -13,7 +13,7 @@ from gradiva.ops.image.crop.window_copy import HALVES, copy_windows, launch_wind
 from .slice_region import named_axes
 
 
-@op.operator("pad", bfloat16=True)
+@op.operator("pad", schema="Pad", bfloat16=True)
 def pad(
     input: op.SampleType,
     /,

@@ -17,7 +17,7 @@ from .slice_region import check_region, slice_region
 ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 
 
-@op.operator("slice", inputs=(1, 3), bfloat16=True)
+@op.operator("slice", schema="Slice", inputs=(1, 3), bfloat16=True)
 def slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,

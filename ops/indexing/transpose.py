@@ -16,7 +16,7 @@ Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 
-@op.operator("transpose", bfloat16=True)
+@op.operator("transpose", schema="Transpose", bfloat16=True)
 def transpose(
     input: op.SampleType,
     /,

@@ -8,7 +8,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.host_fallback import through_host
 
 
-@op.operator("dump_image", effects=True)
+@op.operator("dump_image", schema="DumpImage", effects=True)
 def dump_image(
     input: op.SampleType,
     /,

@@ -15,7 +15,7 @@ from gradiva.ops.readers.contents import read_files
 __getattr__, __dir__ = hand_out("io.file", globals())
 
 
-@op.operator("io.file.read")
+@op.operator("io.file.read", schema="io__file__Read")
 def read(
     input: op.SampleType,
     /,

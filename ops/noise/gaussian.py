@@ -13,7 +13,7 @@ from gradiva.eager.jit.convert import convert_sat
 from .words import NOISY, STRIP, disturb, launch_noise, normal_values, random_words
 
 
-@op.operator("noise.gaussian", random=True, same_shapes=True)
+@op.operator("noise.gaussian", schema="noise__Gaussian", random=True, same_shapes=True)
 def gaussian(
     input: op.SampleType,
     /,

@@ -17,7 +17,7 @@ _KERNEL: Final = op.CudaKernel(
 )
 
 
-@op.operator("noise.salt_and_pepper", random=True, same_shapes=True)
+@op.operator("noise.salt_and_pepper", schema="noise__SaltAndPepper", random=True, same_shapes=True)
 def salt_and_pepper(
     input: op.SampleType,
     /,

@@ -14,7 +14,7 @@ from .poisson import SUMMED, falling, poisson_from_word
 from .words import NOISY, STRIP, disturb, launch_noise, random_words
 
 
-@op.operator("noise.shot", random=True, same_shapes=True)
+@op.operator("noise.shot", schema="noise__Shot", random=True, same_shapes=True)
 def shot(
     input: op.SampleType, /, *, factor: op.FloatArg = 12.0, **common: op.Unpack[op.Sampled]
 ) -> op.SampleType:

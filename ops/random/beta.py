@@ -22,7 +22,7 @@ _KERNEL: Final = op.CudaKernel(
 )
 
 
-@op.maker("random.beta", inputs=(0, 1), random=True)
+@op.maker("random.beta", schema="random__Beta", inputs=(0, 1), random=True)
 def beta(
     shape_like: op.SampleType | op.Value | None = None,
     /,

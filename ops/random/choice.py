@@ -18,7 +18,7 @@ _KERNEL: Final = op.CudaKernel(
 )
 
 
-@op.maker("random.choice", inputs=(1, 2), random=True)
+@op.maker("random.choice", schema="random__Choice", inputs=(1, 2), random=True)
 def choice(
     a: Any,
     shape_like: op.SampleType | op.Value | None = None,

@@ -13,7 +13,13 @@ from gradiva.eager.random.philox import philox
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 
-@op.maker("random.coin_flip", inputs=(0, 1), random=True)
+@op.maker(
+    "random.coin_flip",
+    schema="random__CoinFlip",
+    formerly=("coin_flip",),
+    inputs=(0, 1),
+    random=True,
+)
 def coin_flip(
     shape_like: op.SampleType | op.Value | None = None,
     /,

@@ -13,7 +13,13 @@ from gradiva.eager.random.philox import normal_from_word, philox
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 
-@op.maker("random.normal", inputs=(0, 1), random=True)
+@op.maker(
+    "random.normal",
+    schema="random__Normal",
+    formerly=("normal_distribution",),
+    inputs=(0, 1),
+    random=True,
+)
 def normal(
     shape_like: op.SampleType | op.Value | None = None,
     /,

@@ -9,7 +9,7 @@ from gradiva.eager import extension as op
 from .crop_window import check_window_arguments, random_windows
 
 
-@op.operator("random_crop_generator", random=True)
+@op.operator("random_crop_generator", schema="RandomCropGenerator", random=True)
 def random_crop_generator(
     input: op.SampleType,
     /,

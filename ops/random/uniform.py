@@ -13,7 +13,9 @@ from gradiva.eager.random.philox import philox
 from .shapes import drawn_shapes, drawn_type, fill, launch_draws
 
 
-@op.maker("random.uniform", inputs=(0, 1), random=True)
+@op.maker(
+    "random.uniform", schema="random__Uniform", formerly=("uniform",), inputs=(0, 1), random=True
+)
 def uniform(
     shape_like: op.SampleType | op.Value | None = None,
     /,

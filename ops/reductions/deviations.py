@@ -16,7 +16,7 @@ from .lanes import DEVIATIONS
 from .reduce import mean_dtype
 
 
-@op.operator("reductions.variance", inputs=2)
+@op.operator("reductions.variance", schema="reductions__Variance", inputs=2)
 def variance(
     input: op.SampleType,
     mean: op.SampleType,
@@ -52,7 +52,7 @@ def variance(
 reduces(variance, DEVIATIONS, MEAN)
 
 
-@op.operator("reductions.std_dev", inputs=2)
+@op.operator("reductions.std_dev", schema="reductions__StdDev", inputs=2)
 def std_dev(
     input: op.SampleType,
     mean: op.SampleType,

@@ -12,7 +12,7 @@ from .family import cases_along_axes, reduces
 from .lanes import MAXIMUM, MINIMUM
 
 
-@op.operator("reductions.max")
+@op.operator("reductions.max", schema="reductions__Max")
 def max(
     input: op.SampleType,
     /,
@@ -47,7 +47,7 @@ def _max_cases() -> list[op.Case]:
     return cases_along_axes(lambda sample, axes, keep: np.max(sample, axes, keepdims=keep))
 
 
-@op.operator("reductions.min")
+@op.operator("reductions.min", schema="reductions__Min")
 def min(
     input: op.SampleType,
     /,

@@ -15,7 +15,7 @@ from .lanes import SQUARES, SUM
 from .reduce import mean_dtype, sum_dtype
 
 
-@op.operator("reductions.sum")
+@op.operator("reductions.sum", schema="reductions__Sum")
 def sum(
     input: op.SampleType,
     /,
@@ -65,7 +65,7 @@ def _sum_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("reductions.mean")
+@op.operator("reductions.mean", schema="reductions__Mean")
 def mean(
     input: op.SampleType,
     /,
@@ -110,7 +110,7 @@ def _mean_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("reductions.mean_square")
+@op.operator("reductions.mean_square", schema="reductions__MeanSquare")
 def mean_square(
     input: op.SampleType,
     /,
@@ -157,7 +157,7 @@ def _mean_square_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("reductions.rms")
+@op.operator("reductions.rms", schema="reductions__RMS")
 def rms(
     input: op.SampleType,
     /,

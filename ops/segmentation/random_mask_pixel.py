@@ -11,7 +11,7 @@ from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
 
-@op.operator("segmentation.random_mask_pixel", random=True)
+@op.operator("segmentation.random_mask_pixel", schema="segmentation__RandomMaskPixel", random=True)
 def random_mask_pixel(
     input: op.SampleType,
     /,

@@ -16,7 +16,9 @@ _DTYPES = (op.bool_, op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32
 _FORMATS = ("anchor_shape", "start_end", "box")
 
 
-@op.operator("segmentation.random_object_bbox", random=True)
+@op.operator(
+    "segmentation.random_object_bbox", schema="segmentation__RandomObjectBBox", random=True
+)
 def random_object_bbox(
     input: op.SampleType,
     /,

@@ -10,7 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 
 
-@op.operator("segmentation.select_masks", inputs=3)
+@op.operator("segmentation.select_masks", schema="segmentation__SelectMasks", inputs=3)
 def select_masks(
     mask_ids: op.SampleType,
     polygons: Any,

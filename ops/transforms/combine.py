@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .affine import axes_of, product, transform_type
 
 
-@op.operator("transforms.combine", inputs=(2, 99))
+@op.operator("transforms.combine", schema="transforms__Combine", inputs=(2, 99))
 def combine(
     *inputs: op.SampleType, reverse_order: bool = False, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

@@ -23,7 +23,7 @@ from .affine import (
 )
 
 
-@op.maker("transforms.scale", inputs=(0, 1), frames=("scale", "center"))
+@op.maker("transforms.scale", schema="transforms__Scale", inputs=(0, 1), frames=("scale", "center"))
 def scale(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -107,7 +107,12 @@ def _scale_cases() -> list[op.Case]:
     ]
 
 
-@op.maker("transforms.rotation", inputs=(0, 1), frames=("angle", "center", "axis"))
+@op.maker(
+    "transforms.rotation",
+    schema="transforms__Rotation",
+    inputs=(0, 1),
+    frames=("angle", "center", "axis"),
+)
 def rotation(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -183,7 +188,12 @@ def _rotation_cases() -> list[op.Case]:
     ]
 
 
-@op.maker("transforms.shear", inputs=(0, 1), frames=("angles", "shear", "center"))
+@op.maker(
+    "transforms.shear",
+    schema="transforms__Shear",
+    inputs=(0, 1),
+    frames=("angles", "shear", "center"),
+)
 def shear(
     input: op.SampleType | op.Value | None = None,
     /,

@@ -11,7 +11,13 @@ from gradiva.eager import extension as op
 from .affine import F32, apply, made, matrix, transform_type, transforms_for_cases, vector
 
 
-@op.maker("transforms.translation", inputs=(0, 1), frames=("offset",))
+@op.maker(
+    "transforms.translation",
+    schema="transforms__Translation",
+    formerly=("transform_translation",),
+    inputs=(0, 1),
+    frames=("offset",),
+)
 def translation(
     input: op.SampleType | op.Value | None = None,
     /,
@@ -73,7 +79,12 @@ def _translation_cases() -> list[op.Case]:
     ]
 
 
-@op.maker("transforms.crop", inputs=(0, 1), frames=("from_start", "from_end", "to_start", "to_end"))
+@op.maker(
+    "transforms.crop",
+    schema="transforms__Crop",
+    inputs=(0, 1),
+    frames=("from_start", "from_end", "to_start", "to_end"),
+)
 def crop(
     input: op.SampleType | op.Value | None = None,
     /,

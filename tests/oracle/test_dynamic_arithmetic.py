@@ -19,7 +19,7 @@ import pytest
 import gradiva
 from gradiva import GradivaError
 from gradiva.ops.math.mathematics import BINARY as BINARY_FUNCTIONS
-from gradiva.ops.math.mathematics import UNARY as UNARY_FUNCTIONS
+from gradiva.ops.math.promotion import UNARY_FLOAT as UNARY_FUNCTIONS
 
 from .pictures import Array
 from .reference import DTYPES, NAMES, REFUSALS

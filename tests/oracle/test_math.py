@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import GradivaError, batch
-from gradiva.ops.math.mathematics import BINARY, UNARY
+from gradiva.ops.math.mathematics import BINARY
+from gradiva.ops.math.promotion import UNARY_FLOAT as UNARY
 
 from .pictures import Array, values
 from .reference import DTYPES, NAMES, REFUSALS, assert_close, math, reference

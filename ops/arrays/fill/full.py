@@ -14,7 +14,7 @@ from gradiva.eager.jit.convert import convert_array
 from .filling import filled_shapes, filled_type
 
 
-@op.operator("full")
+@op.operator("full", schema="Full")
 def full(
     fill_value: op.SampleType,
     /,
@@ -72,7 +72,7 @@ def _full_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("full_like", inputs=2, same_shapes=True)
+@op.operator("full_like", schema="FullLike", inputs=2, same_shapes=True)
 def full_like(
     like: op.SampleType, fill_value: Any, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

@@ -12,7 +12,7 @@ from gradiva.eager.gpu.copies import fill_launch
 from .filling import filled_shapes, filled_type
 
 
-@op.maker("zeros")
+@op.maker("zeros", schema="Zeros")
 def zeros(
     *,
     shape: op.IntsArg | None = None,
@@ -32,7 +32,7 @@ def zeros(
     return filled_type(chosen, shape, layout)
 
 
-@op.maker("ones")
+@op.maker("ones", schema="Ones")
 def ones(
     *,
     shape: op.IntsArg | None = None,
@@ -52,7 +52,7 @@ def ones(
     return filled_type(chosen, shape, layout)
 
 
-@op.operator("zeros_like", bfloat16=True, same_shapes=True)
+@op.operator("zeros_like", schema="ZerosLike", bfloat16=True, same_shapes=True)
 def zeros_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
@@ -64,7 +64,7 @@ def zeros_like(
     return like if chosen is None else like.with_(dtype=chosen)
 
 
-@op.operator("ones_like", bfloat16=True, same_shapes=True)
+@op.operator("ones_like", schema="OnesLike", bfloat16=True, same_shapes=True)
 def ones_like(
     like: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

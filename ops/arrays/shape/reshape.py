@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .new_shapes import reshaped_type, reshaped_view, wanted_shapes
 
 
-@op.operator("reshape", inputs=(1, 2), bfloat16=True)
+@op.operator("reshape", schema="Reshape", inputs=(1, 2), bfloat16=True)
 def reshape(
     input: op.SampleType,
     shape_input: Any = None,
@@ -92,7 +92,7 @@ def _reshape_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("reinterpret", inputs=(1, 2), bfloat16=True)
+@op.operator("reinterpret", schema="Reinterpret", inputs=(1, 2), bfloat16=True)
 def reinterpret(
     input: op.SampleType,
     shape_input: Any = None,

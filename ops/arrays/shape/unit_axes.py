@@ -12,7 +12,7 @@ from gradiva.ops.arrays.axes import named_axis, resolve_axis
 from .new_shapes import reshaped_view
 
 
-@op.operator("expand_dims", bfloat16=True)
+@op.operator("expand_dims", schema="ExpandDims", bfloat16=True)
 def expand_dims(
     input: op.SampleType,
     /,
@@ -113,7 +113,7 @@ def _expand_dims_cases() -> list[op.Case]:
     ]
 
 
-@op.operator("squeeze", bfloat16=True)
+@op.operator("squeeze", schema="Squeeze", bfloat16=True)
 def squeeze(
     input: op.SampleType,
     /,
