@@ -22,7 +22,7 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST = 1 << 16
 
 
-@op.operator("decoders.numpy")
+@op.operator("decoders.numpy", schema="decoders__Numpy")
 def numpy(
     input: op.SampleType, /, *, dtype: op.DTypeLike | None = None, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

@@ -23,7 +23,7 @@ _FILTERS = (
 )  # fmt: skip
 
 
-@source_operator("readers.file")
+@source_operator("readers.file", schema="readers__File", formerly=("file_reader",))
 def file(
     *,
     file_root: Path | None = None,

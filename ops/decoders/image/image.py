@@ -27,7 +27,11 @@ else:
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
 
 
-@op.operator("decoders.image")
+@op.operator(
+    "decoders.image",
+    schema="decoders__Image",
+    formerly=("experimental.decoders.image", "image_decoder"),
+)
 def image(
     input: op.SampleType,
     /,

@@ -12,7 +12,11 @@ from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
 
-@op.operator("decoders.image_crop")
+@op.operator(
+    "decoders.image_crop",
+    schema="decoders__ImageCrop",
+    formerly=("experimental.decoders.image_crop", "image_decoder_crop"),
+)
 def image_crop(
     input: op.SampleType,
     /,

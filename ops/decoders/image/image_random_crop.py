@@ -12,7 +12,12 @@ from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
 
-@op.operator("decoders.image_random_crop", random=True)
+@op.operator(
+    "decoders.image_random_crop",
+    schema="decoders__ImageRandomCrop",
+    formerly=("experimental.decoders.image_random_crop", "image_decoder_random_crop"),
+    random=True,
+)
 def image_random_crop(
     input: op.SampleType,
     /,

@@ -12,7 +12,12 @@ from .image import decoded_shapes, decoded_type, encode, picture
 from .region import place_windows, region
 
 
-@op.operator("decoders.image_slice", inputs=(1, 3))
+@op.operator(
+    "decoders.image_slice",
+    schema="decoders__ImageSlice",
+    formerly=("experimental.decoders.image_slice", "image_decoder_slice"),
+    inputs=(1, 3),
+)
 def image_slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,

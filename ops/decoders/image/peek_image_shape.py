@@ -12,7 +12,9 @@ from .image import encode, headers, picture
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
 
-@op.operator("peek_image_shape")
+@op.operator(
+    "peek_image_shape", schema="PeekImageShape", formerly=("experimental.peek_image_shape",)
+)
 def peek_image_shape(
     input: op.SampleType,
     /,

@@ -11,7 +11,9 @@ from gradiva.eager import extension as op
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
 
 
-@op.operator("brightness", frames=("brightness", "brightness_shift"), same_shapes=True)
+@op.operator(
+    "brightness", schema="Brightness", frames=("brightness", "brightness_shift"), same_shapes=True
+)
 def brightness(
     input: op.SampleType,
     /,

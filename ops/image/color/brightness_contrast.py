@@ -28,6 +28,7 @@ def linear_type(input: op.SampleType, dtype: op.DTypeLike | None) -> op.SampleTy
 
 @op.operator(
     "brightness_contrast",
+    schema="BrightnessContrast",
     frames=("brightness", "brightness_shift", "contrast", "contrast_center"),
     same_shapes=True,
 )

@@ -21,7 +21,7 @@ else:
 _MOST: Final = 1024
 
 
-@op.operator("clahe")
+@op.operator("clahe", schema="Clahe")
 def clahe(
     input: op.SampleType,
     /,

@@ -78,7 +78,7 @@ def _row(source: op.ImageType, target: op.ImageType) -> np.ndarray[Any, np.dtype
 _EQUATIONS: Final = _equations()
 
 
-@op.operator("color_space_conversion")
+@op.operator("color_space_conversion", schema="ColorSpaceConversion")
 def color_space_conversion(
     input: op.SampleType,
     /,

@@ -11,7 +11,9 @@ from gradiva.eager import extension as op
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
 
-@op.operator("color_twist", frames=("brightness", "contrast", "hue", "saturation"))
+@op.operator(
+    "color_twist", schema="ColorTwist", frames=("brightness", "contrast", "hue", "saturation")
+)
 def color_twist(
     input: op.SampleType,
     /,

@@ -11,7 +11,9 @@ from gradiva.eager import extension as op
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
 
 
-@op.operator("contrast", frames=("contrast", "contrast_center"), same_shapes=True)
+@op.operator(
+    "contrast", schema="Contrast", frames=("contrast", "contrast_center"), same_shapes=True
+)
 def contrast(
     input: op.SampleType,
     /,

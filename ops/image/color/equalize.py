@@ -20,7 +20,7 @@ else:
 _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 
-@op.operator("equalize", same_shapes=True)
+@op.operator("equalize", schema="Equalize", formerly=("experimental.equalize",), same_shapes=True)
 def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Equalise the histogram of each channel of each image or frame.
 

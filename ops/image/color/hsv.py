@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
 
-@op.operator("hsv", frames=("hue", "saturation", "value"))
+@op.operator("hsv", schema="Hsv", frames=("hue", "saturation", "value"))
 def hsv(
     input: op.SampleType,
     /,

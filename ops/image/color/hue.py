@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
 
-@op.operator("hue", frames=("hue",))
+@op.operator("hue", schema="Hue", frames=("hue",))
 def hue(
     input: op.SampleType,
     /,

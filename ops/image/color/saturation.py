@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
 
-@op.operator("saturation", frames=("saturation",))
+@op.operator("saturation", schema="Saturation", frames=("saturation",))
 def saturation(
     input: op.SampleType,
     /,

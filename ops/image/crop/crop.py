@@ -16,7 +16,7 @@ from .window_copy import channel_fill, copy_windows, launch_windows
 Int64s = NDArray[np.int64]
 
 
-@op.operator("crop", bfloat16=True)
+@op.operator("crop", schema="Crop", bfloat16=True)
 def crop(
     input: op.SampleType,
     /,

@@ -18,7 +18,7 @@ _LAYOUTS = (
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@op.operator("flip", bfloat16=True, same_shapes=True)
+@op.operator("flip", schema="Flip", bfloat16=True, same_shapes=True)
 def flip(
     input: op.SampleType,
     /,

@@ -11,7 +11,7 @@ from gradiva.eager.random.philox import philox
 from gradiva.ops.random.scaled import scaled
 
 
-@op.maker("roi_random_crop", inputs=(0, 1), random=True)
+@op.maker("roi_random_crop", schema="ROIRandomCrop", inputs=(0, 1), random=True)
 def roi_random_crop(
     input: op.SampleType | op.Value | None = None,
     /,

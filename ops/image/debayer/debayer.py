@@ -27,7 +27,7 @@ _CODES: Final = {
 }
 
 
-@op.operator("debayer")
+@op.operator("debayer", schema="Debayer", formerly=("experimental.debayer",))
 def debayer(
     input: op.SampleType,
     /,

@@ -12,7 +12,7 @@ from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
 
-@op.operator("experimental.dilate", same_shapes=True)
+@op.operator("experimental.dilate", schema="experimental__Dilate", same_shapes=True)
 def dilate(
     input: op.SampleType,
     /,

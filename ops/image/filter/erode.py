@@ -12,7 +12,7 @@ from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
 
-@op.operator("experimental.erode", same_shapes=True)
+@op.operator("experimental.erode", schema="experimental__Erode", same_shapes=True)
 def erode(
     input: op.SampleType,
     /,

@@ -24,7 +24,7 @@ _LAYOUTS: Final = (
 _MODES: Final = ("same", "valid")
 
 
-@op.operator("filter", inputs=(2, 3))
+@op.operator("filter", schema="Filter", formerly=("experimental.filter",), inputs=(2, 3))
 def filter(
     input: op.SampleType,
     filter: Any,

@@ -16,7 +16,12 @@ from .gaussian_windows import F32
 from .laplacian_windows import laplacian_windows
 
 
-@op.operator("laplacian", frames=("scale", "smoothing_size", "window_size"), same_shapes=True)
+@op.operator(
+    "laplacian",
+    schema="Laplacian",
+    frames=("scale", "smoothing_size", "window_size"),
+    same_shapes=True,
+)
 def laplacian(
     input: op.SampleType,
     /,

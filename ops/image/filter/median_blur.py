@@ -26,7 +26,7 @@ _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
 
 
-@op.operator("experimental.median_blur", same_shapes=True)
+@op.operator("experimental.median_blur", schema="experimental__MedianBlur", same_shapes=True)
 def median_blur(
     input: op.SampleType, /, *, window_size: op.IntsArg = 3, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

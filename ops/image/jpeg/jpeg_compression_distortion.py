@@ -23,7 +23,7 @@ _MOST = 65500
 """Pixels along an axis that the encoder takes."""
 
 
-@op.operator("jpeg_compression_distortion")
+@op.operator("jpeg_compression_distortion", schema="JpegCompressionDistortion")
 def jpeg_compression_distortion(
     input: op.SampleType, /, *, quality: op.IntArg = 50, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

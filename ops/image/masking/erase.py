@@ -17,7 +17,7 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
 
 
-@op.operator("erase")
+@op.operator("erase", schema="Erase")
 def erase(
     input: op.SampleType,
     /,

@@ -14,7 +14,7 @@ _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 
 
-@op.operator("grid_mask", same_shapes=True)
+@op.operator("grid_mask", schema="GridMask", same_shapes=True)
 def grid_mask(
     input: op.SampleType,
     /,

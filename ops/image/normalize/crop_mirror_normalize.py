@@ -21,7 +21,7 @@ _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.floa
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 
 
-@op.operator("crop_mirror_normalize")
+@op.operator("crop_mirror_normalize", schema="CropMirrorNormalize")
 def crop_mirror_normalize(
     input: op.SampleType,
     /,

@@ -16,7 +16,7 @@ from .gpu import normalize_launches
 from .statistics import Numbers, given, measured_mean, measured_variance, normalized_axes
 
 
-@op.operator("normalize", same_shapes=True)
+@op.operator("normalize", schema="Normalize", same_shapes=True)
 def normalize(
     input: op.SampleType,
     /,

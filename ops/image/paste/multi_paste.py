@@ -22,7 +22,7 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 _AXES = 5
 
 
-@op.operator("multi_paste", inputs=(1, 64))
+@op.operator("multi_paste", schema="MultiPaste", inputs=(1, 64))
 def multi_paste(
     input: op.SampleType,
     /,

@@ -13,7 +13,7 @@ from gradiva.ops.image.crop.window_copy import copy_windows, launch_windows
 _MOST = 1 << 20
 
 
-@op.operator("paste")
+@op.operator("paste", schema="Paste")
 def paste(
     input: op.SampleType,
     /,

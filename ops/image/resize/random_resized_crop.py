@@ -18,7 +18,7 @@ _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
 _LARGEST = 1 << 24
 
 
-@op.operator("random_resized_crop", random=True)
+@op.operator("random_resized_crop", schema="RandomResizedCrop", random=True)
 def random_resized_crop(
     input: op.SampleType,
     /,

@@ -30,7 +30,7 @@ LAYOUTS = (
 ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@op.operator("resize")
+@op.operator("resize", schema="Resize")
 def resize(
     input: op.SampleType,
     /,

@@ -17,7 +17,7 @@ from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, resample_tables
 _REACH = 65536
 
 
-@op.operator("resize_crop_mirror")
+@op.operator("resize_crop_mirror", schema="ResizeCropMirror")
 def resize_crop_mirror(
     input: op.SampleType,
     /,

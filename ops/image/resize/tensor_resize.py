@@ -18,7 +18,7 @@ _MOST = 3
 _FARTHEST = 2.0**31
 
 
-@op.operator("tensor_resize")
+@op.operator("tensor_resize", schema="TensorResize", formerly=("experimental.tensor_resize",))
 def tensor_resize(
     input: op.SampleType,
     /,

@@ -13,7 +13,7 @@ from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
 
-@op.operator("jitter", random=True, same_shapes=True)
+@op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
 def jitter(
     input: op.SampleType,
     /,

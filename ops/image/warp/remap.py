@@ -15,7 +15,7 @@ from .warp import require_simple
 from .warp_perspective import require_origin
 
 
-@op.operator("experimental.remap", inputs=3)
+@op.operator("experimental.remap", schema="experimental__Remap", inputs=3)
 def remap(
     input: op.SampleType,
     mapx: op.SampleType | op.Value,

@@ -15,7 +15,7 @@ _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
-@op.operator("rotate", frames=("angle", "axis"))
+@op.operator("rotate", schema="Rotate", frames=("angle", "axis"))
 def rotate(
     input: op.SampleType,
     /,

@@ -12,7 +12,7 @@ from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
 
-@op.operator("sphere", same_shapes=True)
+@op.operator("sphere", schema="Sphere", same_shapes=True)
 def sphere(
     input: op.SampleType,
     /,

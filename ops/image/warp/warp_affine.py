@@ -23,7 +23,7 @@ from .warp import (
 )
 
 
-@op.operator("warp_affine", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator("warp_affine", schema="WarpAffine", inputs=(1, 2), frames=("matrix", "1"))
 def warp_affine(
     input: op.SampleType,
     matrix_input: op.SampleType | op.Value | None = None,

@@ -37,7 +37,12 @@ def require_origin(pixel_origin: str) -> None:
         )
 
 
-@op.operator("experimental.warp_perspective", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator(
+    "experimental.warp_perspective",
+    schema="experimental__WarpPerspective",
+    inputs=(1, 2),
+    frames=("matrix", "1"),
+)
 def warp_perspective(
     input: op.SampleType,
     matrix_input: op.SampleType | op.Value | None = None,

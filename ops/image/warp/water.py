@@ -13,7 +13,7 @@ from .displace import displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
 
-@op.operator("water", same_shapes=True)
+@op.operator("water", schema="Water", same_shapes=True)
 def water(
     input: op.SampleType,
     /,
