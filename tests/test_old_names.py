@@ -10,15 +10,18 @@ import pytest
 
 import gradiva
 from gradiva import fn, ops
+from gradiva.capture.serialization.names import find_operator
 from gradiva.eager.operators.cases import Case, samples
-from gradiva.eager.operators.operator import OperatorBase
+from gradiva.eager.operators.operator import OperatorBase, operators
+from gradiva.eager.support.errors import OperatorValueError
 from gradiva.extension.modes import outputs_of
 from gradiva.facts import deprecated, later, operator_of, reached
-from gradiva.fn._old_names import RENAMED
+from gradiva.fn._old_names import renamed
 from gradiva.op_classes import _class_name
 from gradiva.ops.class_names import classes
 
 HERE = sorted(name for name in deprecated() if later(name) is None)
+RENAMED = renamed()
 OTHERS = {"shapes": "shapes", "ssd_random_crop": "random_bbox_crop"}
 """What the operator is called, where the new spelling is no function or does less."""
 
@@ -143,3 +146,22 @@ def test_ssd_random_crop() -> None:
         assert kept.at(sample).tolist() == [[7]]
     with pytest.raises(gradiva.OperatorTypeError, match="random_bbox_crop"):
         fn.ssd_random_crop(images, images, labels)
+
+
+def test_each_name_belongs_to_one_operator() -> None:
+    """Names that operators give for stored pipelines and for old scripts are nobody else's."""
+    schemas = [one.schema for one in operators.values() if one.schema]
+    old = [name for one in operators.values() for name in one.formerly]
+    assert len(schemas) > 100
+    assert len(schemas) == len(set(schemas))
+    assert len(old) == len(set(old))
+    assert not set(old) & set(operators)
+
+
+def test_stored_pipelines_find_operators_by_old_names_too() -> None:
+    for name in ("readers__File", "FileReader"):
+        assert find_operator(name).name == "readers.file"
+    assert find_operator("experimental__decoders__ImageCrop").name == "decoders.image_crop"
+    assert find_operator("_Shape").name == "shapes"
+    with pytest.raises(OperatorValueError, match="MFCC"):
+        find_operator("MFCC")

@@ -22,7 +22,6 @@ __all__ = [
     "expression_operators",
     "find_operator",
     "from_single",
-    "schema_of",
     "to_single",
 ]
 
@@ -32,53 +31,8 @@ INTERP_TYPE = 22
 ENUMERATIONS = frozenset({20, 21, INTERP_TYPE})
 """The numbers of the element types whose values are members of enumerations."""
 
-# The operators that the format knows. Ours have the same words in lower case, so that an operator
-# that is written later finds its name here.
-_SCHEMAS = """
-_conditional__Not_
-AudioResample BBoxPaste BBoxRotate BatchPermutation BbFlip BoxEncoder Brightness BrightnessContrast
-Cast CastLike Cat Clahe ColorSpaceConversion ColorTwist Contrast CoordFlip CoordTransform Copy Crop
-CropMirrorNormalize Debayer DumpImage ElementExtract Equalize Erase ExpandDims Filter Flip Full
-FullLike GaussianBlur GetProperty GridMask Hsv Hue Jitter JpegCompressionDistortion Laplacian
-LookupTable MFCC MelFilterBank MultiPaste NonsilentRegion Normalize OneHot Ones OnesLike OpticalFlow
-Pad Paste PeekImageShape PerFrame PermuteBatch PowerSpectrum PreemphasisFilter ROIRandomCrop
-RandomBBoxCrop RandomCropGenerator RandomResizedCrop Reinterpret Reshape Resize ResizeCropMirror
-Rotate Saturation SequenceRearrange Shapes Slice Spectrogram Sphere Squeeze Stack TensorResize
-ToDecibels Transpose WarpAffine Water Zeros ZerosLike
-decoders__Audio decoders__Image decoders__ImageCrop decoders__ImageRandomCrop decoders__ImageSlice
-decoders__Inflate decoders__Numpy decoders__Video
-experimental__Dilate experimental__Erode experimental__MedianBlur experimental__Remap
-experimental__Resize experimental__WarpPerspective experimental__inputs__Video
-experimental__readers__Fits experimental__readers__Video
-io__file__Read
-noise__Gaussian noise__SaltAndPepper noise__Shot
-random__Beta random__Choice random__CoinFlip random__Normal random__Uniform
-readers__COCO readers__Caffe readers__Caffe2 readers__File readers__MXNet readers__NemoAsr
-readers__Numpy readers__TFRecord readers__Video readers__VideoResize readers__Webdataset
-reductions__Max reductions__Mean reductions__MeanSquare reductions__Min reductions__RMS
-reductions__StdDev reductions__Sum reductions__Variance
-segmentation__RandomMaskPixel segmentation__RandomObjectBBox segmentation__SelectMasks
-transforms__Combine transforms__Crop transforms__Rotation transforms__Scale transforms__Shear
-transforms__Translation
-"""
-
-# Names of older versions, and second names, which are only read.
-_FORMERLY = {
-    "CoinFlip": "random__CoinFlip",
-    "FileReader": "readers__File",
-    "ImageDecoder": "decoders__Image",
-    "ImageDecoderCrop": "decoders__ImageCrop",
-    "ImageDecoderRandomCrop": "decoders__ImageRandomCrop",
-    "ImageDecoderSlice": "decoders__ImageSlice",
-    "NormalDistribution": "random__Normal",
-    "Uniform": "random__Uniform",
-    "_Shape": "Shapes",
-    "experimental__PeekImageShape": "PeekImageShape",
-    "experimental__decoders__Image": "decoders__Image",
-    "experimental__decoders__ImageCrop": "decoders__ImageCrop",
-    "experimental__decoders__ImageRandomCrop": "decoders__ImageRandomCrop",
-    "experimental__decoders__ImageSlice": "decoders__ImageSlice",
-}
+_SECOND_NAMES = {"_Shape": "Shapes"}
+"""Names that are only read."""
 
 _EXPRESSIONS = {"shl": "lshift", "shr": "rshift"}
 
@@ -103,26 +57,19 @@ _ELEMENTS = {
 }
 
 
-def _plain(schema: str) -> str:
-    return schema.replace("__", ".").replace("_", "").lower()
-
-
-_BY_NAME = {_plain(schema): schema for schema in _SCHEMAS.split()}
-
-
-def schema_of(operator: OperatorBase) -> str | None:
-    """What the format calls an operator; None if it has no name for it."""
-    return _BY_NAME.get(_plain(operator.name))
-
-
 def find_operator(schema: str) -> OperatorBase:
-    """Our operator for a name of the format. Raises OperatorValueError."""
-    name = _FORMERLY.get(schema, schema)
-    if name in _BY_NAME.values():
-        for operator in operators.values():
-            if schema_of(operator) == name:
-                return operator
+    """Our operator for a name of the format, of older versions too. Raises OperatorValueError."""
+    wanted = _SECOND_NAMES.get(schema, schema)
+    for operator in operators.values():
+        if operator.schema and wanted in (operator.schema, *map(_schema, operator.formerly)):
+            return operator
     raise OperatorValueError(f"gradiva has no operator for `{schema}`")
+
+
+def _schema(name: str) -> str:
+    """What the format called an operator that had this name in scripts."""
+    *packages, last = name.split(".")
+    return "__".join([*packages, "".join(map(str.capitalize, last.split("_")))])
 
 
 def expression_name(operator: OperatorBase) -> str:

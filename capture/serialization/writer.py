@@ -25,7 +25,7 @@ from gradiva.ops.math.arithmetic import Arithmetic
 from .branches import BranchWriter
 from .edges import EdgeName, device_word, wanted_on
 from .expressions import write_expression
-from .names import INTERP_TYPE, schema_of
+from .names import INTERP_TYPE
 from .options import StoredOptions
 from .proto import pack, pipeline_message
 from .sources import write_constant, write_source
@@ -103,7 +103,7 @@ class GraphWriter:
         elif self._is_transfer(node):
             self._edges[node, 0] = EdgeName(self.edge(node.inputs[0]), node.device)
         elif not self._branches.write(node):
-            schema = schema_of(operator)
+            schema = operator.schema
             if schema is None or operator is parameter:
                 raise OperatorValueError("this operator has no place in the file format")
             self._call(schema, node)

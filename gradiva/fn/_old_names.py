@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from gradiva.eager.operators.operator import operators
 from gradiva.eager.support.errors import user_location
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
@@ -18,53 +19,39 @@ from gradiva.ops.indexing.slice import slice as slice_
 
 __all__ = [
     "LATER",
-    "RENAMED",
     "absent",
     "fast_resize_crop_mirror",
     "later",
     "old",
+    "renamed",
     "ssd_random_crop",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-RENAMED = {
+_REPLACED = {
+    "fast_resize_crop_mirror": "resize_crop_mirror",
+    "shapes": "DataNode.shape",
+    "ssd_random_crop": "random_bbox_crop",
+}
+"""Names of what is more than another name, and what is used now."""
+
+_AWAITED = {
     "audio_decoder": "decoders.audio",
     "caffe2_reader": "readers.caffe2",
     "caffe_reader": "readers.caffe",
     "coco_reader": "readers.coco",
-    "coin_flip": "random.coin_flip",
     "experimental.audio_resample": "audio_resample",
-    "experimental.debayer": "debayer",
-    "experimental.decoders.image": "decoders.image",
-    "experimental.decoders.image_crop": "decoders.image_crop",
-    "experimental.decoders.image_random_crop": "decoders.image_random_crop",
-    "experimental.decoders.image_slice": "decoders.image_slice",
     "experimental.decoders.video": "decoders.video",
-    "experimental.equalize": "equalize",
-    "experimental.filter": "filter",
     "experimental.inflate": "decoders.inflate",
-    "experimental.peek_image_shape": "peek_image_shape",
-    "experimental.tensor_resize": "tensor_resize",
-    "fast_resize_crop_mirror": "resize_crop_mirror",
-    "file_reader": "readers.file",
-    "image_decoder": "decoders.image",
-    "image_decoder_crop": "decoders.image_crop",
-    "image_decoder_random_crop": "decoders.image_random_crop",
-    "image_decoder_slice": "decoders.image_slice",
     "mxnet_reader": "readers.mxnet",
     "nemo_asr_reader": "readers.nemo_asr",
-    "normal_distribution": "random.normal",
     "numpy_reader": "readers.numpy",
     "sequence_reader": "readers.sequence",
-    "shapes": "DataNode.shape",
-    "ssd_random_crop": "random_bbox_crop",
-    "transform_translation": "transforms.translation",
-    "uniform": "random.uniform",
     "video_reader": "readers.video",
     "video_reader_resize": "readers.video_resize",
 }
-"""Names without `fn.`, and what they are called now."""
+"""Old names of operators that are not there yet, and their names."""
 
 _AUDIO = {
     "audio_resample", "decoders.audio", "mel_filter_bank", "mfcc", "nonsilent_region",
@@ -94,9 +81,15 @@ LATER = {
 _warned: set[tuple[str, str, int]] = set()
 
 
+def renamed() -> dict[str, str]:
+    """Names without `fn.`, and what they are called now: by what operators say of themselves."""
+    here = {old: one.name for one in operators.values() for old in one.formerly}
+    return {**here, **_REPLACED, **_AWAITED}
+
+
 def later(name: str) -> str | None:
     """What an operator waits for that is not there yet, under its old or new name; or None."""
-    return LATER.get(RENAMED.get(name, name))
+    return LATER.get(_AWAITED.get(name, name))
 
 
 def absent(package: str) -> Callable[[str], Any]:
@@ -108,7 +101,7 @@ def absent(package: str) -> Callable[[str], Any]:
         reason = later(prefix + name)
         if reason is None:
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        new = RENAMED.get(prefix + name)
+        new = _AWAITED.get(prefix + name)
         called = f" (fn.{new})" if new else ""
         raise AttributeError(f"fn.{prefix}{name}{called} is not there yet: it waits for {reason}")
 
@@ -117,7 +110,7 @@ def absent(package: str) -> Callable[[str], Any]:
 
 def old(name: str, function: F) -> F:
     """The function under its old name."""
-    new = RENAMED[name]
+    new = renamed()[name]
     text = f"fn.{name} is the old name of {new if new[0].isupper() else f'fn.{new}'}"
 
     @functools.wraps(function)

@@ -14,7 +14,6 @@ import gradiva
 from gradiva import Batch, DType
 from gradiva.capture.recording.recorder import WholeBatch
 from gradiva.capture.serialization.files import load
-from gradiva.capture.serialization.names import schema_of
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.capture.serialization.writer import _OWN
 from gradiva.eager.operators.argument_types import KINDS
@@ -43,9 +42,7 @@ ON_GPU = ("jitter",)
 
 def in_format(operator: OperatorBase) -> bool:
     """Whether the file format has a place for an operator that users call."""
-    return (
-        schema_of(operator) is not None or isinstance(operator, Arithmetic) or operator is subscript
-    )
+    return operator.schema is not None or isinstance(operator, Arithmetic) or operator is subscript
 
 
 def holds_objects(operator: OperatorBase) -> bool:
