@@ -90,6 +90,11 @@ def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
     return input.with_(dtype=dtype)
 
 
+def wrong_value(argument: str, expected: str, got: Any) -> OperatorValueError:
+    """The error for an argument whose value is another than expected."""
+    return OperatorValueError(argument=argument, expected=expected, got=str(got))
+
+
 def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem: str = "") -> None:
     """Raise OperatorValueError for the first of the samples that are `bad`.
 

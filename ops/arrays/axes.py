@@ -39,9 +39,7 @@ def with_axis(input: op.SampleType, axis: int, name: str | None) -> str | None:
             got="one without",
         )
     if name in input.layout:
-        raise op.OperatorValueError(
-            argument="axis_name", expected=f"a letter that {input.layout!r} lacks", got=repr(name)
-        )
+        raise op.wrong_value("axis_name", f"a letter that {input.layout!r} lacks", repr(name))
     return input.layout[:axis] + name + input.layout[axis:]
 
 

@@ -113,9 +113,7 @@ def element_extract(
     chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
     require_frames(input)
     if not chosen or min(chosen) < 0:
-        raise op.OperatorValueError(
-            argument="element_map", expected="numbers from 0 on", got=str(chosen)
-        )
+        raise op.wrong_value("element_map", "numbers from 0 on", chosen)
     frame = input.with_(
         ndim=None if input.ndim is None else input.ndim - 1, layout=(input.layout or "")[1:]
     )
@@ -186,9 +184,7 @@ def sequence_rearrange(
     if not isinstance(new_order, op.SampleType | op.Value):
         numbers: tuple[int, ...] = new_order  # type: ignore[assignment]  # converted by the engine
         if not numbers or min(numbers) < 0:
-            raise op.OperatorValueError(
-                argument="new_order", expected="numbers from 0 on", got=str(numbers)
-            )
+            raise op.wrong_value("new_order", "numbers from 0 on", numbers)
     return input
 
 

@@ -48,9 +48,7 @@ def one_hot(
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     if num_classes < 0:
-        raise op.OperatorValueError(
-            argument="num_classes", expected="a number from 0 on", got=str(num_classes)
-        )
+        raise op.wrong_value("num_classes", "a number from 0 on", num_classes)
     type = input.with_(dtype=chosen)
     if input.ndim is None or (axis is None and input.ndim):
         if axis_name is not None and len(axis_name) != 1:

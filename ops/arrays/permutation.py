@@ -151,10 +151,8 @@ def _permute_batch_shapes(call: op.Call) -> PermutePlan:
     if call.size and rows.shape[1] == 1:
         order = rows[:, 0]
     elif rows.shape[1] != call.size or (rows[1:] != rows[:-1]).any():
-        raise op.OperatorValueError(
-            argument="indices",
-            expected=f"one index per sample, {call.size} in all",
-            got=f"{rows.shape[1]}",
+        raise op.wrong_value(
+            "indices", f"one index per sample, {call.size} in all", f"{rows.shape[1]}"
         )
     else:
         order = rows[0] if call.size else rows.reshape(-1)

@@ -56,21 +56,13 @@ def bbox_rotate(
     """
     require_boxes(boxes, labels)
     if bbox_layout not in _LAYOUTS:
-        raise op.OperatorValueError(
-            argument="bbox_layout", expected="'xyXY' or 'xyWH'", got=repr(bbox_layout)
-        )
+        raise op.wrong_value("bbox_layout", "'xyXY' or 'xyWH'", repr(bbox_layout))
     if mode not in _MODES:
-        raise op.OperatorValueError(
-            argument="mode", expected="'expand', 'halfway' or 'fixed'", got=repr(mode)
-        )
+        raise op.wrong_value("mode", "'expand', 'halfway' or 'fixed'", repr(mode))
     if not 0 <= remove_threshold <= 1:
-        raise op.OperatorValueError(
-            argument="remove_threshold", expected="a number from 0 to 1", got=str(remove_threshold)
-        )
+        raise op.wrong_value("remove_threshold", "a number from 0 to 1", remove_threshold)
     if "H" not in shape_layout or "W" not in shape_layout:
-        raise op.OperatorValueError(
-            argument="shape_layout", expected="a layout with H and W", got=repr(shape_layout)
-        )
+        raise op.wrong_value("shape_layout", "a layout with H and W", repr(shape_layout))
     if keep_size and size is not None:
         raise op.OperatorValueError("`keep_size` and `size` exclude each other")
     made = op.SampleType(op.float32, 2, "", boxes.device)
@@ -104,19 +96,15 @@ def _sizes(call: op.Call, turns: Any) -> Any:
     """(N, 4): height and width of the image and of the result. Raises OperatorValueError."""
     layout, shapes, given = call["shape_layout"], call["input_shape"], call["size"]
     if shapes.shape[1] < len(layout):
-        raise op.OperatorValueError(
-            argument="input_shape",
-            expected=f"{len(layout)} numbers, as `shape_layout` has",
-            got=str(shapes.shape[1]),
+        raise op.wrong_value(
+            "input_shape", f"{len(layout)} numbers, as `shape_layout` has", shapes.shape[1]
         )
     image = shapes[:, [layout.index("H"), layout.index("W")]].astype(np.float64)
     bad = ((image < 1) | (image > 1 << 30)).any(axis=1)
     op.refuse_samples(bad, "input_shape", "sizes from 1 on", shapes)
     if given is not None and given.shape[1]:
         if given.shape[1] != 2:
-            raise op.OperatorValueError(
-                argument="size", expected="(height, width)", got=f"{given.shape[1]} numbers"
-            )
+            raise op.wrong_value("size", "(height, width)", f"{given.shape[1]} numbers")
         bad = ~((given >= 1) & (given <= 1 << 30)).all(axis=1)
         op.refuse_samples(bad, "size", "sizes from 1 on", given)
         result = np.floor(given.astype(np.float64))

@@ -51,17 +51,13 @@ def box_encoder(
     numbers = (anchors, means, stds)
     size, *fours = (len(np.atleast_1d(values)) for values in numbers)
     if size == 0 or size % 4:
-        raise op.OperatorValueError(
-            argument="anchors", expected="four numbers for each anchor", got=f"{size} numbers"
-        )
+        raise op.wrong_value("anchors", "four numbers for each anchor", f"{size} numbers")
     for name, length, values in zip(("means", "stds"), fours, numbers[1:], strict=True):
         if length != 4 or (name == "stds" and 0 in np.atleast_1d(values)):
             expected = "four numbers" + (" other than 0" if name == "stds" else "")
             raise op.OperatorValueError(argument=name, expected=expected, got=str(values))
     if not 0 <= criteria <= 1:
-        raise op.OperatorValueError(
-            argument="criteria", expected="a number from 0 to 1", got=str(criteria)
-        )
+        raise op.wrong_value("criteria", "a number from 0 to 1", criteria)
     return op.SampleType(op.float32, 2, "", boxes.device), op.SampleType(
         op.int32, 1, "", boxes.device
     )

@@ -59,10 +59,10 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
     count = rows[0].size if len(rows) else columns
     fits = rows.shape[2] == columns if rows.ndim == 3 else count % columns == 0
     if not fits or not count:
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"rows of {columns} numbers, for vectors of {columns - (name == 'MT')}",
-            got=f"shape {rows.shape[1:]}",
+        raise op.wrong_value(
+            name,
+            f"rows of {columns} numbers, for vectors of {columns - (name == 'MT')}",
+            f"shape {rows.shape[1:]}",
         )
     return rows.reshape(len(rows), count // columns, columns)
 
@@ -94,9 +94,7 @@ def _map(call: op.Call) -> F32:
     result[:, :, :size] = matrix
     if shift is not None:
         if shift.shape[1] not in (1, matrix.shape[1]):
-            raise op.OperatorValueError(
-                argument="T", expected=f"1 or {matrix.shape[1]} numbers", got=str(shift.shape[1])
-            )
+            raise op.wrong_value("T", f"1 or {matrix.shape[1]} numbers", shift.shape[1])
         result[:, :, size] = shift
     return result
 

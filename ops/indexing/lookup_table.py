@@ -41,16 +41,10 @@ def lookup_table(
     assert not isinstance(keys, int)
     assert not isinstance(values, float | int)
     if len(keys) != len(values):
-        raise op.OperatorValueError(
-            argument="values",
-            expected=f"{len(keys)} numbers, as many as keys",
-            got=str(len(values)),
-        )
+        raise op.wrong_value("values", f"{len(keys)} numbers, as many as keys", len(values))
     wrong = [key for key in keys if not 0 <= key <= _MOST]
     if wrong:
-        raise op.OperatorValueError(
-            argument="keys", expected=f"numbers from 0 to {_MOST}", got=str(wrong[0])
-        )
+        raise op.wrong_value("keys", f"numbers from 0 to {_MOST}", wrong[0])
     return input.with_(dtype=dtype)
 
 

@@ -77,9 +77,7 @@ def _numbers(call: op.Call, name: str, axes: op.Int64Array) -> op.Int64Array | N
     if rows is None or not rows.shape[1]:
         return None
     if rows.shape[1] not in (1, axes.shape[1]):
-        raise op.OperatorValueError(
-            argument=name, expected=f"1 or {axes.shape[1]} numbers", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"1 or {axes.shape[1]} numbers", rows.shape[1])
     wide: op.Int64Array = np.broadcast_to(rows, axes.shape)
     return wide
 

@@ -74,9 +74,7 @@ def get_property(
     none. Raises OperatorValueError for another key.
     """
     if key not in ("source_info", "layout"):
-        raise op.OperatorValueError(
-            argument="key", expected="'source_info' or 'layout'", got=repr(key)
-        )
+        raise op.wrong_value("key", "'source_info' or 'layout'", repr(key))
     return op.SampleType(op.uint8, 1, "", input.device)
 
 

@@ -139,9 +139,7 @@ def _argument(call: op.Call, name: str, along: op.Int64Array) -> Array | None:
         if rows is None:
             continue
         if rows.shape[1] not in (1, along.shape[1]):
-            raise op.OperatorValueError(
-                argument=title, expected=f"1 or {along.shape[1]} numbers", got=str(rows.shape[1])
-            )
+            raise op.wrong_value(title, f"1 or {along.shape[1]} numbers", rows.shape[1])
         wide = np.broadcast_to(rows, along.shape)
         if scale is not None:
             # As in the reference: a start and a shape are multiplied in float64, like inputs; in

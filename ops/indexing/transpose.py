@@ -66,13 +66,9 @@ def resolve_perm(ndim: int, perm: Sequence[int] | None) -> tuple[int, ...]:
     if perm is None:
         return tuple(range(ndim - 1, -1, -1))
     if len(perm) != ndim:
-        raise op.OperatorValueError(
-            argument="perm", expected=f"{ndim} axes, as the input has", got=str(tuple(perm))
-        )
+        raise op.wrong_value("perm", f"{ndim} axes, as the input has", tuple(perm))
     if sorted(perm) != list(range(ndim)):
-        raise op.OperatorValueError(
-            argument="perm", expected=f"the axes 0..{ndim - 1} in some order", got=str(tuple(perm))
-        )
+        raise op.wrong_value("perm", f"the axes 0..{ndim - 1} in some order", tuple(perm))
     return tuple(perm)
 
 
@@ -85,9 +81,7 @@ def result_layout(
     """The output's layout; `output_layout` only relabels, it never chooses the permutation."""
     if output_layout is not None:
         if len(output_layout) != len(perm):
-            raise op.OperatorValueError(
-                argument="output_layout", expected=f"{len(perm)} letters", got=repr(output_layout)
-            )
+            raise op.wrong_value("output_layout", f"{len(perm)} letters", repr(output_layout))
         return output_layout
     if not layout or not transpose_layout:
         return layout

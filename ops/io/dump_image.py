@@ -30,9 +30,7 @@ def dump_image(
     """
     op.require_dtype(input, (op.uint8,))
     if input_layout != "HWC":
-        raise op.OperatorValueError(
-            argument="input_layout", expected="'HWC'", got=repr(input_layout)
-        )
+        raise op.wrong_value("input_layout", "'HWC'", repr(input_layout))
     if input.ndim not in (None, 3):
         raise op.OperatorTypeError(expected="images with 3 axes, HWC", got=f"{input.ndim} axes")
     if input.layout not in (None, "", "HWC"):

@@ -28,29 +28,21 @@ def check_window_arguments(
     """Both ranges. Raises OperatorValueError, for type rules."""
     area = _range("random_area", random_area)
     if area[0] < 0 or area[1] <= 0:
-        raise op.OperatorValueError(
-            argument="random_area", expected="fractions of the image, from 0 on", got=str(area)
-        )
+        raise op.wrong_value("random_area", "fractions of the image, from 0 on", area)
     ratio = _range("random_aspect_ratio", random_aspect_ratio)
     if not 1e-6 <= ratio[0] <= ratio[1] <= 1e6:
-        raise op.OperatorValueError(
-            argument="random_aspect_ratio",
-            expected="ratios (width / height) from 1e-6 to 1e6",
-            got=str(ratio),
+        raise op.wrong_value(
+            "random_aspect_ratio", "ratios (width / height) from 1e-6 to 1e6", ratio
         )
     if not 0 <= num_attempts <= _MOST_ATTEMPTS:
-        raise op.OperatorValueError(
-            argument="num_attempts", expected=f"0 to {_MOST_ATTEMPTS}", got=str(num_attempts)
-        )
+        raise op.wrong_value("num_attempts", f"0 to {_MOST_ATTEMPTS}", num_attempts)
     return area, ratio
 
 
 def _range(name: str, values: Any) -> tuple[float, float]:
     ends = tuple(np.atleast_1d(values).tolist())
     if len(ends) != 2 or not all(map(math.isfinite, ends)) or ends[0] > ends[1]:
-        raise op.OperatorValueError(
-            argument=name, expected="(low, high) with low <= high", got=str(values)
-        )
+        raise op.wrong_value(name, "(low, high) with low <= high", values)
     return ends
 
 

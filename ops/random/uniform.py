@@ -107,9 +107,7 @@ def _bounds(call: op.Call) -> tuple[Any, Any, Any]:
     if bounds is None:
         bounds = np.full((call.size, 2), (-1.0, 1.0), np.float32)
     if bounds.shape[1] != 2:
-        raise op.OperatorValueError(
-            argument="range", expected="(low, high)", got=f"{bounds.shape[1]} values"
-        )
+        raise op.wrong_value("range", "(low, high)", f"{bounds.shape[1]} values")
     low, high = np.ascontiguousarray(bounds[:, 0]), np.ascontiguousarray(bounds[:, 1])
     bad = ~((low < high) & np.isfinite(low) & np.isfinite(high))
     op.refuse_samples(bad, "range", "(low, high) with low < high", bounds)

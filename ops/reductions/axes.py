@@ -16,10 +16,10 @@ def resolve_axes(
     if axis_names is not None:
         for letter in axis_names:
             if letter not in layout:
-                raise op.OperatorValueError(
-                    argument="axis_names",
-                    expected=f"letters of the layout {layout!r}" if layout else "a layout",
-                    got=repr(axis_names) if layout else "samples without a layout",
+                raise op.wrong_value(
+                    "axis_names",
+                    f"letters of the layout {layout!r}" if layout else "a layout",
+                    repr(axis_names) if layout else "samples without a layout",
                 )
         return tuple(sorted(layout.index(letter) for letter in axis_names))
     if axes is None:
@@ -29,9 +29,7 @@ def resolve_axes(
         expected = f"axes from {-ndim} to {ndim - 1}" if ndim else "no axes: samples are scalars"
         raise op.OperatorValueError(argument="axes", expected=expected, got=str(tuple(axes)))
     if len(set(found)) != len(found):
-        raise op.OperatorValueError(
-            argument="axes", expected="each axis once", got=str(tuple(axes))
-        )
+        raise op.wrong_value("axes", "each axis once", tuple(axes))
     return tuple(sorted(found))
 
 

@@ -21,10 +21,10 @@ def class_rows(call: op.Call) -> tuple[Any, Any, Any]:
             if given is not None:
                 classes[classes == background[:, None]] = 0
         elif classes.shape != weights.shape:
-            raise op.OperatorValueError(
-                argument="class_weights",
-                expected=f"a weight for each of {classes.shape[1]} classes",
-                got=str(weights.shape[1]),
+            raise op.wrong_value(
+                "class_weights",
+                f"a weight for each of {classes.shape[1]} classes",
+                weights.shape[1],
             )
     if classes is None:
         return np.empty((call.size, 0), np.int64), np.empty((call.size, 0)), background

@@ -63,17 +63,13 @@ def random_object_bbox(
     if input.ndim is not None and not 1 <= input.ndim <= 6:
         raise op.OperatorTypeError("a mask has 1 to 6 axes", expected="1 to 6", got=str(input.ndim))
     if format not in _FORMATS:
-        raise op.OperatorValueError(
-            argument="format", expected=" or ".join(map(repr, _FORMATS)), got=repr(format)
-        )
+        raise op.wrong_value("format", " or ".join(map(repr, _FORMATS)), repr(format))
     if ignore_class and (classes is not None or class_weights is not None or output_class):
         raise op.OperatorValueError(
             "`ignore_class` excludes `classes`, `class_weights` and `output_class`"
         )
     if k_largest is not None and k_largest < 1:
-        raise op.OperatorValueError(
-            argument="k_largest", expected="an integer from 1 on", got=str(k_largest)
-        )
+        raise op.wrong_value("k_largest", "an integer from 1 on", k_largest)
     box = op.SampleType(op.int32, 1, "", input.device)
     label = op.SampleType(op.int32, 0, "", input.device)
     made = (box,) if format == "box" else (box, box)
@@ -209,9 +205,7 @@ def _cpu(call: op.Call) -> None:
     elif least.shape[1] == 1:
         least = np.repeat(least, ndim, axis=1)
     elif least.shape[1] != ndim:
-        raise op.OperatorValueError(
-            argument="threshold", expected=f"{ndim} sizes, or one", got=str(least.shape[1])
-        )
+        raise op.wrong_value("threshold", f"{ndim} sizes, or one", least.shape[1])
     boxes = np.empty((call.size, 2 * ndim), np.int64)
     labels = np.empty(call.size, np.int64)
     data = source.data.view(np.uint8) if source.dtype is op.bool_ else source.data

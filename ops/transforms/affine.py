@@ -63,9 +63,7 @@ def made(call: op.Call, axes: int | None, argument: str) -> op.Geometry:
         return call.inputs[0].geometry if call.inputs else op.Geometry.equal(0, (1, 2))
     given = axes_of(call)
     if axes is not None and not 1 <= axes <= MOST_AXES:
-        raise op.OperatorValueError(
-            argument=argument, expected=f"1 to {MOST_AXES} axes", got=str(axes)
-        )
+        raise op.wrong_value(argument, f"1 to {MOST_AXES} axes", axes)
     if axes is not None and given is not None and axes != given:
         raise op.OperatorValueError(
             "the input and the arguments are about other numbers of axes",
@@ -86,9 +84,7 @@ def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
     if rows is None:
         return None
     if len(rows) and rows.shape[1] not in (fewest, axes):
-        raise op.OperatorValueError(
-            argument=name, expected=f"{axes} numbers, one per axis", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"{axes} numbers, one per axis", rows.shape[1])
     if not len(rows):
         return np.zeros((0, axes), np.float32)  # of whatever width
     given: F32 = rows

@@ -236,9 +236,7 @@ def _factors(call: op.Call) -> tuple[str, F32]:
     name = "shear" if angles is None else "angles"
     rows = factors if angles is None else angles
     if len(rows) and rows.shape[1] not in (2, 6):
-        raise op.OperatorValueError(
-            argument=name, expected="2 numbers, or 6 in space", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, "2 numbers, or 6 in space", rows.shape[1])
     if angles is not None:
         bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
         op.refuse_samples(bad, "angles", "degrees from -90 to 90", angles)

@@ -18,10 +18,8 @@ def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.Sa
     try:
         return op.SampleType(dtype, len(extents), check_layout(layout or "", len(extents)))
     except ValueError as error:
-        raise op.OperatorValueError(
-            argument="layout",
-            expected=f"one letter per axis, {len(extents)} in all",
-            got=repr(layout),
+        raise op.wrong_value(
+            "layout", f"one letter per axis, {len(extents)} in all", repr(layout)
         ) from error
 
 

@@ -69,8 +69,8 @@ def _layout(input: op.SampleType, ndim: int, layout: str | None) -> str | None:
     try:
         return check_layout(layout, ndim)
     except ValueError as error:
-        raise op.OperatorValueError(
-            argument="layout", expected=f"one letter per axis, {ndim} in all", got=repr(layout)
+        raise op.wrong_value(
+            "layout", f"one letter per axis, {ndim} in all", repr(layout)
         ) from error
 
 
@@ -174,15 +174,11 @@ def _scaled(factors: Any, base: op.Int64Array, chosen: bool) -> op.Int64Array:
     """`base` times `rel_shape`, rounded half up; negative factors ask for completion."""
     count, known = factors.shape[1], base.shape[1]
     if chosen and count != known:
-        raise op.OperatorValueError(
-            argument="rel_shape", expected=f"{known} factors, as many as `src_dims`", got=str(count)
-        )
+        raise op.wrong_value("rel_shape", f"{known} factors, as many as `src_dims`", count)
     if count > known:
         if (factors[:, known:] >= 0).any():
-            raise op.OperatorValueError(
-                argument="rel_shape",
-                expected=f"at most {known} factors, and -1 for further axes",
-                got=str(count),
+            raise op.wrong_value(
+                "rel_shape", f"at most {known} factors, and -1 for further axes", count
             )
         base = np.pad(base, ((0, 0), (0, count - known)), constant_values=1)
     products = factors.astype(np.float64) * base[:, :count]

@@ -32,10 +32,10 @@ def expand_dims(
     """
     chosen: tuple[int, ...] = axes  # type: ignore[assignment]  # converted by the engine
     if new_axis_names and len(new_axis_names) != len(chosen):
-        raise op.OperatorValueError(
-            argument="new_axis_names",
-            expected=f"one letter per axis of `axes`, {len(chosen)} in all",
-            got=repr(new_axis_names),
+        raise op.wrong_value(
+            "new_axis_names",
+            f"one letter per axis of `axes`, {len(chosen)} in all",
+            repr(new_axis_names),
         )
     if input.ndim is None:
         return input.with_(layout=None)
@@ -55,10 +55,8 @@ def expand_dims(
             got="one without",
         )
     if set(new_axis_names) & set(input.layout):
-        raise op.OperatorValueError(
-            argument="new_axis_names",
-            expected=f"letters that {input.layout!r} lacks",
-            got=repr(new_axis_names),
+        raise op.wrong_value(
+            "new_axis_names", f"letters that {input.layout!r} lacks", repr(new_axis_names)
         )
     named = dict(zip(places, new_axis_names, strict=True))
     old = iter(input.layout)
@@ -70,9 +68,7 @@ def _places(axes: Sequence[int], ndim: int) -> list[int]:
     """The axes of the result that are new, in the order of `axes`."""
     places = [resolve_axis(axis, ndim + len(axes), "axes") for axis in axes]
     if len(set(places)) < len(places):
-        raise op.OperatorValueError(
-            argument="axes", expected="each axis once", got=str(tuple(axes))
-        )
+        raise op.wrong_value("axes", "each axis once", tuple(axes))
     return places
 
 
@@ -151,9 +147,7 @@ def _named(layout: str, names: str) -> list[int]:
 def _resolved(axes: tuple[int, ...], ndim: int) -> list[int]:
     dropped = [resolve_axis(axis, ndim, "axes") for axis in axes]
     if len(set(dropped)) < len(dropped):
-        raise op.OperatorValueError(
-            argument="axes", expected="each axis once", got=str(tuple(axes))
-        )
+        raise op.wrong_value("axes", "each axis once", tuple(axes))
     return dropped
 
 
