@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gradiva.capture.serialization.names import schema_of
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase
 
@@ -129,7 +128,7 @@ def _facts(operator: OperatorBase) -> str:
             ]
         )
     rows.append(["names", ", ".join(f"`{name}`" for name in names_of(operator)) or "none"])
-    schema = schema_of(operator)
+    schema = operator.schema
     rows.append(
         ["in stored pipelines", f"`{schema}`" if schema else "an expression, or not stored"]
     )

@@ -20,7 +20,7 @@ from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.checks import _as_types
 from gradiva.facts import operator_of
-from gradiva.fn._old_names import RENAMED
+from gradiva.fn._old_names import renamed
 from gradiva.listing import _devices, _known
 from gradiva.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
@@ -110,10 +110,9 @@ def _places() -> dict[int, list[str]]:
 
 def names_of(operator: OperatorBase) -> list[str]:
     """Under which names users reach an operator: that of dynamic mode first, the class last."""
+    old = renamed()
     places = [
-        place
-        for place in _places().get(id(operator), [])
-        if place.partition(".fn.")[2] not in RENAMED
+        place for place in _places().get(id(operator), []) if place.partition(".fn.")[2] not in old
     ]
     order = ("gradiva.fn.", "gradiva.ops.")
     return sorted(
@@ -130,7 +129,7 @@ def symbol_of(operator: OperatorBase) -> str | None:
 
 def old_names(operator: OperatorBase) -> list[str]:
     """Names of older scripts, without `fn.`."""
-    return sorted(old for old, new in RENAMED.items() if new == operator.name)
+    return sorted(old for old, new in renamed().items() if new == operator.name)
 
 
 def source_of(operator: OperatorBase) -> str:
