@@ -91,7 +91,7 @@ class PipelineIterator:
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
-                # One shard with epochs of this size, for all that the pipeline reads.
+                # One shard with epochs of this size, regardless of what the pipeline reads.
                 self._shards = [Shards(size, 1, 0, moving=False, padded=True)] * len(self._pipes)
         self._epoch = self._done = 0
         self._waiting: list[Outputs | GradivaError] = []

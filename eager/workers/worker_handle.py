@@ -75,7 +75,7 @@ class WorkerHandle:
         return time.monotonic() - self._since
 
     def assign(self, task: Task) -> None:
-        """Hand a task over, with its slot. Raises OSError."""
+        """Send a task, with its slot. Raises OSError."""
         assert self.process is not None
         assert task.slot is not None
         slot, connection = task.slot, self.process.connection
