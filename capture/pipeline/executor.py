@@ -15,6 +15,8 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from gradiva.capture.runtime.dropped_samples import BatchOutputs, Rows, deliver
 from gradiva.capture.runtime.executor_threads import Runners
@@ -222,12 +224,20 @@ class Executor:
             if recording is not None:
                 recording.put(self.plan.pool, len(self._ready))
 
+    @contextmanager
+    def recorded(self) -> Iterator[tracing.Recording]:
+        """Record what happens in the block, with batches counted from this moment."""
+        with ExitStack() as stack:
+            with self._changed:
+                recording = stack.enter_context(tracing.record(self.plan.pool, self.taken))
+            yield recording
+
     def waiting(self) -> int:
         """Batches that are ready and not yet returned."""
         with self._changed:
             return sum(not isinstance(item, StopIteration) for item in self._ready)
 
-    def place(self) -> tuple[States | None, bool]:
+    def source_states(self) -> tuple[States | None, bool]:
         """The states after the batch that was returned last, None where they are not recorded; and
         whether the end was met."""
         with self._changed:

@@ -34,7 +34,8 @@ class Pipeline(PipelineProperties):
     batch_size: samples per batch, at most (a source may deliver fewer). It may be left out until
         the pipeline is built.
     num_threads: threads that work on a batch; by default the cores this process may use.
-    device_id: None (the default) for the CPU. A number is kept; nothing here needs a GPU yet.
+    device_id: the GPU of operators with device="gpu", the first one by default (None). A pipeline
+        without such operators uses none.
     seed: of random operators and readers that have none of their own; negative or None takes the
         seed of the default generator, so that the pipeline agrees with dynamic mode.
     exec_pipelined, exec_async: False for either runs the graph in the caller's thread, when asked.
@@ -42,7 +43,8 @@ class Pipeline(PipelineProperties):
         stage on the CPU and for those after it.
     bytes_per_sample: how much memory to reserve ahead, for each sample of each output.
     set_affinity: bind each worker thread to a CPU; see DALI_AFFINITY_MASK.
-    max_streams, default_cuda_stream_priority: accepted, without effect.
+    max_streams, default_cuda_stream_priority: of the CUDA streams of operators on a GPU; 1 for a
+        single stream, else there are two, on which batches take turns.
     enable_memory_stats: collect what `executor_statistics` returns.
     enable_checkpointing: note down the place after each batch, for `checkpoint()`.
     checkpoint: go on from what `checkpoint()` returned, or from the file it wrote. The graph and
@@ -250,7 +252,7 @@ class Pipeline(PipelineProperties):
         """
         executor = self._built().executor
         with blaming("Pipeline.checkpoint"):
-            states, ended = executor.place()
+            states, ended = executor.source_states()
             return checkpoint(executor.plan, states, ended, self._recorded(), filename, context)
 
     def serialize(

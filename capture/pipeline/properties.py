@@ -33,7 +33,7 @@ class PipelineProperties(PipelineBase):
 
     @property
     def device_id(self) -> int | None:
-        """The number of the GPU, None for pipelines that use none."""
+        """The number of the GPU that was given, or None."""
         return self._options.device_id
 
     @property

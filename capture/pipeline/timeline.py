@@ -9,11 +9,10 @@ import html
 import json
 import os
 import threading
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.support.tracing import Event, Recording, record
+from gradiva.eager.support.tracing import Event, Recording
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -44,10 +43,7 @@ def record_timeline(executor: Executor, batches: int) -> Timeline:
     Those that had been made ahead are taken first. Raises what making a batch raised.
     """
     pool, ended, taken = executor.plan.pool, False, 0
-    with ExitStack() as stack:
-        # Under the lock of the queue, so that batches are counted from the same moment.
-        with executor._changed:
-            recording = stack.enter_context(record(pool, executor.taken))
+    with executor.recorded() as recording:
         while not ended and (recording.first is None or taken - recording.first < batches):
             began = recording.now()
             try:
