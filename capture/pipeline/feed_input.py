@@ -9,18 +9,18 @@ from typing import Any
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.external_source.fed_source import Fed
+from gradiva.ops.external_source.fed_source import FedSource
 
 from .source_plan import SourcePlan
 
 __all__ = ["fed_sources", "feed"]
 
 
-def fed_sources(plan: SourcePlan) -> dict[str, Fed]:
+def fed_sources(plan: SourcePlan) -> dict[str, FedSource]:
     """The sources that can be fed, by name; those without one by number."""
-    found: dict[str, Fed] = {}
+    found: dict[str, FedSource] = {}
     for node, source in plan.sources.items():
-        if isinstance(source, Fed):
+        if isinstance(source, FedSource):
             found[plan.graph.names.get(node) or f"external_source_{len(found)}"] = source
     return found
 
@@ -29,7 +29,7 @@ def feed(
     plan: SourcePlan, items: Mapping[str, Any] | Iterable[tuple[Any, Any]], layout: str | None
 ) -> None:
     """Feed batches to sources, by name or symbol: all of them, or none if one is refused."""
-    accepted: list[tuple[Fed, int, Batch]] = []
+    accepted: list[tuple[FedSource, int, Batch]] = []
     with blaming("Pipeline.feed_input"):
         for target, data in items.items() if isinstance(items, Mapping) else items:
             for source, output, item in _targets(plan, target, data):
@@ -40,7 +40,7 @@ def feed(
         source.feed(output, batch)
 
 
-def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[Fed, int, Any]]:
+def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, int, Any]]:
     """The source and the output that are meant; each output, if a tuple is for all of them."""
     if isinstance(target, DataNode):
         return [(_of_symbol(plan, target), target.edge.output, data)]
@@ -74,14 +74,14 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[Fed, int, A
     return [(source, output, item) for output, item in enumerate(data)]
 
 
-def _of_symbol(plan: SourcePlan, symbol: DataNode) -> Fed:
+def _of_symbol(plan: SourcePlan, symbol: DataNode) -> FedSource:
     wanted = symbol.edge.node
     for node, source in plan.sources.items():
         same = node is wanted or (
             node.operator is wanted.operator
             and node.attribute("effect") == wanted.attribute("effect")
         )
-        if same and isinstance(source, Fed):
+        if same and isinstance(source, FedSource):
             return source
     raise OperatorValueError(
         argument="data_node",

@@ -15,7 +15,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 
 from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
 from .collate_feed import Receiver, declared_types, one_size, restored, stored
-from .fed_source import Fed
+from .fed_source import FedSource
 from .feed_state import feed_state, restore_feed
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def external_source(
 def open_source(arguments: dict[str, Any], seed: int) -> Source:
     """What stands behind the node: the user's source, or what `Pipeline.feed_input` feeds."""
     if arguments["source"] is None:
-        return Fed(arguments)
+        return FedSource(arguments)
     if not arguments["parallel"]:
         return ExternalFeed(arguments)
     made: Source = parallel_feed.ParallelFeed(arguments)

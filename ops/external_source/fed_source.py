@@ -20,7 +20,7 @@ class StarvedError(op.OperatorRuntimeError):
     again = True
 
 
-class Fed(Source):
+class FedSource(Source):
     """Queues of fed batches, one for each output."""
 
     whole = True
