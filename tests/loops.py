@@ -116,7 +116,7 @@ def run(
     steps, explanations = [], []
     for _ in range(epochs):
         if forget:
-            reader._learnt.clear()
+            reader._learned.clear()
         loop = reader.next_epoch(batch_size=batch_size, capture=capture, strict=strict)
         for step, (files, labels) in enumerate(loop):
             steps.append([bits(value) for value in body(files, labels, step)])
@@ -142,6 +142,6 @@ def all_served(explanations: list[Explanation], turns: int) -> bool:
     assert [str(one) for one in explanations if one.unserved] == []
     assert first.traced >= 1
     assert first.served == (turns - 1) * first.traced, str(first)
-    # Later loops begin with what the first one has learnt.
+    # Later loops begin with what the first one has learned.
     assert [(one.traced, one.served) for one in others] == [(0, turns * first.traced)] * len(others)
     return True

@@ -12,6 +12,7 @@ import pytest
 import gradiva
 from gradiva import random, readers
 from gradiva.capture.lazy.pending import LazyBatch
+from gradiva.capture.loop.captured_loop import LoopState
 
 from .loops import (
     ahead_threads,
@@ -292,8 +293,30 @@ def test_dlpack_takes_outputs_and_copies_what_is_needed(folder: str) -> None:
     assert all(shared)
 
 
+def test_states(folder: str) -> None:
+    """A loop is traced, computed ahead, paused while its source is read elsewhere, and ended."""
+    reader = readers.File(file_root=folder)
+    loop: Any = reader.next_epoch(batch_size=2, capture=True)
+    seen = []
+    for number in range(3):
+        gradiva.decoders.image(next(loop)[0]).evaluate()
+        seen.append(loop.state)
+        if number == 1:
+            next(iter(reader.next_epoch(batch_size=2)))
+            seen.append(loop.state)
+    tracing, ahead, paused, ended = LoopState
+    assert seen == [tracing, ahead, paused, ahead]
+    loop.close()
+    assert loop.state is ended
+    again: Any = reader.next_epoch(batch_size=2, capture=True)
+    assert again.state is paused, "it begins with what the last one has learned"
+    assert next(again, None) is not None
+    assert again.state is ahead
+    again.close()
+
+
 def test_the_next_loop_has_another_body(folder: str) -> None:
-    """It begins with what the last one has learnt, and forgets what it does not do."""
+    """It begins with what the last one has learned, and forgets what it does not do."""
     reader = readers.File(file_root=folder)
     for files, _ in reader.next_epoch(batch_size=2, capture=True):
         gradiva.flip(gradiva.resize(gradiva.decoders.image(files), size=(8, 8))).evaluate()

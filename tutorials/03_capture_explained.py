@@ -257,8 +257,8 @@ assert {entry.operator for entry in told} == {"brightness", "flip"}
 told
 
 # %% [markdown]
-# A call that was missed twice is learnt: it is computed ahead from then on, whether it is used or
-# not. What a loop has learnt, the next one over the same reader knows from its first turn.
+# A call that was missed twice is learned: it is computed ahead from then on, whether it is used or
+# not. What a loop has learned, the next one over the same reader knows from its first turn.
 
 # %%
 loop = reader.next_epoch(batch_size=1, capture=True)

@@ -1,16 +1,36 @@
 """Captured loops: `reader.next_epoch(capture=True)`.
 
-Each call of the loop's body is noted down with a *signature*: its operator, the signatures of its
+Each call of the loop's body is recorded with a *signature*: its operator, the signatures of its
 inputs, its arguments by value, its random key. Calls of different steps with equal signatures are
 the same computation on different data. What the first step did is compiled and run ahead, on the
 data of later steps; a call whose signature was computed is served from there, whatever stands
 around it. A call that was not runs at once. So the body may be any Python code.
+
+A loop is a state machine (`LoopState`). `CapturedLoop` is the part that the user's thread sees, a
+`LoopProgram` is what it has learned, a `Prefetcher` reads and computes ahead of it:
+
+    TRACING -----> PREFETCHING <----> PAUSED
+       |                |                |
+       +----------------+-------> ENDED <+
+
+TRACING: there is no program. Each step is read in the user's thread, its calls run one by one. At
+its end the program is compiled, and the loop is PAUSED. A loop whose source has been looped over
+before takes over the program of the loop before it, and begins as PAUSED.
+PREFETCHING: the prefetcher's thread reads steps and runs the program on them.
+PAUSED: there is a program, and nothing is read ahead: the next step starts a prefetcher. It was
+stopped because another loop or call has read the source, or the first step did something else.
+ENDED: by the end of the data, an error, `close` or the finalizer. What was learned stays with the
+source, and what was read ahead goes back to it.
+
+Between two batches one `Step` is under way, which `_finish_step` ends. It evaluates the calls of
+its values; later `FinishedSteps` does.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -36,13 +56,22 @@ from .report import Explanation
 from .signatures import Signatures
 from .step import FinishedSteps, Step
 
-__all__ = ["CapturedLoop"]
+__all__ = ["CapturedLoop", "LoopState"]
 
 
-class _Learnt(NamedTuple):
+class LoopState(Enum):
+    """See this module's docstring."""
+
+    TRACING = "tracing"
+    PREFETCHING = "prefetching"
+    PAUSED = "paused"
+    ENDED = "ended"
+
+
+class _Learned(NamedTuple):
     """What a loop knows of its body at its end."""
 
-    plan: LoopProgram
+    program: LoopProgram
     signatures: Signatures
 
 
@@ -52,7 +81,7 @@ class CapturedLoop(Iterator[Any]):
     source: what is read; operator: for the graph; strict: raise where a call, after the first
     step, is not served from what was computed ahead. Values are served as lazy batches with the
     bits of the eager call. See `explain` for what was not served, and why. A loop begins with what
-    the last one over this source has learnt: only the first one traces its first step.
+    the last one over this source has learned: only the first one traces its first step.
     """
 
     _ended = True  # where `__init__` has not come to its end
@@ -74,15 +103,26 @@ class CapturedLoop(Iterator[Any]):
         self._running: Running | None = None
         self._owner: dict[str, threading.Thread] = {}
         self._signatures = Signatures(self._token)
-        learnt: _Learnt | None = source.memory.pop(f"single={single}", None)
-        if learnt is not None:
-            self._program, self._signatures = learnt
+        learned: _Learned | None = source.memory.pop(f"single={single}", None)
+        if learned is not None:
+            self._program, self._signatures = learned
             self._signatures.token = self._token
         self._missed: dict[int, int] = {}
         self._concrete_inputs: set[ConcreteInput] = set()
         self._explanation = Explanation(source.name)
         self._number = 0
         self._ended = False
+
+    @property
+    def state(self) -> LoopState:
+        """What the loop is doing now."""
+        if self._ended:
+            return LoopState.ENDED
+        if self._program is None:
+            return LoopState.TRACING
+        reading = self._prefetcher is not None
+        mine = self._source.ahead.prefetcher is self._prefetcher
+        return LoopState.PREFETCHING if reading and mine else LoopState.PAUSED
 
     def __iter__(self) -> CapturedLoop:
         return self
@@ -140,7 +180,7 @@ class CapturedLoop(Iterator[Any]):
         # Loops of other threads over this source wait, and then go on after this batch.
         with source.ahead.turn:
             source.claim()
-            if self._prefetcher is None or source.ahead.prefetcher is not self._prefetcher:
+            if self.state is not LoopState.PREFETCHING:
                 source.ahead.pause()
                 self._prefetcher = None
             if self._program is None:
@@ -164,16 +204,15 @@ class CapturedLoop(Iterator[Any]):
         close_step(self._token)
 
     def _detach(self) -> None:
-        """Nothing is captured any more: leave to the next loop what was learnt, and let the values
+        """Nothing is captured any more: leave to the next loop what was learned, and let the values
         of the step, which the user may hold, go without it. Takes no lock."""
         if not self._ended and self._program is not None and not self._concrete_inputs:
-            learnt = _Learnt(self._program, self._signatures)
-            self._source.memory[f"single={self._single}"] = learnt
+            learned = _Learned(self._program, self._signatures)
+            self._source.memory[f"single={self._single}"] = learned
         self._ended = True
         step, self._step = self._step, None
         if step is not None:
-            for call in (*step.calls, step.source):
-                call.evaluator = self._finished
+            step.detach()
 
     def __del__(self, closer: Closer = closer) -> None:
         # In any thread, at any moment, also at the end of the process: nothing is waited for, and
@@ -200,8 +239,6 @@ class CapturedLoop(Iterator[Any]):
     def graph(self) -> Graph | None:
         """The program that is run ahead, or None before the end of the first step."""
         return None if self._program is None else self._program.graph
-
-    # The calls of a step.
 
     def owns(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
@@ -259,16 +296,8 @@ class CapturedLoop(Iterator[Any]):
         step, self._step = self._step, None
         if step is None:
             return
-        concrete_inputs = {
-            ref.source
-            for call in step.calls
-            for ref in call.inputs
-            if isinstance(ref.source, ConcreteInput) and ref.source.array is None
-        }
-        known_inputs, self._concrete_inputs = (
-            self._concrete_inputs & concrete_inputs,
-            concrete_inputs,
-        )
+        known_inputs = self._concrete_inputs & step.concrete_inputs
+        self._concrete_inputs = step.concrete_inputs
         fresh = []
         for call in step.calls:
             if call.signature in step.missed:
@@ -280,14 +309,9 @@ class CapturedLoop(Iterator[Any]):
         before = self._program.compilations
         self._program.learn(step.calls, fresh, known_inputs, step.source, not step.number)
         if not step.number and self._program.compilations > before:
-            # What was computed ahead by what an earlier loop had learnt is not what this one does.
+            # What was computed ahead by what an earlier loop had learned is not what this one does.
             self._pause()
-        with self._finished.lock:
-            for call in (*step.calls, step.source):
-                # Who still holds a value must not hold the whole step.
-                call.evaluator = self._finished
-                if call.values is not None:
-                    call.inputs = ()
+        step.finish()
         if self._signatures.forget(self._program.knows):
             self._missed.clear()
 

@@ -85,7 +85,7 @@ class LoopProgram:
         self._size = source.size
         before = (set(self._calls), set(self._kept))
         if source.types != self._types:
-            # Other data than before: nothing that was learnt holds.
+            # Other data than before: nothing that was learned holds.
             self._types, self._current, fresh = source.types, None, calls
             self._calls.clear()
             self._kept.clear()

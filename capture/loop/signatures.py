@@ -18,7 +18,7 @@ _REMEMBERED = 1 << 14
 class Signatures:
     """Equal numbers for equal computations of all steps of a loop.
 
-    token: the owner of its steps. Where a loop goes on with what another one has learnt, its own.
+    token: the owner of its steps. Where a loop goes on with what another one has learned, its own.
     """
 
     def __init__(self, token: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any
 
 from gradiva.capture.lazy.concrete_inputs import ConcreteInput
@@ -83,6 +84,29 @@ class Step:
             if running is None or running.owner is not owner:
                 return "its random values belong to another source, which was read in the body"
         return "no step before has made this call with these arguments"
+
+    @cached_property
+    def concrete_inputs(self) -> set[ConcreteInput]:
+        """The batches from outside of the loop that its calls have read, when it is over."""
+        return {
+            ref.source
+            for call in self.calls
+            for ref in call.inputs
+            if isinstance(ref.source, ConcreteInput) and ref.source.array is None
+        }
+
+    def detach(self) -> None:
+        """Let its values be without the step: who holds one must not hold all. Takes no lock."""
+        for call in (*self.calls, self.source):
+            call.evaluator = self.finished
+
+    def finish(self) -> None:
+        """The step is over, and its calls that have run keep their values alone."""
+        with self.finished.lock:
+            self.detach()
+            for call in (*self.calls, self.source):
+                if call.values is not None:
+                    call.inputs = ()
 
     def force(self, pending: Pending) -> None:
         """Somebody looks at a value inside a fused group: compute it from what was read."""

@@ -106,7 +106,7 @@ class _Ahead:
     ) -> None:
         self.pool = pool
         self.name = reader.operator.name
-        self.memory = reader._learnt
+        self.memory = reader._learned
         self.ahead = reader._ahead
         self._reader = reader
         self._source = source
@@ -177,7 +177,7 @@ class Reader:
             seed = as_seed(common.get("seed"))
             seed = default.shuffle_seed if seed is None else seed
             self._ahead = ReadAhead()
-            self._learnt: dict[str, Any] = {}
+            self._learned: dict[str, Any] = {}
             self._moved = False
             self._source = self.operator.open(self.operator.attributes(arguments), seed)
 

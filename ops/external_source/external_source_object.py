@@ -55,7 +55,7 @@ class ExternalSource:
         self._waiting: deque[tuple[Any, _Mark]] = deque()
         """Items (or what taking them raised) that come before those of the feed."""
         self._ahead = ReadAhead()
-        self._learnt: dict[str, Any] = {}
+        self._learned: dict[str, Any] = {}
 
     @frameless
     def __call__(self, batch_size: int | None = None) -> Any:
@@ -189,7 +189,7 @@ class _Ahead:
 
     def __init__(self, source: ExternalSource, batch_size: int, ctx: object) -> None:
         self.pool = pool_of(ctx)
-        self.memory = source._learnt
+        self.memory = source._learned
         self.ahead = source._ahead
         self._source = source
         self._batch_size = batch_size
