@@ -1,4 +1,4 @@
-"""Deferred mode: a call is noted down, and runs when somebody looks at a result."""
+"""Deferred mode: a call becomes pending, and runs when a result of it is read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls that have not run yet, and values that stand for their results.
 
-A lazy value is a Batch or a Tensor whose data come when somebody looks at them. A chain of pending
+A lazy value is a Batch or a Tensor whose data are computed when they are read. A chain of pending
 calls is a graph without a frame: when a value is asked for, the calls it needs are compiled, once
 per structure, and run together (see `program_cache`).
 """
@@ -33,7 +33,7 @@ __all__ = ["Evaluator", "LazyBatch", "LazyTensor", "Pending", "Ref"]
 
 
 class Evaluator(Protocol):
-    """Who decides how a pending call gets its values, and knows whose values are its own."""
+    """Decides how a pending call gets its values, and knows which values are its own."""
 
     def force(self, pending: Pending) -> None: ...
 
@@ -48,7 +48,10 @@ class Evaluator(Protocol):
 
 
 class Ref(NamedTuple):
-    """One output of a pending call, or a leaf; `argument` names what it feeds, None: an input."""
+    """One output of a pending call, or a concrete input.
+
+    argument: which argument it feeds; None: an input.
+    """
 
     source: Pending | ConcreteInput
     output: int
@@ -56,10 +59,10 @@ class Ref(NamedTuple):
 
 
 class Pending:
-    """One call that was noted down. `values` are its outputs, once it has run.
+    """One call that waits to be run. `values` are its outputs, once it has run.
 
-    materialized: the outputs that somebody has looked at; arrays: the memory of outputs as the user
-    has it; exposed: the outputs that the user may have written into; readers: how many pending
+    materialized: the outputs that have been read by the user; arrays: the memory of outputs as the
+    user has it; exposed: the outputs that the user may have written into; readers: how many pending
     calls read each output; shared: whether its values lie in memory of others; own_key: whether its
     random values belong to the captured loop that it is in; droppers: the calls, it and those
     before it, by their `serial`, that may leave out samples and had not run when it was made: until
@@ -121,7 +124,7 @@ class Pending:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody still holds one of the values."""
+        """Whether one of the values is still referenced."""
         return any(value() is not None for value in self.handles)
 
     def value(self, output: int) -> Batch:
@@ -215,7 +218,7 @@ class LazyValue:
         return self.pending.device
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
-        """The value on `device`: a call like any other, so it is noted down where others are."""
+        """The value on `device`: a call like any other, so it is deferred where others are."""
         where = to_device(device)
         if where == self.device:
             return self._materialize().to_device(where, True) if force_copy else self
@@ -223,7 +226,7 @@ class LazyValue:
 
 
 class LazyBatch(LazyValue, Batch):  # type: ignore[override]
-    """A batch whose data come when somebody looks at them."""
+    """A batch whose data are computed when they are read."""
 
     __slots__ = ("output", "pending")
 
@@ -290,7 +293,7 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
 
 
 class LazyTensor(LazyValue, Tensor):  # type: ignore[override]
-    """A tensor whose data come when somebody looks at them."""
+    """A tensor whose data are computed when they are read."""
 
     __slots__ = ("output", "pending")
 

@@ -1,4 +1,4 @@
-"""The place of a captured loop among the interpreters in force."""
+"""A captured loop as the current interpreter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Loop(Protocol):
 
 
 class LoopInterpreter:
-    """What the context holds of a loop: a loop that nobody iterates over any more must end."""
+    """A loop as the context holds it: weakly, so that a loop that is dropped ends."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = weakref.ref(loop)
@@ -50,7 +50,7 @@ class LoopInterpreter:
             return outer.bind(operator, inputs, keywords)
 
     def enter(self) -> None:
-        """Let the loop be the interpreter in force, if it is not."""
+        """Make the loop the current interpreter, if it is not."""
         current = running = _living(current_interpreter())
         while isinstance(running, LoopInterpreter):
             if running is self:
@@ -74,7 +74,7 @@ class LoopInterpreter:
 
 
 def _living(found: Interpreter | None) -> Interpreter | None:
-    """The first that is not the face of a loop that has gone: a finalizer may run in any thread,
+    """The first that does not stand for a loop that is gone: a finalizer may run in any thread,
     and so cannot take it out of its context."""
     while isinstance(found, LoopInterpreter) and found.loop() is None:
         found = found.outer

@@ -211,7 +211,7 @@ class LoopProgram:
             return self._stage
 
     def release_streams(self) -> None:
-        """Nothing is computed ahead for now: let go of the streams."""
+        """Free the streams: nothing is computed ahead for now."""
         stage, self._stage = self._stage, None
         if stage is not None:
             stage.close()

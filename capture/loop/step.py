@@ -1,4 +1,4 @@
-"""One turn of a captured loop, and what becomes of its calls when it is over."""
+"""One step of a captured loop, and the evaluation of its calls after it is over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONSTANT = 1 << 20
 
 
 class Step:
-    """One turn of a loop: the values that were handed out in it. The evaluator of their calls."""
+    """One step of a loop: the values that it has returned. The evaluator of their calls."""
 
     def __init__(
         self, item: Item, number: int, operator: OperatorBase, single: bool, finished: FinishedSteps
@@ -109,7 +109,7 @@ class Step:
                     call.inputs = ()
 
     def force(self, pending: Pending) -> None:
-        """Somebody looks at a value inside a fused group: compute it from what was read."""
+        """Compute a value inside of a fused group, which the user reads, from what was read."""
         self.finished.force(pending)
 
     def is_constant(self, value: Any, count: int) -> bool:

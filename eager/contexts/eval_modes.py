@@ -39,7 +39,7 @@ _entered: ContextVar[tuple[Any, ...]] = ContextVar("gradiva_modes", default=())
 class EvalMode(enum.Enum):
     """When the calls of dynamic mode run. `with EvalMode.deferred: ...` sets it for a block.
 
-    deferred: a call is noted down; it runs, optimised together with the others, when somebody looks
+    deferred: a call is deferred; it runs, optimised together with the others, when somebody looks
         at a result: `evaluate()`, a conversion, printing.
     eager: a call runs at once (the default). On a GPU it may still be running when it returns.
     sync_cpu, sync_full: like eager, and a call returns when the CPU, or the GPU too, is done.
@@ -64,7 +64,7 @@ class EvalMode(enum.Enum):
 
     @staticmethod
     def current() -> EvalMode:
-        """The mode in force in this context."""
+        """The current mode in this context."""
         entered = _entered.get()
         deferred = lazy_interpreter.filled and current_interpreter() is lazy_interpreter.get()
         if deferred:
@@ -77,7 +77,7 @@ class EvalContext:
     """The threads that work on calls made in a `with` block, and the results pending there.
 
     num_threads: threads of its own. thread_pool: threads made before, in place of a number. With
-    neither, those in force are used. device_id, device: the current device of the block; on a
+    neither, the current ones are used. device_id, device: the current device of the block; on a
     GPU, cuda_stream is the current stream there (see `Stream`). A context may be entered again, and
     in several threads at once.
 
@@ -144,7 +144,7 @@ class EvalContext:
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The stream of its calls on a GPU; None for the one in force."""
+        """The stream of its calls on a GPU; None for the current one."""
         return None if self._stream is None else face_of(self._stream)
 
     @staticmethod
@@ -154,7 +154,7 @@ class EvalContext:
 
     @staticmethod
     def current() -> EvalContext:
-        """The context in force."""
+        """The current context."""
         entered = _contexts.get()
         return entered[-1] if entered else EvalContext.default()
 

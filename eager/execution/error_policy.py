@@ -1,4 +1,4 @@
-"""What becomes of samples that failed: `on_error="skip"` and `"replace"`."""
+"""The error policy for samples that failed: `on_error="skip"` and `"replace"`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Quarantine: the list of samples that could not be read, and were skipped or replaced.
 
-Operators with `on_error="skip"` or `"replace"` tell the collector in force in the calling context:
+Operators with `on_error="skip"` or `"replace"` tell the current collector of the calling context:
 the one of the process by default, that of a `with` block, or that of the batch of a pipeline.
 """
 
@@ -160,7 +160,7 @@ def quarantine() -> Quarantine:
 
 
 def record(entries: Iterable[Quarantined]) -> None:
-    """Tell the collector in force."""
+    """Tell the current collector."""
     quarantine().record(entries)
 
 

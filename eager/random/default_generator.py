@@ -27,7 +27,7 @@ __all__ = ["DefaultRNG", "copied_in_forks", "default", "get_default_rng", "set_s
 
 
 class DefaultRNG(RNG):
-    """A generator that starts anew in each process.
+    """A generator that starts again in each process.
 
     inherited_seed: what `seed` was set to, here or before the fork; pipelines without a seed take
     it. shuffle_seed: the same for readers, so that the shards that several workers read belong to

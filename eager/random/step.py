@@ -1,6 +1,6 @@
 """Steps: a step is one turn of a loop over a reader or source.
 
-In it, random calls are numbered anew, and samples have the positions the source gave them.
+In it, random calls are numbered from 0 again, and samples have the positions the source gave them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Step:
     """One turn of a loop: the positions of its samples and the calls counted so far.
 
     leader: the source that opened it, and alone may open the next one in its place; owner: the
-    loop over the source; outer: the step it stands in, which is in force again when the leader has
+    loop over the source; outer: the step it stands in, which is current again when the leader has
     ended; narrowed: what is left of the positions where samples were left out, by their number.
 
-    A step is in force until its leader opens the next one or ends. Whether somebody still holds the
+    A step is current until its leader opens the next one or ends. Whether somebody still holds the
     loop does not matter: objects go at moments that no program determines.
     """
 
@@ -59,14 +59,14 @@ _DEEPEST = 32
 
 
 def current_step() -> Step | None:
-    """The step in force in this context, or None outside of any loop over a source."""
+    """The current step of this context, or None outside of any loop over a source."""
     return _step.get()
 
 
 def enter_step(
     leader: object, positions: np.ndarray[Any, np.dtype[np.int64]], owner: object = None
 ) -> Step:
-    """The source `leader` delivers a batch: its step is in force from now on.
+    """The source `leader` delivers a batch: its step is current from now on.
 
     Of several sources that are read in one turn the last one leads. So a loop is not disturbed by
     an older one that was never finished, and after an inner loop the outer step goes on. Steps that

@@ -1,4 +1,4 @@
-"""What was read ahead of a source, and how it is taken back."""
+"""What was prefetched from a source, and how it is returned to it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class SourcePrefetcher(Protocol):
 
 
 class ReadAhead:
-    """The prefetcher of a source, if there is one. Whoever reads the source next pauses it first.
+    """The prefetcher of a source, if there is one. The next reader of the source pauses it first.
 
     The source holds it, and not the loop: what was read ahead is taken back when the source is read
-    again, whatever has become of the loop.
+    again, also if the loop is gone.
     turn: held by the thread that takes a batch of the source, or gives back what was read ahead.
     """
 

@@ -213,8 +213,8 @@ class Reader:
         The last batch is smaller if the epoch does not divide evenly (with `pad_last_batch` it is
         filled up with its last sample). A loop that was left early goes on where it was left, and
         after its last batch with the next epoch; at the place of a state the rest may be empty.
-        ctx: an EvalContext whose threads read, and in a captured loop compute; those in force by
-        default. progress: show a progress bar. capture: note down the calls made in the loop's
+        ctx: an EvalContext whose threads read, and in a captured loop compute; the current ones
+        by default. progress: show a progress bar. capture: record the calls made in the loop's
         body, and from the second turn on compute them ahead, fused; `explain()` of the iterator
         says what was not. strict: raise OperatorRuntimeError for a call not computed ahead.
 

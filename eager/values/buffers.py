@@ -214,7 +214,7 @@ def dlpack_device(data: Any) -> tuple[int, int]:
 
 
 def capsule_of(array: Any, stream: SupportsInt | None, options: Mapping[str, Any]) -> Any:
-    """A DLPack capsule of an array on a GPU. stream: of whoever takes it, who may use the array on
+    """A DLPack capsule of an array on a GPU. stream: of the consumer, which may use the array on
     it at once: None or 1 for the legacy default stream, 2 for that of the thread, -1 for one that
     needs no order. options: those of `__dlpack__`. Raises BufferError for another device."""
     wanted = options.get("dl_device")

@@ -1,4 +1,4 @@
-"""The samples that a user gives, gathered in one slab: what a batch is made of."""
+"""Collating: the samples that a user gives in one slab, which a batch is made of."""
 
 from __future__ import annotations
 

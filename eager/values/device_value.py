@@ -1,4 +1,4 @@
-"""What batches and tensors share of their place: a device, and other libraries that look there."""
+"""What batches and tensors share: a device, and the protocols by which others take their memory."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class DeviceValue(Value):
         return cuda_interface(self._exported)
 
     def __dlpack__(self, stream: SupportsInt | None = None, **options: Any) -> Any:
-        """A DLPack capsule on the same memory. stream: on a GPU, the one that whoever asks will
+        """A DLPack capsule on the same memory. stream: on a GPU, the one that the consumer will
         work on. Raises BufferError for another device than the value's (`dl_device`),
         OperatorValueError for a batch of different shapes."""
         array = self._whole()

@@ -20,7 +20,7 @@ __all__ = ["Drawn", "drawn_among", "drawn_by", "refuse_drawn"]
 Drawn: TypeAlias = Location | str | None
 """The user's line where random values were drawn; None for what does not depend on any."""
 _UNKNOWN = "a line that is not known"
-_SEVERAL = (list, tuple)  # a union would be made anew for each value
+_SEVERAL = (list, tuple)  # a union would be made again for each value
 
 
 def drawn_among(values: Iterable[Any]) -> Drawn:

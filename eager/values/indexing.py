@@ -1,4 +1,4 @@
-"""Subscripts: what stands between the brackets, as plain values that compare and hash.
+"""Indexing expressions, as plain values that compare and hash.
 
 A subscript becomes a tuple of items, one per axis or so: `("index", i)` takes one element and
 drops the axis, `("range", start, stop, step)` takes some, `("new", letter)` makes an axis of
@@ -69,7 +69,7 @@ newaxis = NewAxis()
 
 
 def parse(ranges: Any) -> tuple[Items, tuple[Value, ...]]:
-    """What stands between the brackets as items, and the values of those that are given per
+    """An indexing expression as items, and the values of those that are given per
     sample. Raises OperatorTypeError or OperatorValueError."""
     given: list[Value] = []
     items: list[tuple[Any, ...]] = []
