@@ -249,7 +249,7 @@ def test_a_context_lends_its_threads(photographs: Path) -> None:
     loop = reader.next_epoch(batch_size=2, ctx=gradiva.EvalContext(num_threads=3), capture=True)
     for files, _ in loop:
         gradiva.decoders.image(files).evaluate()
-        ahead = getattr(loop, "_ahead")  # noqa: B009
+        ahead = getattr(loop, "_prefetcher")  # noqa: B009
         assert ahead is None or ahead._pool.num_threads == 3
     assert len(list(reader.next_epoch(2, gradiva.EvalContext(num_threads=1)))) == 4
     with pytest.raises(TypeError, match="ctx"):
