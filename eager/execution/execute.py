@@ -24,7 +24,7 @@ from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
-from gradiva.eager.values.buffers import for_reading, on_cpu
+from gradiva.eager.values.buffers import device_of, for_reading, on_cpu
 
 from .error_policy import apply_error_policy, continues_on_error
 from .per_frame import execute_frames, given_per_frame
@@ -173,10 +173,12 @@ def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -
     """The input of a number where its call needs it."""
     first = operator.host_from
     wanted = CPU if operator.mixed or (first is not None and number >= first) else device
-    if not operator.metadata and batch.device is not wanted:
-        return Batch.to_device(batch, wanted)
+    if operator.metadata:
+        return batch
     data = batch.data
-    if operator.view_rule is None and on_cpu(data) and not data.flags.writeable:
+    if device_of(data) is not wanted:
+        return Batch.to_device(batch, wanted)
+    if wanted is CPU and operator.view_rule is None and not data.flags.writeable:
         return Batch(for_reading(data), batch.geometry, batch.type, batch.provenance)
     return batch
 
