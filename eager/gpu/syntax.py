@@ -1,10 +1,34 @@
-"""Small questions about pieces of Python source."""
+"""What Python's operators and functions are in C++, and small questions about Python source."""
 
 from __future__ import annotations
 
 import ast
+import math
+from typing import Any, Final
 
-__all__ = ["assigned", "is_number", "loaded"]
+import numpy as np
+
+__all__ = ["BINARY", "BUILTINS", "CASTS", "MATHS", "NOT_FINITE", "assigned", "is_number", "loaded"]
+
+BINARY: Final = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+CASTS: Final = {
+    "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8",
+    "uint16": "u16", "uint32": "u32", "uint64": "u64",
+}  # fmt: skip
+NOT_FINITE: Final = {"np.inf": "0x7F800000u", "np.nan": "0x7FC00000u"}
+BUILTINS: Final = {"abs": abs, "int": int}
+MATHS: Final[dict[Any, str]] = {
+    math.sqrt: "square_root",
+    math.frexp: "mantissa_exponent",
+    math.ldexp: "times_power_of_two",
+    np.floor: "rounded_down",
+    abs: "absolute",
+    int: "i64",
+}
 
 
 def loaded(node: ast.expr) -> ast.expr:

@@ -14,7 +14,7 @@ import math
 import textwrap
 from functools import lru_cache
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,28 +22,9 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.jit.jit import Kernel
 from gradiva.eager.support.errors import OperatorRuntimeError
 
-from .syntax import assigned, is_number, loaded
+from .syntax import BINARY, BUILTINS, CASTS, MATHS, NOT_FINITE, assigned, is_number, loaded
 
 __all__ = ["UntranslatableError", "translated", "translated_name", "translation_of"]
-
-_BINARY: Final = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
-    ast.Eq: "equal", ast.NotEq: "not_equal",
-}  # fmt: skip
-_CASTS: Final = {
-    "float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8",
-    "uint16": "u16", "uint32": "u32", "uint64": "u64",
-}  # fmt: skip
-_BUILTINS: Final = {"abs": abs, "int": int}
-_MATHS: Final[dict[Any, str]] = {
-    math.sqrt: "square_root",
-    math.frexp: "mantissa_exponent",
-    math.ldexp: "times_power_of_two",
-    np.floor: "rounded_down",
-    abs: "absolute",
-    int: "i64",
-}
 
 
 class UntranslatableError(OperatorRuntimeError):
@@ -229,17 +210,17 @@ class _Translator:
             return self.constant(node, node.value)
         if isinstance(node, ast.Name):
             return self.named(node)
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
             pair = f"{self.expression(node.left)}, {self.expression(node.right)}"
-            return f"{_BINARY[type(node.op)]}({pair})"
+            return f"{BINARY[type(node.op)]}({pair})"
         if isinstance(node, ast.UnaryOp):
             return self.unary(node)
         if isinstance(node, ast.BoolOp):
             word = " && " if isinstance(node.op, ast.And) else " || "
             return "(" + word.join(self.expression(value) for value in node.values) + ")"
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _BINARY:
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in BINARY:
             pair = f"{self.expression(node.left)}, {self.expression(node.comparators[0])}"
-            return f"{_BINARY[type(node.ops[0])]}({pair})"
+            return f"{BINARY[type(node.ops[0])]}({pair})"
         if isinstance(node, ast.IfExp):
             test, one, other = map(self.expression, (node.test, node.body, node.orelse))
             return f"({test} ? {one} : {other})"
@@ -249,6 +230,8 @@ class _Translator:
             return f"{self.expression(node.value)}[{self.expression(node.slice)}]"
         if isinstance(node, ast.Attribute) and node.attr == "size":
             return f"{self.expression(node.value)}.size"
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in NOT_FINITE:
+            return f"f64(FLOAT_OF_BITS({NOT_FINITE[ast.unparse(node)]}))"
         if isinstance(node, ast.Call) and not node.keywords:
             return self.call(node)
         raise self.refuse(node)
@@ -258,8 +241,8 @@ class _Translator:
             return "true" if value else "false"
         if isinstance(value, int):
             return f"i64({value})"
-        if isinstance(value, np.integer) and value.dtype.name in _CASTS:
-            return f"{_CASTS[value.dtype.name]}({value})"
+        if isinstance(value, np.integer) and value.dtype.name in CASTS:
+            return f"{CASTS[value.dtype.name]}({value})"
         # Before `float`, which a float64 of NumPy is too.
         if isinstance(value, np.float32):
             return f"f32({self.floating(node, float(value))})"
@@ -289,12 +272,12 @@ class _Translator:
         called = node.func
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
             module = self.function.__globals__.get(called.value.id)
-            if module is np and called.attr in _CASTS:
-                return f"{_CASTS[called.attr]}({self.arguments(node)})"
+            if module is np and called.attr in CASTS:
+                return f"{CASTS[called.attr]}({self.arguments(node)})"
             function = getattr(module, called.attr, None) if module in (math, np) else None
         elif isinstance(called, ast.Name):
             function = self.function.__globals__.get(called.id)
-            function = _BUILTINS.get(called.id, function)
+            function = BUILTINS.get(called.id, function)
         else:
             raise self.refuse(node)
         if function is convert_sat:
@@ -303,7 +286,7 @@ class _Translator:
             callee = _Translator(function.function, self.done)
             callee.add()
             return f"{callee.name}({self.arguments(node)})"
-        name = next((name for known, name in _MATHS.items() if known is function), None)
+        name = next((name for known, name in MATHS.items() if known is function), None)
         if name is None:
             raise self.refuse(node)
         return f"{name}({self.arguments(node)})"

@@ -1,14 +1,6 @@
 // `box_encoder`: for each anchor its box, and what is said of it. Of boxes that overlap an anchor
-// alike the last one counts, and of those that are forced upon it.
+// alike the last one counts, and of those that are forced upon it. `_log_ratio` is translated.
 struct Terms { f32 limit, scale, means[4], stds[4]; u32 offset; };
-
-DEVICE f32 log_ratio(f32 top, f32 bottom) {
-    const f32 none = FLOAT_OF_BITS(0x7FC00000u);
-    if (bottom == 0.0f) return none;
-    const f64 ratio = f64(top / bottom);
-    if (!(ratio > 0.0)) return ratio == 0.0 ? FLOAT_OF_BITS(0xFF800000u) : none;
-    return f32(row_random_philox_natural_log(ratio));
-}
 
 KERNEL(box_encoder)(
     const f32* boxes, const i32* labels, f32* target, i32* target_labels, const i32* forced,
@@ -44,7 +36,7 @@ KERNEL(box_encoder)(
             if (terms.offset) {
                 const f32 wide = own[c + 2] * terms.scale;
                 const f32 apart = (centre * terms.scale - own[c] * terms.scale) / wide;
-                const f32 grown = log_ratio(extent * terms.scale, wide);
+                const f32 grown = row_boxes_box_encoder__log_ratio(extent * terms.scale, wide);
                 to[c] = (apart - terms.means[c]) / terms.stds[c];
                 to[c + 2] = (grown - terms.means[c + 2]) / terms.stds[c + 2];
             } else {

@@ -222,7 +222,7 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     return (
         op.Launch(_FORCED.unit({}), len(each), first),
         op.Launch(
-            _KERNEL.unit({}, translation_of(natural_log)),
+            _KERNEL.unit({}, translation_of(_log_ratio)),
             len(blocks),
             (*pair, *made, forced, *tables),
         ),

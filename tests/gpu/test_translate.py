@@ -76,6 +76,18 @@ def test_loops_with_a_condition() -> None:
     ]
 
 
+def limited(value: Any) -> Any:
+    return np.float32(-np.inf if value == 0.0 else np.nan)
+
+
+def test_infinity_and_what_is_no_number() -> None:
+    (text,) = translated(limited).values()
+    assert text.splitlines()[1] == (
+        "    return f32((equal(value, f64(0x0.0p+0)) ? "
+        "negate(f64(FLOAT_OF_BITS(0x7F800000u))) : f64(FLOAT_OF_BITS(0x7FC00000u))));"
+    )
+
+
 def with_break(source: Any, target: Any, row: Any) -> None:
     k = 0
     while k < source.size:
