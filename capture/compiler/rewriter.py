@@ -99,12 +99,12 @@ class Rewriter:
                 for output in range(len(node.type)):
                     self._moved[node, output] = Edge(made, output)
             else:
-                self._hand_on_name(node, replaced.node)
+                self._pass_on_name(node, replaced.node)
                 self._moved[node, 0] = Edge(replaced.node, replaced.output)
         # What was replaced may still stand there, read by nobody.
         return prune(self.builder.finish(tuple(self.moved(edge) for edge in self.graph.outputs)))
 
-    def _hand_on_name(self, old: Node, new: Node) -> None:
+    def _pass_on_name(self, old: Node, new: Node) -> None:
         """What was put in place of a node has its name, unless one of its parts has it already,
         or it is there for another node too."""
         name = self.graph.names.get(old)

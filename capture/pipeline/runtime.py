@@ -11,7 +11,7 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.runtime.gpu_streams import DeviceStage, require_gpu
 from gradiva.capture.runtime.memory_statistics import MemoryStatistics
-from gradiva.capture.runtime.preallocate import presize
+from gradiva.capture.runtime.preallocate import preallocate
 from gradiva.capture.runtime.program import Program
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.readers.source import Source
@@ -69,7 +69,7 @@ def build_runtime(
         # Batches take turns on two streams, so that one is copied while another is computed.
         streams = 1 if options.max_streams == 1 else 2
         stage = DeviceStage(gpu, gpu_depth, streams, options.default_cuda_stream_priority)
-    presize(graph, batch_size, options.bytes_per_sample, cpu_depth, stage)
+    preallocate(graph, batch_size, options.bytes_per_sample, cpu_depth, stage)
     cpus = thread_cpus(options.num_threads) if options.set_affinity else None
     pool = WorkerPool(options.num_threads, cpus=cpus)
     workers = _process_pool(graph, options)

@@ -27,6 +27,9 @@ __all__ = ["fused_launches", "run_launches"]
 
 Blame = Callable[[GradivaError], GradivaError]
 
+_MOST: Final = 8
+"""Channels of a pixel that a thread keeps in registers."""
+
 
 def run_launches(
     calls: Sequence[Call], source: Batch, image: Batch, device: Device, blame: Blame
@@ -52,10 +55,6 @@ def _launches(
     if any(isinstance(call.operator.fusion_role, Resample) for call in calls):
         return fused_launches(FusedLoop(source, list(calls), target, blame))
     return [chain_launch(calls, source, target)]
-
-
-_MOST: Final = 8
-"""Channels of a pixel that a thread keeps in registers."""
 
 
 def fused_launches(loop: FusedLoop) -> Sequence[Launch]:

@@ -13,7 +13,7 @@ from gradiva.eager.support.validation import integer
 
 from .gpu_streams import DeviceStage
 
-__all__ = ["check_bytes_per_sample", "presize"]
+__all__ = ["check_bytes_per_sample", "preallocate"]
 
 
 _AT_WORK = 2
@@ -32,7 +32,7 @@ def check_bytes_per_sample(value: Any) -> int:
     )
 
 
-def presize(
+def preallocate(
     graph: Graph,
     batch_size: int,
     bytes_per_sample: int = 0,

@@ -190,7 +190,7 @@ class _Arranger:
                     pull = sum(w * (left[e] + port - own) for e, port, own, w in near)
                     goals.append(pull / weight if weight else left[element])
                     weights.append(weight or 0.01)
-                self._settle(row, goals, weights, left)
+                self._fit_row(row, goals, weights, left)
         for _ in range(2):
             self._straighten(left)
         least = min(left)
@@ -224,7 +224,7 @@ class _Arranger:
                 for lane in lanes:
                     left[lane] = goal
 
-    def _settle(
+    def _fit_row(
         self, row: list[int], goals: list[float], weights: list[float], left: list[float]
     ) -> None:
         """The least squares fit to the goals that keeps order and gaps, by pooling neighbors."""

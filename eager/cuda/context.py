@@ -88,7 +88,7 @@ class Gpu:
     def empty(self, size: int, dtype: np.dtype[Any]) -> DeviceArray:
         """A 1-D array for the current stream to write, not initialized. Raises MemoryError."""
         self.runtime.activate()
-        self.settle()
+        self.drop_foreign()
         block = self.memory.allocate(size * dtype.itemsize, self.stream)
         return DeviceArray(block, (size,), dtype)
 
@@ -150,8 +150,8 @@ class Gpu:
         address, shape, dtype, owner = self.runtime.external(data, stream.handle)
         return DeviceArray(Foreign(address, owner, stream), shape, dtype)
 
-    def settle(self) -> None:
-        """Let go of memory of other libraries that no stream uses any more. Waits for nothing."""
+    def drop_foreign(self) -> None:
+        """Free memory of other libraries that no stream uses any more. Waits for nothing."""
         if not self.given_back and not self._kept:
             return
         with self._lock:

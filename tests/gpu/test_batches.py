@@ -169,10 +169,10 @@ def test_lent_memory_is_kept_until_the_stream_is_past(runtime: SimulatedRuntime)
     flipped = gradiva.flip(gradiva.as_batch(theirs, layout="HW"))
     del theirs
     gc.collect()
-    gpu_at(0).settle()
+    gpu_at(0).drop_foreign()
     assert lent() is not None
     same(flipped, gradiva.flip(gradiva.as_batch(values, layout="HW")))
-    gpu_at(0).settle()
+    gpu_at(0).drop_foreign()
     gc.collect()
     assert lent() is None
 
