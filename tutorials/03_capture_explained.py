@@ -96,14 +96,15 @@ for apply in PASSES:
     if str(graph) != str(before):
         stages[apply.__name__] = graph
 for name, stage in stages.items():
-    print(f"{name:9} {outline(stage)}")
-assert list(stages) == ["recorded", "lower", "move", "region", "fuse"]
+    print(f"{name:17} {outline(stage)}")
+assert list(stages) == ["recorded", "decompose", "hoist_views", "fuse_resize_views", "fuse"]
 
 # %% [markdown]
-# `lower` takes `crop_mirror_normalize` apart, into a crop, a flip, arithmetic and a change to
-# channels first. `move` sees that crop and flip only choose pixels, while saturation works on each
-# pixel alone: so choosing first gives the same pixels with less work. `region` joins the resize
-# with the crop behind it: pixels that would be cut away are never made. `fuse` joins the rest.
+# `decompose` takes `crop_mirror_normalize` apart, into a crop, a flip, arithmetic and a change to
+# channels first. `hoist_views` sees that crop and flip only choose pixels, while saturation works
+# on each pixel alone: so choosing first gives the same pixels with less work. `fuse_resize_views`
+# joins the resize with the crop behind it: pixels that would be cut away are never made. `fuse`
+# joins the rest.
 
 # %%
 capture.before_after(stages["recorded"], stages["fuse"])
