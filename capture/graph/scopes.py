@@ -21,7 +21,7 @@ from .graph import Edge, Node
 
 __all__ = ["Scope", "ScopeError", "Selection", "is_anchored", "predicates_of", "scopes_of"]
 
-Rows = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+SampleIndices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 class Scope(NamedTuple):
@@ -100,14 +100,14 @@ class Selection:
     def __init__(self, size: int, scopes: Mapping[Node, Scope]) -> None:
         self._size = size
         self._scopes = scopes
-        self._left: Rows | None = None
+        self._left: SampleIndices | None = None
         self.lost: list[int] = []
         self._masks: dict[tuple[Node, int], Mask] = {}
-        self._chosen: dict[Scope, Rows] = {}
-        self._rows: dict[Scope, Rows] = {}
+        self._chosen: dict[Scope, SampleIndices] = {}
+        self._rows: dict[Scope, SampleIndices] = {}
 
     @property
-    def left(self) -> Rows | None:
+    def left(self) -> SampleIndices | None:
         """The samples of the batch as it was read that are left; None for all."""
         return self._left
 
@@ -119,14 +119,14 @@ class Selection:
             self._masks[key] = truth(batch)
         return self._masks[key]
 
-    def chosen(self, scope: Scope) -> Rows:
+    def chosen(self, scope: Scope) -> SampleIndices:
         """The samples of a scope, as numbers of samples of the scope around it."""
         if scope not in self._chosen:
             mask = self._masks[scope.node, scope.output]
             self._chosen[scope] = np.flatnonzero(mask if scope.side == 0 else ~mask)
         return self._chosen[scope]
 
-    def rows(self, scope: Scope | None) -> Rows:
+    def rows(self, scope: Scope | None) -> SampleIndices:
         """The samples of a scope, as numbers of samples of the batch that are left."""
         if scope is None:
             return np.arange(self._size)
@@ -144,7 +144,7 @@ class Selection:
         row = sample if scope is None else int(self.rows(scope)[sample])
         return row if self._left is None else int(self._left[row])
 
-    def of(self, positions: Rows, scope: Scope | None) -> Rows:
+    def of(self, positions: SampleIndices, scope: Scope | None) -> SampleIndices:
         """The positions of the samples of a scope, out of those of the batch as it was read."""
         left = positions if self._left is None else positions[self._left]
         return left if scope is None else left[self.rows(scope)]

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from gradiva.capture.runtime.dropped_samples import BatchOutputs, Rows, deliver
+from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, deliver
 from gradiva.capture.runtime.executor_threads import Runners
 from gradiva.capture.runtime.program import Outputs
 from gradiva.eager.runtime.closer import closer
@@ -43,7 +43,7 @@ class Executor:
         self.threaded = threaded
         self.taken = 0
         """Batches that were returned, errors included."""
-        self.rows: Rows | None = None
+        self.rows: SampleIndices | None = None
         """Which samples the batch that was returned last has; None if none was left out."""
         self._ready: deque[Outputs | BaseException] = deque()
         self._early: dict[int, Outputs | BaseException] = {}

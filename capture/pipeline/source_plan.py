@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.runtime.dropped_samples import BatchOutputs, Rows, in_step
+from gradiva.capture.runtime.dropped_samples import BatchOutputs, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
@@ -36,7 +36,7 @@ class Read(NamedTuple):
     size: int
     positions: dict[Any, Positions]
     noted: Quarantine
-    rows: Rows | None
+    rows: SampleIndices | None
     """Of the samples that are left, among all that were to be read; None if that is all."""
 
 
@@ -148,7 +148,7 @@ class SourcePlan:
             mark(outputs)
         return outputs, rows
 
-    def _read(self, values: Values, pool: WorkerPool) -> tuple[int, Rows | None]:
+    def _read(self, values: Values, pool: WorkerPool) -> tuple[int, SampleIndices | None]:
         """Read every source, also after one has failed, so that they stay in step."""
         failure: BaseException | None = None
         size: int | None = None

@@ -12,10 +12,10 @@ from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.execution.quarantine import Quarantine, Quarantined, place_of
 from gradiva.eager.values.batch import Batch
 
-__all__ = ["BatchOutputs", "Rows", "deliver", "drop_inside", "in_step"]
+__all__ = ["BatchOutputs", "SampleIndices", "deliver", "drop_inside", "in_step"]
 
 Values = dict[tuple[Node, int], Batch]
-Rows = np.ndarray[Any, np.dtype[np.int64]]
+SampleIndices = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def drop_inside(
@@ -34,7 +34,7 @@ def drop_inside(
 
 def in_step(
     values: Values, lost: Mapping[Node, Sequence[int]], size: int
-) -> tuple[int, Rows | None]:
+) -> tuple[int, SampleIndices | None]:
     """What one source has left out leaves the batches of the others: they go together by their
     place in the batch. Returns how many samples of `size` are left, and which; None for all."""
     gone = sorted({row for rows in lost.values() for row in rows})
@@ -54,10 +54,12 @@ class BatchOutputs(tuple[Batch, ...]):
     """
 
     noted: Sequence[Quarantined]
-    rows: Rows | None
+    rows: SampleIndices | None
 
     @staticmethod
-    def of(outputs: tuple[Batch, ...], noted: Quarantine, rows: Rows | None) -> BatchOutputs:
+    def of(
+        outputs: tuple[Batch, ...], noted: Quarantine, rows: SampleIndices | None
+    ) -> BatchOutputs:
         made = BatchOutputs(outputs)
         made.noted, made.rows = noted, rows
         return made
