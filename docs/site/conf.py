@@ -11,4 +11,5 @@ html_copy_source = False
 html_show_sourcelink = False
 python_maximum_signature_line_length = 90
 highlight_language = "text"
+smartquotes = False  # values of arguments are in quotes
 exclude_patterns: list[str] = []
