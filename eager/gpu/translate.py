@@ -274,7 +274,9 @@ class _Translator:
             module = self.function.__globals__.get(called.value.id)
             if module is np and called.attr in CASTS:
                 return f"{CASTS[called.attr]}({self.arguments(node)})"
-            function = getattr(module, called.attr, None) if module in (math, np) else None
+            function = (
+                getattr(module, called.attr, None) if module is math or module is np else None
+            )
         elif isinstance(called, ast.Name):
             function = self.function.__globals__.get(called.id)
             function = BUILTINS.get(called.id, function)
