@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gradiva.capture.graph.graph import Graph, Node, Opaque
-from gradiva.capture.runtime.dropped_samples import BatchOutputs, in_step
+from gradiva.capture.runtime.dropped_samples import BatchOutputs, SampleIndices, in_step
 from gradiva.capture.runtime.gpu_streams import DeviceStage, queued
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.error_policy import keep_rows
