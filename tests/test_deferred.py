@@ -223,6 +223,13 @@ def test_arrays_of_pending_values_are_read_only(read: bool) -> None:
         changed[...] = 1
         third = gradiva.flip(gradiva.as_batch(changed, layout="HWC"))
         output = gradiva.flip(equal())
+        view = gradiva.reshape(gradiva.flip(equal()), shape=[-1])
+        seen = gradiva.reshape(output, shape=[-1])
+        own = gradiva.reshape(equal(), shape=[-1])
+    np.asarray(view)[...] = 3
+    assert not np.asarray(seen).flags.writeable
+    assert not np.asarray(own).flags.writeable
+    output = view
     assert bits(second) == bits(gradiva.flip(equal()) + 1 if read else gradiva.flip(equal()))
     assert np.asarray(third).max() == 1
     np.asarray(output)[...] = 3

@@ -48,10 +48,7 @@ class Evaluator(Protocol):
 
 
 class Ref(NamedTuple):
-    """One output of a pending call, or a concrete input.
-
-    argument: which argument it feeds; None: an input.
-    """
+    """One output of a pending call, or a concrete input, for an argument or (None) an input."""
 
     source: Pending | ConcreteInput
     output: int
@@ -137,8 +134,13 @@ class Pending:
     def resolve(self, values: tuple[Batch, ...]) -> None:
         """The call has run: what it needed can go."""
         self.values = values
-        self.inputs = ()
+        self.drop_inputs()
         self.shrink()
+
+    def drop_inputs(self) -> None:
+        """The call has run, and its values are all that is needed of it."""
+        self.shared = self.shared or self._is_view_of_others()
+        self.inputs = ()
 
     def shrink(self) -> None:
         """Take the size of the values: samples may have been left out."""
@@ -167,15 +169,17 @@ class Pending:
 
     def _is_alone(self, output: int) -> bool:
         """Whether the memory of an output holds no other value, and no call reads it."""
+        return not (self.shared or output in self.readers or self._is_view_of_others())
+
+    def _is_view_of_others(self) -> bool:
+        """Whether it is a view of a value that the user or another call can read."""
         call = self
-        if call.shared or output in call.readers:
-            return False
-        while call.operator.view_rule is not None:
-            source, taken, _ = call.inputs[0] if call.inputs else (None, 0, None)
+        while call.operator.view_rule is not None and call.inputs:
+            source, taken, _ = call.inputs[0]
             if not isinstance(source, Pending) or source.wanted or source.readers != {taken: 1}:
-                return False
+                return True
             call = source
-        return True
+        return call.shared or bool(call.exposed and call is not self)
 
 
 class LazyValue:
@@ -216,6 +220,11 @@ class LazyValue:
     @property
     def device(self) -> Device:
         return self.pending.device
+
+    @property
+    def provenance(self) -> Provenance | None:
+        found: Provenance | None = self._materialize().provenance
+        return found
 
     def to_device(self, device: DeviceLike, force_copy: bool = False) -> Any:
         """The value on `device`: a call like any other, so it is deferred where others are."""
@@ -283,10 +292,6 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
         return known
 
     @property
-    def provenance(self) -> Provenance | None:  # type: ignore[override]
-        return self._materialize().provenance
-
-    @property
     def ndim(self) -> int:
         known = self.type.ndim
         return self._materialize().ndim if known is None else known
@@ -309,7 +314,3 @@ class LazyTensor(LazyValue, Tensor):  # type: ignore[override]
     def layout(self) -> str:  # type: ignore[override]
         known = self.pending.types[self.output].layout
         return self._materialize().layout if known is None else known
-
-    @property
-    def provenance(self) -> Provenance | None:  # type: ignore[override]
-        return self._materialize().provenance

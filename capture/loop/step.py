@@ -106,7 +106,7 @@ class Step:
             self.detach()
             for call in (*self.calls, self.source):
                 if call.values is not None:
-                    call.inputs = ()
+                    call.drop_inputs()
 
     def force(self, pending: Pending) -> None:
         """Compute a value inside of a fused group, which the user reads, from what was read."""
