@@ -1,7 +1,7 @@
 """GRADIVA_POISON=1, a setting for debugging: who looks at released memory sees that it is dead.
 
 Normally a released output lives on while somebody holds an array on it, so that stale views are
-harmless, and no bug shows. With the setting, outputs that are lent with a limited lifetime are
+harmless, and no bug shows. With the setting, outputs that are in use for a limited time are
 copies, and are overwritten with bytes of 0xFF when they are released: integers become 255 or -1,
 floating-point values NaN. The pool does the same to blocks that are given back to it, and to fresh
 ones, which shows a kernel that reads what it has not written.
