@@ -23,7 +23,7 @@ from gradiva.ops.arrays.shape.reshape import reshape as reshape
 from gradiva.ops.arrays.shape.unit_axes import expand_dims as expand_dims
 from gradiva.ops.arrays.shape.unit_axes import squeeze as squeeze
 from gradiva.ops.boxes.bb_flip import bb_flip as bb_flip
-from gradiva.ops.boxes.bbox_paste import bbox_paste as bbox_paste
+from gradiva.ops.boxes.bb_flip import bbox_paste as bbox_paste
 from gradiva.ops.boxes.bbox_rotate import bbox_rotate as bbox_rotate
 from gradiva.ops.boxes.box_encoder import box_encoder as box_encoder
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop as random_bbox_crop
@@ -79,7 +79,7 @@ from gradiva.ops.indexing.transpose import transpose as transpose
 from gradiva.ops.io.dump_image import dump_image as dump_image
 from gradiva.ops.math import arithmetic as _arithmetic
 from gradiva.ops.python_function.python_function import python_function as python_function
-from gradiva.ops.random.random_crop_generator import random_crop_generator as random_crop_generator
+from gradiva.ops.random.crop_window import random_crop_generator as random_crop_generator
 
 batch_permutation = _per_sample(_batch_permutation)
 _REGISTERED = (_arithmetic, _subscript)

@@ -10,8 +10,7 @@ from gradiva.eager.random.default_generator import get_default_rng, set_seed
 from gradiva.eager.random.generator import RNG
 from gradiva.ops.random.beta import beta
 from gradiva.ops.random.choice import choice
-from gradiva.ops.random.coin_flip import coin_flip
 from gradiva.ops.random.normal import normal
-from gradiva.ops.random.uniform import uniform
+from gradiva.ops.random.uniform import coin_flip, uniform
 
 __all__ = ["RNG", "beta", "choice", "coin_flip", "get_default_rng", "normal", "set_seed", "uniform"]

@@ -13,8 +13,7 @@ import numpy as np
 
 from gradiva.eager.execution.error_policy import keep_rows
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.merge import merge
-from gradiva.ops.conditional.split import Mask, split, truth
+from gradiva.ops.conditional.branches import Mask, merge, split, truth
 
 from .builtin_ops import constant
 from .graph import Edge, Node

@@ -13,7 +13,7 @@ from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, GraphBuilder, Node
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import Location, OperatorTypeError
-from gradiva.ops.conditional.split import split
+from gradiva.ops.conditional.branches import split
 
 __all__ = ["Branch", "Branches"]
 

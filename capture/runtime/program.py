@@ -20,8 +20,7 @@ from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.arrays.copy import copy
-from gradiva.ops.conditional.merge import merge
-from gradiva.ops.conditional.split import split
+from gradiva.ops.conditional.branches import merge, split
 
 from .dropped_samples import drop_inside
 from .fused_group import NotFusableError, run_group

@@ -11,8 +11,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
-from gradiva.ops.conditional.merge import merge, merge_batches
-from gradiva.ops.conditional.split import select
+from gradiva.ops.conditional.branches import merge, merge_batches, select
 
 from .node_inputs import value_of
 

@@ -19,8 +19,7 @@ from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorValueError, user_location
-from gradiva.ops.conditional.merge import merge
-from gradiva.ops.conditional.split import split
+from gradiva.ops.conditional.branches import merge, split
 from gradiva.ops.conditional.truth import boolean, not_
 
 from .edges import EdgeName

@@ -1,16 +1,12 @@
 """Random values in pipeline mode: one value per sample, the batch size being the pipeline's."""
 
+from gradiva import random as _random
 from gradiva.capture.recording.recorder import per_sample
-from gradiva.ops.random import beta as _beta
-from gradiva.ops.random import choice as _choice
-from gradiva.ops.random import coin_flip as _coin_flip
-from gradiva.ops.random import normal as _normal
-from gradiva.ops.random import uniform as _uniform
 
-beta = per_sample(_beta.beta)
-choice = per_sample(_choice.choice)
-coin_flip = per_sample(_coin_flip.coin_flip)
-normal = per_sample(_normal.normal)
-uniform = per_sample(_uniform.uniform)
+beta = per_sample(_random.beta)
+choice = per_sample(_random.choice)
+coin_flip = per_sample(_random.coin_flip)
+normal = per_sample(_random.normal)
+uniform = per_sample(_random.uniform)
 
 __all__ = ["beta", "choice", "coin_flip", "normal", "uniform"]

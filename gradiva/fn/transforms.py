@@ -1,7 +1,5 @@
 """Affine transforms in pipeline mode."""
 
-from gradiva.ops.transforms.combine import combine
-from gradiva.ops.transforms.linear import rotation, scale, shear
-from gradiva.ops.transforms.translation import crop, translation
+from gradiva.transforms import combine, crop, rotation, scale, shear, translation
 
 __all__ = ["combine", "crop", "rotation", "scale", "shear", "translation"]

@@ -1,4 +1,4 @@
-"""`bb_flip`: mirror boxes as an image is mirrored."""
+"""Boxes of an image that is mirrored, or pasted on a canvas: `bb_flip` and `bbox_paste`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bb_flip(
 
 
 @bb_flip.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _bb_flip_shapes(call: op.Call) -> op.Geometry:
     require_fours(call.inputs[0])
     return call.inputs[0].geometry
 
@@ -75,7 +75,7 @@ def _flips(call: op.Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 @bb_flip.cpu
-def _cpu(call: op.Call) -> None:
+def _bb_flip_cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
     call.for_samples(
         _flip_boxes,
@@ -107,7 +107,7 @@ def _gpu(call: op.Call) -> op.Launch:
 
 
 @bb_flip.cases
-def _cases() -> list[op.Case]:
+def _bb_flip_cases() -> list[op.Case]:
     boxes = op.batch(
         [
             np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
@@ -136,4 +136,117 @@ def _cases() -> list[op.Case]:
             "sample 0"
         ),
         op.case("wrong length", boxes, vertical=[1, 0, 1]).value_error("`vertical`"),
+    ]
+
+
+@op.operator("bbox_paste", schema="BBoxPaste")
+def bbox_paste(
+    input: op.SampleType,
+    /,
+    *,
+    ratio: op.FloatArg,
+    paste_x: op.FloatArg = 0.5,
+    paste_y: op.FloatArg = 0.5,
+    ltrb: bool = False,
+    **common: op.Unpack[op.Common],
+) -> op.SampleType:
+    """Keep boxes in place when their image is pasted on a canvas `ratio` times its size (`paste`).
+
+    input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
+        fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
+        bottom).
+    ratio: from 1 on. paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1.
+        All may differ per sample.
+
+    Returns boxes of the same shapes and layout, in fractions of the canvas: x / ratio + paste_x *
+    (ratio - 1) / ratio, y alike, and sizes divided by `ratio`. Raises OperatorTypeError for other
+    dtypes, OperatorValueError for other shapes, for a ratio below 1 and places that are no numbers.
+    """
+    require_flat_boxes(input)
+    return input
+
+
+@bbox_paste.shapes
+def _bbox_paste_shapes(call: op.Call) -> op.Geometry:
+    require_fours(call.inputs[0])
+    return call.inputs[0].geometry
+
+
+@op.jit
+def _paste_boxes(
+    source: Any,
+    source_offsets: Any,
+    target: Any,
+    target_offsets: Any,
+    volumes: Any,
+    ratios: Any,
+    places: Any,
+    corners: bool,
+    begin: int,
+    end: int,
+) -> None:
+    for i in range(begin, end):
+        scale = 1.0 / np.float64(ratios[i])
+        for k in range(volumes[i]):
+            value = np.float64(source[source_offsets[i] + k]) * scale
+            if corners or k % 4 < 2:
+                value += np.float64(places[i, k % 2]) * (1.0 - scale)
+            target[target_offsets[i] + k] = np.float32(value)
+
+
+@bbox_paste.cpu
+def _bbox_paste_cpu(call: op.Call) -> None:
+    source, target = call.inputs[0], call.outputs[0]
+    ratio = call["ratio"]
+    places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
+    bad = ~((ratio >= 1) & np.isfinite(ratio))
+    op.refuse_samples(bad, "ratio", "a number from 1 on", ratio)
+    for axis, name in enumerate(("paste_x", "paste_y")):
+        op.refuse_samples(~np.isfinite(places[:, axis]), name, "a number", places[:, axis])
+    call.for_samples(
+        _paste_boxes,
+        source.data,
+        source.geometry.offsets,
+        target.data,
+        target.geometry.offsets,
+        target.geometry.volumes,
+        ratio,
+        places,
+        call["ltrb"],
+    )
+
+
+@bbox_paste.cases
+def _bbox_paste_cases() -> list[op.Case]:
+    boxes = op.batch(
+        [
+            np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
+            np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
+        ]
+    )
+    centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
+               np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
+                        np.float32)]  # fmt: skip
+    corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
+               np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
+                        np.float32)]  # fmt: skip
+    return [
+        op.case("centred", boxes, ratio=2).equals(centred),
+        op.case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
+        op.case(
+            "corners, per sample", boxes, ratio=4, paste_x=[0.0, 0.0], paste_y=[1.0, 1.0], ltrb=True
+        ).equals(corners),
+        op.case("flat", op.batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
+            [box.ravel() for box in centred]
+        ),
+        op.case("empty", op.samples(dtype=op.float32, layout=""), ratio=2).equals([]),
+        op.case("wrong dtype", op.samples((2, 4), dtype=op.float64, layout=""), ratio=2).type_error(
+            "dtype"
+        ),
+        op.case("smaller", boxes, ratio=[1.0, 0.5]).value_error("`ratio`"),
+        op.case("no place", boxes, ratio=2, paste_y=float("nan")).value_error("`paste_y`"),
+        op.case("no ratio", boxes).type_error("`ratio`"),
+        op.case("six numbers", op.samples((6,), dtype=op.float32, layout=""), ratio=2).value_error(
+            "sample 0"
+        ),
     ]

@@ -9,11 +9,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .axes import reduced_type
-from .cpu import MEAN, ROOT
+from .cpu import DEVIATIONS, MEAN, ROOT
 from .family import reduces
-from .lanes import DEVIATIONS
-from .reduce import mean_dtype
+from .reduce import mean_dtype, reduced_type
 
 
 @op.operator("reductions.variance", schema="reductions__Variance", inputs=2)

@@ -6,10 +6,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .axes import reduced_type
-from .cpu import PLAIN
+from .cpu import MAXIMUM, MINIMUM, PLAIN
 from .family import cases_along_axes, reduces
-from .lanes import MAXIMUM, MINIMUM
+from .reduce import reduced_type
 
 
 @op.operator("reductions.max", schema="reductions__Max")

@@ -14,7 +14,7 @@ from .reduce import call_reduction, shapes_of
 
 
 def reduces(operator: op.Operator[..., Any], kind: int, ending: int) -> None:
-    """Give an operator the shape rule of reductions, and kernels of a kind (see lanes.py) whose
+    """Give an operator the shape rule of reductions, and kernels of a kind whose
     results end in some way (see cpu.py)."""
     operator.shapes(shapes_of)
     operator.cpu(lambda call: call_reduction(call, kind, ending))

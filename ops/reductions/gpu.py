@@ -10,9 +10,8 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
 
-from .axes import groups
-from .lanes import DEVIATIONS, LANES
-from .reduce import axes_of, fitting_means, planned_sums
+from .cpu import DEVIATIONS, LANES
+from .reduce import axes_of, fitting_means, groups, planned_sums
 
 Centers = tuple[Any, op.Int64Array, op.Int64Array]
 """As in `reduce`, with numbers of any dtype, or in `Scratch`."""

@@ -8,11 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .axes import reduced_type
-from .cpu import MEAN, PLAIN, ROOT
+from .cpu import MEAN, PLAIN, ROOT, SQUARES, SUM
 from .family import cases_along_axes, reduces
-from .lanes import SQUARES, SUM
-from .reduce import mean_dtype, sum_dtype
+from .reduce import mean_dtype, reduced_type, sum_dtype
 
 
 @op.operator("reductions.sum", schema="reductions__Sum")

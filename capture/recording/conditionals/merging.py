@@ -19,7 +19,7 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.tensor import Tensor
-from gradiva.ops.conditional.merge import merge
+from gradiva.ops.conditional.branches import merge
 from gradiva.ops.math.arithmetic import to_operand
 
 __all__ = ["NOTHING", "UNDEFINED", "Unusable", "merge_values"]

@@ -18,7 +18,7 @@ from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.drawn import Drawn, drawn_among
 from gradiva.eager.values.tensor import Tensor
-from gradiva.ops.conditional.merge import merge
+from gradiva.ops.conditional.branches import merge
 
 __all__ = ["put_together", "with_mark"]
 

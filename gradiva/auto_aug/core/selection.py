@@ -27,7 +27,7 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.drawn import drawn_among, refuse_drawn
 from gradiva.eager.values.value import Value
-from gradiva.ops.conditional.split import select as take
+from gradiva.ops.conditional.branches import select as take
 
 from .bins import SignedBin
 from .declared import Augmentation

@@ -10,10 +10,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.ops.math.expression import Spread, spread_launch
-from gradiva.ops.reductions.axes import reduced_shapes
-from gradiva.ops.reductions.cpu import MEAN, PLAIN
+from gradiva.ops.reductions.cpu import DEVIATIONS, MEAN, PLAIN, SUM
 from gradiva.ops.reductions.gpu import reduction_launches
-from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
+from gradiva.ops.reductions.reduce import reduced_shapes
 
 from .statistics import Numbers, counts_of, given, normalized_axes, places_of
 

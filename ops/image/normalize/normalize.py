@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.arguments import FloatArrayArg
-from gradiva.ops.reductions.axes import exclusive, groups, reduced_type
+from gradiva.ops.reductions.reduce import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples
 from .gpu import normalize_launches

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.reductions.axes import reduced_shapes, resolve_axes
-from gradiva.ops.reductions.cpu import MEAN, PLAIN
-from gradiva.ops.reductions.lanes import DEVIATIONS, SUM
-from gradiva.ops.reductions.reduce import reduce_batch
+from gradiva.ops.reductions.cpu import DEVIATIONS, MEAN, PLAIN, SUM
+from gradiva.ops.reductions.reduce import reduce_batch, reduced_shapes, resolve_axes
 
 
 class Numbers(NamedTuple):
