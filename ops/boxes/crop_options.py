@@ -42,18 +42,14 @@ class Limits:
     crops: Array
 
 
-def _bad(argument: str, expected: str, got: Any) -> op.OperatorValueError:
-    return op.OperatorValueError(argument=argument, expected=expected, got=str(got))
-
-
 def _ranges(argument: str, values: Any, lengths: tuple[int, ...]) -> Array:
     found = np.array((1.0, 1.0) if values is None else values, np.float64).reshape(-1)
     if found.size not in lengths or not np.isfinite(found).all():
-        raise _bad(argument, "(min, max)", values)
+        raise op.wrong_value(argument, "(min, max)", values)
     ranges = found.reshape(-1, 2)
     least = 0.0 if argument == "scaling" else 1e-9
     if (ranges[:, 0] > ranges[:, 1]).any() or (ranges[:, 1] < least).any() or found.min() < 0:
-        raise _bad(argument, "(min, max) with 0 <= min <= max", values)
+        raise op.wrong_value(argument, "(min, max) with 0 <= min <= max", values)
     return ranges
 
 
@@ -61,17 +57,17 @@ def check_options(given: Mapping[str, Any]) -> None:
     """Refuse arguments that no boxes make right. Raises OperatorValueError, for the type rule."""
     thresholds = np.atleast_1d(given["thresholds"])
     if not thresholds.size or not ((thresholds >= 0) & (thresholds <= 1)).all():
-        raise _bad("thresholds", "one or more numbers from 0 to 1", given["thresholds"])
+        raise op.wrong_value("thresholds", "one or more numbers from 0 to 1", given["thresholds"])
     if given["threshold_type"] not in ("iou", "overlap"):
-        raise _bad("threshold_type", "'iou' or 'overlap'", repr(given["threshold_type"]))
+        raise op.wrong_value("threshold_type", "'iou' or 'overlap'", repr(given["threshold_type"]))
     prune = given["bbox_prune_threshold"]
     if prune is not None and not 0 <= prune <= 1:
-        raise _bad("bbox_prune_threshold", "a number from 0 to 1", prune)
+        raise op.wrong_value("bbox_prune_threshold", "a number from 0 to 1", prune)
     if given["num_attempts"] < 1:
-        raise _bad("num_attempts", "a number from 1 on", given["num_attempts"])
+        raise op.wrong_value("num_attempts", "a number from 1 on", given["num_attempts"])
     total = given["total_num_attempts"]
     if total is not None and (total == 0 or total < -1 or total > 1 << 30):
-        raise _bad("total_num_attempts", "a number from 1 on", total)
+        raise op.wrong_value("total_num_attempts", "a number from 1 on", total)
     _ranges("scaling", given["scaling"], (2,))
     _ranges("aspect_ratio", given["aspect_ratio"], (2, 6))
     if given["ltrb"] is not None and given["bbox_layout"] is not None:
@@ -79,13 +75,15 @@ def check_options(given: Mapping[str, Any]) -> None:
     layout = given["bbox_layout"]
     known = [start + end for start, *ends in _AXES.values() for end in ends]
     if layout is not None and sorted(layout) not in map(sorted, known):
-        raise _bad("bbox_layout", f"a permutation of {', '.join(known)}", repr(layout))
+        raise op.wrong_value("bbox_layout", f"a permutation of {', '.join(known)}", repr(layout))
     layout = given["shape_layout"]
     if layout is not None and sorted(layout) not in (["H", "W"], ["D", "H", "W"]):
-        raise _bad("shape_layout", "a permutation of WH or WHD", repr(layout))
+        raise op.wrong_value("shape_layout", "a permutation of WH or WHD", repr(layout))
     if given["crop_shape"] is not None:
         if given["input_shape"] is None:
-            raise _bad("input_shape", "the shape of the input, beside `crop_shape`", "none")
+            raise op.wrong_value(
+                "input_shape", "the shape of the input, beside `crop_shape`", "none"
+            )
         for name in ("scaling", "aspect_ratio"):
             if given[name] is not None:
                 raise op.OperatorValueError("`crop_shape` excludes it", argument=name)
@@ -98,7 +96,9 @@ def columns_of(call: op.Call, ndim: int) -> Options:
     start, end, size = _AXES[ndim]
     layout = call["bbox_layout"] or start + (size if call["ltrb"] is False else end)
     if len(layout) != 2 * ndim:
-        raise _bad("bbox_layout", f"{2 * ndim} letters for boxes of {2 * ndim} numbers", layout)
+        raise op.wrong_value(
+            "bbox_layout", f"{2 * ndim} letters for boxes of {2 * ndim} numbers", layout
+        )
     sized = "W" in layout
     ratios = _ranges("aspect_ratio", call["aspect_ratio"], (2, 6))
     no_crop = call["allow_no_crop"]
@@ -124,7 +124,7 @@ def limits_of(call: op.Call, options: Options) -> Limits:
     letters = _AXES[options.ndim][2]
     layout = call["shape_layout"] or letters
     if len(layout) != options.ndim:
-        raise _bad("shape_layout", f"a permutation of {letters}", repr(layout))
+        raise op.wrong_value("shape_layout", f"a permutation of {letters}", repr(layout))
     order = [layout.index(letter) for letter in letters]
     found = []
     for name, default in (("input_shape", options.ndim), ("crop_shape", 0)):
@@ -133,7 +133,7 @@ def limits_of(call: op.Call, options: Options) -> Limits:
             found.append(np.ones((call.size, default)))
             continue
         if rows.shape[1] != options.ndim:
-            raise _bad(name, f"{options.ndim} numbers", rows.shape[1])
+            raise op.wrong_value(name, f"{options.ndim} numbers", rows.shape[1])
         bad = ((rows < 1) | (rows > 1 << 30)).any(axis=1)
         op.refuse_samples(bad, name, "sizes from 1 on", rows)
         found.append(np.ascontiguousarray(rows[:, order], np.float64))

@@ -181,9 +181,9 @@ def reduce_samples(
 ) -> None:
     """Reduce samples `begin` to `end`.
 
-    extents: of groups of axes (see `reduce.groups`); centers: float64, of DEVIATIONS: one number for
-    a sample or one for each result; start: two values of the dtype of sums: what they start with,
-    and what they are if nothing is reduced; like: an empty array of the lanes' dtype.
+    extents: of groups of axes (see `reduce.groups`); centers: float64, of DEVIATIONS: one number
+    for a sample or one for each result; start: two values of the dtype of sums: what they start
+    with, and what they are if nothing is reduced; like: an empty array of the lanes' dtype.
     """
     pairs = extents.shape[1] // 2
     lanes = np.empty(LANES, like.dtype)

@@ -1,4 +1,4 @@
-// Reductions in the order of lanes.py and cpu.py, so that sums of floats have equal bits. A team
+// Reductions in the order of cpu.py, so that sums of floats have equal bits. A team
 // of threads takes a task: up to 256 columns of a block of rows x columns, one lane each, with
 // several rows side by side where there are few columns. Integers need no order: their rows are
 // split among tasks.
