@@ -9,6 +9,7 @@ import ast
 import io
 import math
 import struct
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -92,8 +93,15 @@ def _fields(header: bytes, version: int) -> tuple[np.dtype[Any], bool, tuple[int
     return found, fortran, shape
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """headers: of each file, as `_header` reads them."""
+
+    headers: list[Any]
+
+
 @numpy.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> _Plan:
     source = call.inputs[0]
     headers = []
     for sample, file in enumerate(source.arrays()):
@@ -101,7 +109,6 @@ def _shapes(call: op.Call) -> op.Int64Array:
             headers.append(_header(file))
         except op.SampleDataError as error:
             raise error.complete(sample=sample) from None
-    call.notes["headers"] = headers
     type = call.types[0]
     alike = all(header[0] is headers[0][0] for header in headers)
     found = [op.DType.from_numpy(header[0]) for header in (headers[:1] if alike else headers)]
@@ -123,13 +130,14 @@ def _shapes(call: op.Call) -> op.Int64Array:
     dtype = type.dtype or (found[0] if found else op.float32)
     call.types = (type.with_(dtype=dtype),)
     shapes = [header[2] for header in headers]
-    return np.array(shapes, np.int64).reshape(call.size, len(shapes[0]) if shapes else 1)
+    table = np.array(shapes, np.int64).reshape(call.size, len(shapes[0]) if shapes else 1)
+    return _Plan(table, headers)
 
 
 @numpy.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    headers = call.notes["headers"]
+    headers = plan.headers
 
     native = target.dtype.numpy
     if all(found == native and not fortran for found, fortran, _, _ in headers):

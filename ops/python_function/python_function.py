@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,8 +87,15 @@ def _layouts(given: Any, count: int) -> list[str]:
     return checked + [""] * (count - len(checked))
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """made: the arrays of each output."""
+
+    made: Sequence[Sequence[Any]]
+
+
 @python_function.shapes
-def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
+def _shapes(call: op.Call) -> _Plan:
     """Calls the function: without its results there are no shapes."""
     if not call.size:
         like = call.inputs[0].type if call.inputs else op.SampleType(op.DType.of("uint8"), 1, "")
@@ -95,9 +103,9 @@ def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
             type.with_(dtype=like.dtype, ndim=like.ndim if type.ndim is None else type.ndim)
             for type in call.types
         )
-        return tuple(op.Geometry.of(np.empty((0, type.ndim or 0), np.int64)) for type in call.types)
+        empty = [np.empty((0, type.ndim or 0), np.int64) for type in call.types]
+        return _Plan(tuple(map(op.Geometry.of, empty)), [[] for _ in empty])
     made = _batch(call) if call["batch_processing"] else _each(call)
-    call.notes["made"] = made
     types, geometries = [], []
     for index, (arrays, type) in enumerate(zip(made, call.types, strict=True)):
         _check(arrays, type, index)
@@ -106,7 +114,7 @@ def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
         shapes = np.array([array.shape for array in arrays], np.int64)
         geometries.append(op.Geometry.of(shapes.reshape(len(arrays), arrays[0].ndim)))
     call.types = tuple(types)
-    return tuple(geometries)
+    return _Plan(tuple(geometries), made)
 
 
 def _each(call: op.Call) -> list[list[Array]]:
@@ -218,8 +226,8 @@ def _check(arrays: list[Array], type: op.SampleType, output: int) -> None:
 
 
 @python_function.cpu
-def _cpu(call: op.Call) -> None:
-    for output, arrays in zip(call.outputs, call.notes["made"], strict=True):
+def _cpu(call: op.Call, plan: _Plan) -> None:
+    for output, arrays in zip(call.outputs, plan.made, strict=True):
         for sample, array in enumerate(arrays):
             output.array(sample)[...] = array
 

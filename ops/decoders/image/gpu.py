@@ -20,7 +20,6 @@ from gradiva.eager.cuda.device_array import DeviceArray
 from gradiva.eager.runtime.host_memory import allocate, is_leased
 from gradiva.eager.runtime.worker_pool import Task
 from gradiva.ops.decoders.formats.decode_region import Window
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.finish import finish_launch, is_finished, window_of
 from gradiva.ops.decoders.nvjpeg.job import Job
@@ -28,10 +27,12 @@ from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders, Settings
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
 
+from .plan import DecodePlan
+
 _ALIGNED = 256
 
 
-def decode_on_gpu(call: op.Call, gpu: Gpu) -> None:
+def decode_on_gpu(call: op.Call, gpu: Gpu, decoding: DecodePlan) -> None:
     """The GPU work of the image decoders: `Operator.mixed_gpu`."""
     options = Options(
         output_type=op.ImageType(call["output_type"]).name,
@@ -49,7 +50,7 @@ def decode_on_gpu(call: op.Call, gpu: Gpu) -> None:
     ).check()
     gpu.runtime.activate()
     decoder = None
-    if any(info.format == "jpeg" for info in call.notes["infos"]):
+    if any(info.format == "jpeg" for info in decoding.infos):
         decoder = gpu.tool(KeptDecoders).find(settings, call.size)
     host = _Host(call, gpu)
     if decoder is None:
@@ -63,9 +64,7 @@ def _by_library(
     call: op.Call, gpu: Gpu, decoder: JpegDecoder, options: Options, host: _Host
 ) -> None:
     """Give nvJPEG its images, and the others to `host`."""
-    infos: list[ImageInfo] = call.notes["infos"]
-    noted = call.notes.get("windows")
-    windows: list[Window] | None = None if noted is None else [tuple(w) for w in noted.tolist()]
+    infos, windows = DecodePlan.of(call).infos, DecodePlan.of(call).windows
     turned: bool = call["adjust_orientation"]
     options = replace(options, hardware=decoder.has_hardware)
     made = plan(call.inputs[0].arrays(), infos, options, windows, turned)

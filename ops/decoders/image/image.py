@@ -17,6 +17,7 @@ from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
 from .gpu import decode_on_gpu
+from .plan import DecodePlan
 
 if TYPE_CHECKING:
     import PIL.Image as pil
@@ -121,13 +122,12 @@ def headers(call: op.Call) -> list[ImageInfo]:
     return found
 
 
-def decoded_shapes(call: op.Call) -> op.Int64Array:
-    """(N, 3): the shapes HWC of the whole images. Notes what their headers say."""
+def whole_images(call: op.Call) -> DecodePlan:
+    """The plan for whole images, with their shapes HWC, (N, 3)."""
     infos = headers(call)
-    call.notes["infos"] = infos
     colour, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
     shapes = [output_shape(info, colour, turn) for info in infos]
-    return np.array(shapes, np.int64).reshape(call.size, 3)
+    return DecodePlan(np.array(shapes, np.int64).reshape(call.size, 3), infos)
 
 
 def decode_options(call: op.Call) -> dict[str, Any]:
@@ -140,12 +140,12 @@ def decode_options(call: op.Call) -> dict[str, Any]:
     }
 
 
-image.shapes(decoded_shapes)
+image.shapes(whole_images)
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
-    infos: list[ImageInfo] = call.notes["infos"]
+    infos = DecodePlan.of(call).infos
     options = decode_options(call)
     colour, turn = options["output_type"], options["adjust_orientation"]
     dtype = call.types[0].dtype

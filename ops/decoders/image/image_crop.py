@@ -8,7 +8,8 @@ from gradiva.eager import extension as op
 from gradiva.ops.image.crop.crop_window import crop_window
 
 from .gpu import decode_on_gpu
-from .image import decoded_shapes, decoded_type, encode, picture
+from .image import decoded_type, encode, picture, whole_images
+from .plan import DecodePlan
 from .region import place_windows, region
 
 
@@ -67,10 +68,10 @@ def image_crop(
 
 
 @image_crop.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
-    shapes = decoded_shapes(call)
+def _shapes(call: op.Call) -> DecodePlan:
+    plan = whole_images(call)
     anchors, windows = crop_window(
-        shapes,
+        plan.shapes,
         "HWC",
         crop=call["crop"],
         crop_h=call["crop_h"],
@@ -80,7 +81,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
         crop_pos_y=call["crop_pos_y"],
         rounding=call["rounding"],
     )
-    return place_windows(call, shapes, np.hstack([anchors[:, :2], windows[:, :2]]))
+    return place_windows(call, plan, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 
 image_crop.fusion_role = region

@@ -8,7 +8,8 @@ from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .gpu import decode_on_gpu
-from .image import decoded_shapes, decoded_type, encode, picture
+from .image import decoded_type, encode, picture, whole_images
+from .plan import DecodePlan
 from .region import place_windows, region
 
 
@@ -68,9 +69,9 @@ def image_random_crop(
 
 
 @image_random_crop.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
-    shapes = decoded_shapes(call)
-    return place_windows(call, shapes, random_windows(call, shapes[:, 0], shapes[:, 1]))
+def _shapes(call: op.Call) -> DecodePlan:
+    plan = whole_images(call)
+    return place_windows(call, plan, random_windows(call, plan.shapes[:, 0], plan.shapes[:, 1]))
 
 
 image_random_crop.fusion_role = region

@@ -8,7 +8,8 @@ from gradiva.eager import extension as op
 from gradiva.ops.indexing.slice_region import check_region, slice_region
 
 from .gpu import decode_on_gpu
-from .image import decoded_shapes, decoded_type, encode, picture
+from .image import decoded_type, encode, picture, whole_images
+from .plan import DecodePlan
 from .region import place_windows, region
 
 
@@ -84,10 +85,10 @@ def image_slice(
 
 
 @image_slice.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
-    shapes = decoded_shapes(call)
-    region = slice_region(call, shapes[:, :2], "HW")
-    return place_windows(call, shapes, np.hstack(region))
+def _shapes(call: op.Call) -> DecodePlan:
+    plan = whole_images(call)
+    region = slice_region(call, plan.shapes[:, :2], "HW")
+    return place_windows(call, plan, np.hstack(region))
 
 
 image_slice.fusion_role = region

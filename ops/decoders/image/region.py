@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,19 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
-from gradiva.ops.decoders.formats.image_info import ImageInfo
 
 from .image import decode_options
+from .plan import DecodePlan
 
 
-def place_windows(call: op.Call, shapes: op.Int64Array, windows: op.Int64Array) -> op.Int64Array:
-    """The shapes of the outputs, and a note of the windows for the kernel.
+def place_windows(call: op.Call, plan: DecodePlan, windows: op.Int64Array) -> DecodePlan:
+    """The plan for windows, from that for whole images.
 
-    shapes: (N, 3) HWC of the whole images; windows: (N, 4): top, left, height, width. Raises
+    windows: (N, 4): top, left, height, width. Raises
     OperatorValueError, naming the sample, for a window that is empty or leaves its image. A sample
     without a header gets the extents of its window, where they are pixels.
     """
-    lost = list(call.failures or ())
+    shapes, lost = plan.shapes, list(call.failures or ())
     if lost:
         windows = windows.copy()
         windows[lost, :2] = 0
@@ -40,31 +41,29 @@ def place_windows(call: op.Call, shapes: op.Int64Array, windows: op.Int64Array) 
             got=f"{height} x {width} pixels at row {top}, column {left}",
             sample=sample,
         )
-    call.notes["windows"] = windows
     result = shapes.copy()
     result[:, :2] = windows[:, 2:]
-    return result
+    return replace(plan, shapes=result, windows=[tuple(window) for window in windows.tolist()])
 
 
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     decode = _by_window(call, decode_region_into)
-    infos: list[ImageInfo] = call.notes["infos"]
-    return decode, [info.height * info.width for info in infos]
+    return decode, [info.height * info.width for info in DecodePlan.of(call).infos]
 
 
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
     decode = _by_window(call, decode_region_somewhere)
-    infos: list[ImageInfo] = call.notes["infos"]
     channels: int = int(call.geometries[0].shapes[:, 2].max())
-    return decode, [info.height * info.width * channels for info in infos]
+    return decode, [info.height * info.width * channels for info in DecodePlan.of(call).infos]
 
 
 def _by_window(call: op.Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:
     """`function(data, info, window, memory, options)` of a sample of the call."""
     encoded = call.inputs[0].arrays()
-    infos: list[ImageInfo] = call.notes["infos"]
-    windows = [tuple(window) for window in call.notes["windows"].tolist()]
+    plan = DecodePlan.of(call)
+    infos, windows = plan.infos, plan.windows
+    assert windows is not None
     options = decode_options(call)
 
     def decode(sample: int, memory: Any) -> Any:

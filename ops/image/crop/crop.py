@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
-from .crop_window import LAYOUTS, apply_policy, crop_window
+from .crop_window import LAYOUTS, WindowPlan, apply_policy, crop_window
 from .window_copy import channel_fill, copy_windows, launch_windows
 
 Int64s = NDArray[np.int64]
@@ -85,20 +85,20 @@ def window_of(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
 
 
 @crop.shapes
-def _shapes(call: op.Call) -> Int64s:
+def _shapes(call: op.Call) -> WindowPlan:
     anchors, windows = window_of(call, call.types[0].layout or "")
-    call.notes["anchors"] = anchors
-    return windows
+    return WindowPlan(windows, anchors)
 
 
 def window_view(call: op.Call) -> SourceWindow | None:
     """The window as a view on the input, if it lies inside of it and nothing is converted.
 
-    Reads `call.notes["anchors"]`. None for samples without H and W, too.
+    For plans with `anchors`. None for samples without H and W, too.
     """
     layout = call.types[0].layout or ""
     shapes, windows = call.inputs[0].geometry.shapes, call.geometries[0].shapes
-    anchors = call.notes["anchors"]
+    plan: Any = call.plan
+    anchors = call.notes["anchors"] if plan is None else plan.anchors
     height, width = layout.find("H"), layout.find("W")
     if height < 0 or width < 0:
         return None
@@ -120,15 +120,15 @@ crop.fusion_role = View(window_view, pinned=_fills_or_converts)
 
 
 @crop.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: WindowPlan) -> None:
     fill, channel = channel_fill(call, call.types[0].layout or "")
-    copy_windows(call, call.notes["anchors"], fill, channel)
+    copy_windows(call, plan.anchors, fill, channel)
 
 
 @crop.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: WindowPlan) -> op.Launch:
     fill, channel = channel_fill(call, call.types[0].layout or "")
-    return launch_windows(call, call.notes["anchors"], fill, channel)
+    return launch_windows(call, plan.anchors, fill, channel)
 
 
 @crop.cases

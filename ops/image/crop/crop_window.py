@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,13 @@ DEFAULT_LAYOUTS: Final = {3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _LARGEST: Final = 1 << 31
 POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
 POLICIES: Final = ("error", "pad", "trim_to_shape")
+
+
+@dataclass(frozen=True)
+class WindowPlan(op.Plan):
+    """anchors: where the window of each sample begins, (N, ndim)."""
+
+    anchors: Int64s
 
 
 def crop_window(

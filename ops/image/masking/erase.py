@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,13 +60,20 @@ def erase(
     return input
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """starts, regions: as `_regions` returns them."""
+
+    starts: op.Int64Array
+    regions: op.Int64Array
+
+
 @erase.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> _Plan:
     source = call.inputs[0].geometry
     if call["anchor"] is not None and call["shape"] is None:
         raise op.OperatorValueError("`anchor` needs `shape`")
-    call.notes["regions"] = _regions(call, source.shapes)
-    return source
+    return _Plan(source, *_regions(call, source.shapes))
 
 
 def _axes(call: op.Call, ndim: int) -> list[int]:
@@ -180,7 +188,9 @@ def erase_kernel(
                                 row[:] = fill[i, place[channel]]
 
 
-def _plan(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, Array, int]:
+def _tables(
+    call: op.Call, plan: _Plan
+) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, Array, int]:
     """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
     source, target = call.inputs[0], call.outputs[0]
     ndim = target.geometry.ndim
@@ -202,17 +212,16 @@ def _plan(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, A
     dtype, single = target.dtype.numpy, np.dtype(np.float32)
     fill = fill_array(values, single if target.dtype is op.float16 else dtype)
     fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
-    starts, table = call.notes["regions"]
     shapes = np.ones((call.size, _AXES), np.int64)
     shapes[:, _AXES - ndim :] = target.geometry.shapes
-    regions = np.zeros((len(table), 2, _AXES), np.int64)
+    regions = np.zeros((len(plan.regions), 2, _AXES), np.int64)
     regions[:, 1] = 1
-    regions[:, :, _AXES - ndim :] = table
-    return shapes, starts, regions, fill, _AXES - ndim + channel
+    regions[:, :, _AXES - ndim :] = plan.regions
+    return shapes, plan.starts, regions, fill, _AXES - ndim + channel
 
 
 @erase.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
@@ -222,7 +231,7 @@ def _cpu(call: op.Call) -> None:
         source.geometry.offsets,
         target.data.view(unsigned),
         target.geometry.offsets,
-        *_plan(call),
+        *_tables(call, plan),
     )
 
 
@@ -230,9 +239,9 @@ _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_
 
 
 @erase.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    shapes, starts, regions, fill, channel = _plan(call)
+    shapes, starts, regions, fill, channel = _tables(call, plan)
     volumes = target.geometry.volumes[:, None]
     blocks = op.blocks_of(volumes[:, 0])
     places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)

@@ -14,7 +14,7 @@ from gradiva.ops.image.crop.crop import window_of
 from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
 
 from .crop_mirror_normalize_cpu import normalize_kernel
-from .crop_mirror_normalize_plan import Float32s, Int64s, channel_rows, fold, plan
+from .crop_mirror_normalize_plan import Float32s, Int64s, NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
@@ -112,10 +112,10 @@ def _layout(call: op.Call) -> str:
 
 
 @crop_mirror_normalize.shapes
-def _shapes(call: op.Call) -> Int64s:
+def _shapes(call: op.Call) -> NormalizePlan:
     layout = _layout(call)
     anchors, windows = window_of(call, layout)
-    call.notes["plan"] = plan(
+    return plan(
         call.inputs[0].geometry.shapes,
         anchors,
         windows,
@@ -124,8 +124,6 @@ def _shapes(call: op.Call) -> Int64s:
         call["output_layout"],
         call["pad_output"],
     )
-    shapes: Int64s = call.notes["plan"].shapes
-    return shapes
 
 
 def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
@@ -139,10 +137,9 @@ def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
 
 
 @crop_mirror_normalize.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, p: NormalizePlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
-    p = call.notes["plan"]
     data = (
         convert_array(source.data, np.dtype(np.float32))
         if source.dtype is op.float16
@@ -177,10 +174,9 @@ _KERNEL = op.CudaKernel(
 
 
 @crop_mirror_normalize.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
-    p = call.notes["plan"]
     half = target.dtype is op.float16
     native = np.dtype(np.float32) if half else target.data.dtype
     fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)

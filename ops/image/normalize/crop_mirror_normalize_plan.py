@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,10 @@ Float32s = NDArray[np.float32]
 AXES: Final = 5
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True)
+class NormalizePlan(op.Plan):
     """One row per sample; the axes are the output's, with leading extents of 1."""
 
-    shapes: Int64s  # (N, ndim): the output's shapes
     extents: Int64s  # (N, 5)
     steps: Int64s  # (N, 5): source elements per step, negative along a mirrored axis
     starts: Int64s  # (N,): source element of output coordinate 0, which may lie outside
@@ -36,7 +37,7 @@ def plan(
     layout: str,
     output_layout: str = "CHW",
     pad_output: bool = False,
-) -> Plan:
+) -> NormalizePlan:
     """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
@@ -77,7 +78,7 @@ def plan(
         result[:, AXES - ndim :] = table[:, order]
         return result
 
-    return Plan(
+    return NormalizePlan(
         shapes_out,
         wide(extents, 1),
         wide(steps, 0),

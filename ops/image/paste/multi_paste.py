@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
-from .paste_regions import paste_regions
+from .paste_regions import Regions, paste_regions
 
 Array = np.ndarray[Any, Any]
 
@@ -71,8 +72,15 @@ def multi_paste(
     return result if dtype is None else result.with_(dtype=dtype)
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """regions: what is pasted where."""
+
+    regions: Regions
+
+
 @multi_paste.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> _Plan:
     layout = call.types[0].layout or ""
     if not layout:
         raise op.OperatorTypeError(
@@ -84,7 +92,6 @@ def _shapes(call: op.Call) -> op.Int64Array:
     others = [axis for axis in range(len(layout)) if axis not in cut]
     tables = [given.geometry.shapes for given in call.inputs]
     regions = paste_regions(call, [table[:, cut] for table in tables])
-    call.notes["regions"] = regions
     result = tables[0].copy()
     result[:, cut] = regions.sizes
     used = np.stack(tables)[regions.inputs, regions.sources]
@@ -98,7 +105,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
                     got=" and ".join(str(tuple(row)) for row in np.unique(own, axis=0).tolist()),
                     sample=sample,
                 )
-    return result
+    return _Plan(result, regions)
 
 
 @op.jit
@@ -140,9 +147,9 @@ def paste_kernel(
 
 
 @multi_paste.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     target = call.outputs[0]
-    layout, regions = target.layout, call.notes["regions"]
+    layout, regions = target.layout, plan.regions
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
     shapes = target.geometry.shapes
@@ -204,8 +211,8 @@ _KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 
 
 @multi_paste.gpu
-def _gpu(call: op.Call) -> list[op.Launch]:
-    target, regions = call.outputs[0], call.notes["regions"]
+def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+    target, regions = call.outputs[0], plan.regions
     shapes, volumes = target.geometry.shapes, target.geometry.volumes
     cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
     first = _AXES - shapes.shape[1]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.image.crop.crop_window import LAYOUTS, fill_array
+from gradiva.ops.image.crop.crop_window import LAYOUTS, WindowPlan, fill_array
 from gradiva.ops.image.crop.window_copy import copy_windows, launch_windows
 
 _MOST = 1 << 20
@@ -50,7 +50,7 @@ def paste(
 
 
 @paste.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> WindowPlan:
     layout = call.types[0].layout or "HWC"
     shapes = call.inputs[0].geometry.shapes
     _check(call, "ratio", 1, _MOST)
@@ -65,8 +65,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
         canvas[:, axis] = np.maximum(size, extent)
         free = (canvas[:, axis] - extent).astype(np.float32)
         anchors[:, axis] = -(call[name] * free).astype(np.int64)
-    call.notes["anchors"] = anchors
-    return canvas
+    return WindowPlan(canvas, anchors)
 
 
 def _check(call: op.Call, name: str, low: float, high: float) -> None:
@@ -80,7 +79,7 @@ def _check(call: op.Call, name: str, low: float, high: float) -> None:
         )
 
 
-def _window(call: op.Call) -> tuple[op.Call, Any, Any, int | None]:
+def _window(call: op.Call, plan: WindowPlan) -> tuple[op.Call, Any, Any, int | None]:
     """What `copy_windows` takes."""
     target = call.outputs[0]
     dtype = np.dtype(np.float32) if target.dtype is op.float16 else target.dtype.numpy
@@ -98,17 +97,17 @@ def _window(call: op.Call) -> tuple[op.Call, Any, Any, int | None]:
             )
         fill = fill[: counts[0]]
         channel = None if len(fill) == 1 else channel
-    return call, call.notes["anchors"], np.tile(fill, (call.size, 1)), channel
+    return call, plan.anchors, np.tile(fill, (call.size, 1)), channel
 
 
 @paste.cpu
-def _cpu(call: op.Call) -> None:
-    copy_windows(*_window(call))
+def _cpu(call: op.Call, plan: WindowPlan) -> None:
+    copy_windows(*_window(call, plan))
 
 
 @paste.gpu
-def _gpu(call: op.Call) -> op.Launch:
-    return launch_windows(*_window(call))
+def _gpu(call: op.Call, plan: WindowPlan) -> op.Launch:
+    return launch_windows(*_window(call, plan))
 
 
 @paste.cases

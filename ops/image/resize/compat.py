@@ -14,6 +14,7 @@ from gradiva.eager import extension as op
 
 from .arguments import per_axis
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
+from .plan import ResizePlan
 from .shapes import resize_geometry
 from .torch_rules import nearest, resize_torch
 
@@ -78,9 +79,8 @@ def _listed(values: Any) -> str:
     return ", ".join(str(value) for value in values)
 
 
-def note_compat(call: op.Call, low: Array, high: Array, crop: bool = False) -> op.Int64Array:
-    """The filters of a call (N,), checked. Keeps what `run_compat` needs: these, the regions (N, 4)
-    as top, left, bottom, right, and whether Pillow's filters must not look beyond them."""
+def compat_filters(call: op.Call) -> op.Int64Array:
+    """The filters of a call (N,), checked."""
     compat, filters = call["compat"], call["interp_type"]
     if filters is None:
         filters = np.full(call.size, int(op.InterpType.INTERP_LINEAR), np.int64)
@@ -106,7 +106,6 @@ def note_compat(call: op.Call, low: Array, high: Array, crop: bool = False) -> o
                 got=str(channels[sample]),
                 sample=sample,
             )
-    call.notes["compat"] = (filters, np.hstack([low, high]), crop)
     return np.asarray(filters)
 
 
@@ -234,9 +233,9 @@ def _refuse(name: str, expected: str, values: Array, bad: Array) -> None:
     )
 
 
-def run_compat(call: op.Call) -> None:
-    """The kernel, after `note_compat`. A sample at a time: the libraries release the GIL."""
-    filters, regions, crop = call.notes["compat"]
+def run_compat(call: op.Call, plan: ResizePlan) -> None:
+    """The kernel. A sample at a time: the libraries release the GIL."""
+    regions = np.hstack([plan.low, plan.high])
     compat, antialias = call["compat"], call["antialias"]
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
@@ -248,13 +247,13 @@ def run_compat(call: op.Call) -> None:
         image, made = source.array(sample), target.array(sample)
         if not made.size:
             return
-        filter = op.InterpType(int(filters[sample]))
+        filter = op.InterpType(int(plan.filters[sample]))
         region = tuple(regions[sample].tolist())
         if pixels is None:
             _torchvision(image, region, made, layout.index("H"), filter, antialias)
             return
         frames = _frames(image, layout)
-        if crop or compat == "opencv":
+        if plan.crop or compat == "opencv":
             top, left, bottom, right = map(int, region)
             frames = frames[:, top:bottom, left:right]
             region = (0, 0, bottom - top, right - left)

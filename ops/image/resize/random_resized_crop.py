@@ -10,7 +10,8 @@ from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
 from .arguments import filters_of
-from .compat import check_compat, note_compat
+from .compat import check_compat, compat_filters
+from .plan import ResizePlan
 from .resize import DTYPES, check_dtype, launch_plan, resize, run_plan
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
@@ -82,7 +83,7 @@ def _height_and_width(size: Any) -> tuple[int, int]:
 
 
 @random_resized_crop.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> ResizePlan:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [layout.index("H"), layout.index("W")]
@@ -94,11 +95,10 @@ def _shapes(call: op.Call) -> op.Int64Array:
     if call["compat"] is None:
         filters = filters_of(call, sizes, low, high)
     else:
-        filters = note_compat(call, low, high, crop=True)
-    call.notes["plan"] = (inputs, sizes, low, high, filters)
+        filters = compat_filters(call)
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
-    return shapes
+    return ResizePlan(shapes, inputs, sizes, low, high, filters, crop=True)
 
 
 random_resized_crop.cpu(run_plan)

@@ -20,7 +20,8 @@ from gradiva.ops.image.resample.run import (
 )
 
 from .arguments import filters_of, sizes_of
-from .compat import check_compat, compat_sizes, note_compat, run_compat
+from .compat import check_compat, compat_filters, compat_sizes, run_compat
+from .plan import ResizePlan
 
 DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.float32)
 LAYOUTS = (
@@ -127,7 +128,7 @@ def check_dtype(input: op.SampleType, dtype: Any) -> None:
 
 
 @resize.shapes
-def _shapes(call: op.Call) -> Any:
+def _shapes(call: op.Call) -> ResizePlan:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -137,33 +138,34 @@ def _shapes(call: op.Call) -> Any:
         filters = filters_of(call, sizes, low, high)
     else:
         sizes, low, high = compat_sizes(call, inputs)
-        filters = note_compat(call, low, high)
-    call.notes["plan"] = (inputs, sizes, low, high, filters)
+        filters = compat_filters(call)
     shapes = source.shapes.copy()
     shapes[:, axes] = sizes
-    if not call["save_attrs"]:
-        return shapes
-    return shapes, np.full((call.size, 1), len(axes), np.int64)
+    made: Any = shapes
+    if call["save_attrs"]:
+        made = shapes, np.full((call.size, 1), len(axes), np.int64)
+    return ResizePlan(made, inputs, sizes, low, high, filters)
 
 
 def resample_tables(call: op.Call, source: op.Geometry, layout: str) -> Tables:
     """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
-    inputs, outputs, low, high, filters = call.notes["plan"]
-    count = inputs.shape[1]
+    plan = call.plan
+    assert isinstance(plan, ResizePlan)
+    count = plan.inputs.shape[1]
     first = layout.index("D" if count == 3 else "H")
     sizes = np.ones((call.size, 11), np.int64)
     sizes[:, 0] = source.shapes[:, :first].prod(axis=1)
     sizes[:, 1] = source.shapes[:, first + count :].prod(axis=1)
-    sizes[:, 5 - count : 5] = inputs
-    sizes[:, 8 - count : 8] = outputs
+    sizes[:, 5 - count : 5] = plan.inputs
+    sizes[:, 8 - count : 8] = plan.outputs
     sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
     sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
     sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
     window = np.zeros((call.size, 6), np.int64)
     window[:, 1::2] = sizes[:, 5:8]
     roi = np.tile(np.array([0.0, 1.0]), (call.size, 3))
-    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
-    return Tables(source.offsets, sizes, window, roi, filters)
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = plan.low, plan.high
+    return Tables(source.offsets, sizes, window, roi, plan.filters)
 
 
 resize.fusion_role = Resample(
@@ -172,23 +174,22 @@ resize.fusion_role = Resample(
 
 
 @resize.cpu
-def run_plan(call: op.Call) -> None:
-    """The kernel: reads `call.notes["plan"]`, which is the sizes (N, axes) of the inputs and of the
-    outputs, both ends of the source regions, and the filters."""
+def run_plan(call: op.Call, plan: ResizePlan) -> None:
+    """The kernel."""
     source = call.inputs[0].geometry
     layout = call.outputs[0].layout
-    if "compat" in call.notes:
-        run_compat(call)
+    if call["compat"] is not None:
+        run_compat(call, plan)
     else:
         resample_samples(call, resample_tables(call, source, layout))
     if len(call.outputs) > 1:
-        call.outputs[1].as_array()[:] = call.notes["plan"][0]
+        call.outputs[1].as_array()[:] = plan.inputs
 
 
 @resize.gpu
-def launch_plan(call: op.Call) -> list[op.Launch]:
+def launch_plan(call: op.Call, plan: ResizePlan) -> list[op.Launch]:
     """The GPU kernel: as `run_plan`."""
-    if "compat" in call.notes:
+    if call["compat"] is not None:
         raise NoGpuKernelError(
             argument="compat",
             expected="None: other libraries' results are made on the CPU",
@@ -198,7 +199,7 @@ def launch_plan(call: op.Call) -> list[op.Launch]:
         call, resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
     )
     if len(call.outputs) > 1:
-        launches.append(table_launch(call.notes["plan"][0], call.outputs[1]))
+        launches.append(table_launch(plan.inputs, call.outputs[1]))
     return launches
 
 

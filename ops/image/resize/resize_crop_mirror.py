@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
 from .arguments import filters_of, sizes_of
+from .plan import ResizePlan
 from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, resample_tables
 
 _REACH = 65536
@@ -72,8 +74,16 @@ def resize_crop_mirror(
     return result if dtype is None else result.with_(dtype=dtype)
 
 
+@dataclass(frozen=True)
+class _Plan(ResizePlan):
+    """anchors, windows: what is cut out of the resampled samples, (N, axes)."""
+
+    anchors: op.Int64Array
+    windows: op.Int64Array
+
+
 @resize_crop_mirror.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> _Plan:
     source = call.inputs[0].geometry
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -112,26 +122,23 @@ def _shapes(call: op.Call) -> op.Int64Array:
             got=str(windows[lost][0].tolist()),
             sample=int(np.argmax(lost)),
         )
-    call.notes["plan"] = (inputs, sizes, low, high, filters)
-    call.notes["window"] = (anchors, windows)
     shapes = source.shapes.copy()
     shapes[:, axes] = windows
-    return shapes
+    return _Plan(shapes, inputs, sizes, low, high, filters, anchors, windows)
 
 
-def _tables(call: op.Call) -> Tables:
+def _tables(call: op.Call, plan: _Plan) -> Tables:
     tables = resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
-    anchors, windows = call.notes["window"]
-    first = 6 - 2 * anchors.shape[1]
-    tables.window[:, first::2] = anchors
-    tables.window[:, first + 1 :: 2] = anchors + windows
+    first = 6 - 2 * plan.anchors.shape[1]
+    tables.window[:, first::2] = plan.anchors
+    tables.window[:, first + 1 :: 2] = plan.anchors + plan.windows
     return tables
 
 
 @resize_crop_mirror.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     mirror = call["mirror"]
-    resample_samples(call, _tables(call), (mirror & 1) != 0, (mirror & 2) != 0)
+    resample_samples(call, _tables(call, plan), (mirror & 1) != 0, (mirror & 2) != 0)
     target = call.outputs[0]
     depth = target.layout.find("D")
     if depth >= 0:
@@ -141,9 +148,9 @@ def _cpu(call: op.Call) -> None:
 
 
 @resize_crop_mirror.gpu
-def _gpu(call: op.Call) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     flips = np.stack([(call["mirror"] & bit) != 0 for bit in (4, 2, 1)], axis=1)
-    return resample_call(call, _tables(call), flips.astype(np.int64))
+    return resample_call(call, _tables(call, plan), flips.astype(np.int64))
 
 
 @resize_crop_mirror.cases

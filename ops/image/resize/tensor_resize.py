@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,15 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
     return wrapped
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """tables: those of the kernels."""
+
+    tables: Tables
+
+
 @tensor_resize.shapes
-def _shapes(call: op.Call) -> op.Int64Array:
+def _shapes(call: op.Call) -> _Plan:
     shapes = call.inputs[0].geometry.shapes
     axes = _axes(call, shapes.shape[1])
     inputs, count = shapes[:, axes], len(axes)
@@ -122,11 +130,10 @@ def _shapes(call: op.Call) -> op.Int64Array:
     regions = np.zeros((*shapes.shape, 2))
     regions[:, :, 1] = shapes
     regions[:, axes, 0], regions[:, axes, 1] = low, high
-    call.notes["plan"] = _plan(call, shapes, result, regions)
-    return result
+    return _Plan(result, _tables(call, shapes, result, regions))
 
 
-def _plan(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions: Any) -> Tables:
+def _tables(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions: Any) -> Tables:
     """The tables of the kernels: axes that change, and those between them, are what it resamples;
     those before are planes, those after are channels."""
     ndim = shapes.shape[1]
@@ -176,13 +183,13 @@ def _plan(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions: A
 
 
 @tensor_resize.cpu
-def _cpu(call: op.Call) -> None:
-    resample_samples(call, call.notes["plan"])
+def _cpu(call: op.Call, plan: _Plan) -> None:
+    resample_samples(call, plan.tables)
 
 
 @tensor_resize.gpu
-def _gpu(call: op.Call) -> list[op.Launch]:
-    return resample_call(call, call.notes["plan"])
+def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
+    return resample_call(call, plan.tables)
 
 
 @tensor_resize.cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,19 @@ def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
     return result
 
 
+@dataclass(frozen=True)
+class _Plan(op.Plan):
+    """steps: (2, N), whether each frame has its own map."""
+
+    steps: NDArray[np.int64]
+
+
 @remap.shapes
-def _shapes(call: op.Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> _Plan:
     sequence = (call.types[0].layout or "").startswith("F")
     shapes = call.inputs[0].geometry.shapes.copy()
     if not call.size:
-        return shapes
+        return _Plan(shapes, np.zeros((2, 0), np.int64))
     across, down = (_frames(call.inputs[number], sequence, number) for number in (1, 2))
     frames = shapes[:, 0] if sequence else np.ones(call.size, np.int64)
     wrong = (across[:, 1:] != down[:, 1:]).any(axis=1)
@@ -87,8 +95,8 @@ def _shapes(call: op.Call) -> NDArray[np.int64]:
             sample=sample,
         )
     shapes[:, -3:-1] = across[:, 1:]
-    call.notes["steps"] = np.stack([(maps[:, 0] > 1).astype(np.int64) for maps in (across, down)])
-    return shapes
+    steps = np.stack([(maps[:, 0] > 1).astype(np.int64) for maps in (across, down)])
+    return _Plan(shapes, steps)
 
 
 @op.jit
@@ -158,7 +166,7 @@ def _shift(call: op.Call) -> np.float32:
 
 
 @remap.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     source, mapx, mapy = call.inputs
     target = call.outputs[0]
     call.for_samples(
@@ -173,7 +181,7 @@ def _cpu(call: op.Call) -> None:
         mapx.geometry.offsets,
         mapy.data,
         mapy.geometry.offsets,
-        call.notes["steps"],
+        plan.steps,
         _shift(call),
         call["interp"] == op.InterpType.INTERP_LINEAR,
         target.data.dtype.type(0),
@@ -184,16 +192,14 @@ _KERNEL = op.CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
 
 
 @remap.gpu
-def _gpu(call: op.Call) -> op.Launch:
+def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     op.refuse_large(source.geometry.volumes)
     op.refuse_large(target.geometry.volumes)
     shapes = _framed(call)
     areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
     batches = (source, target, *call.inputs[1:])
-    wide = np.stack(
-        [*(one.geometry.offsets for one in batches), *(call.notes["steps"] * areas)], axis=1
-    )
+    wide = np.stack([*(one.geometry.offsets for one in batches), *(plan.steps * areas)], axis=1)
     pixels = np.where(target.geometry.volumes, shapes[:, 0] * areas, 0)
     narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)

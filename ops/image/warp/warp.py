@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -112,6 +113,14 @@ def out_shapes(call: op.Call, sizes: Int64s) -> Int64s:
     first = _first_axis(call.types[0].layout or "")
     shapes[:, first:-1] = sizes
     return shapes
+
+
+@dataclass(frozen=True)
+class MatrixPlan(op.Plan):
+    """matrices, places: as `warp_matrices` returns them; those of `matrix` as kernels take them."""
+
+    matrices: F32 | None
+    places: Int64s
 
 
 def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, Int64s]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import MatrixArg
 
 from .gpu import affine_launch
 from .warp import (
+    MatrixPlan,
     extents_of,
     input_matrices,
     inverse,
@@ -63,34 +63,33 @@ def warp_affine(
 
 
 @warp_affine.shapes
-def _shapes(call: op.Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> MatrixPlan:
     extents = extents_of(call)
     axes = extents.shape[1]
-    matrices, call.notes["places"] = warp_matrices(call, axes, axes + 1)
+    matrices, places = warp_matrices(call, axes, axes + 1)
     if matrices is not None and not call["inverse_map"]:
         matrices = inverse(matrices)
-    call.notes["matrices"] = matrices
     given = out_sizes(call, extents, cut=True)
     sizes = extents if given is None else given
     require_pixels(call, sizes, call["fill_value"] is not None)
-    return out_shapes(call, sizes)
+    return MatrixPlan(out_shapes(call, sizes), matrices, places)
 
 
 @warp_affine.cpu
-def _cpu(call: op.Call) -> None:
-    matrices = call.notes["matrices"]
+def _cpu(call: op.Call, plan: MatrixPlan) -> None:
+    matrices = plan.matrices
     if matrices is None:
         axes = extents_of(call).shape[1]
         matrices = input_matrices(call, axes, axes + 1)
         matrices = matrices if call["inverse_map"] else inverse(matrices)
-    run_affine(call, matrices, call.notes["places"])
+    run_affine(call, matrices, plan.places)
 
 
 @warp_affine.gpu
-def _gpu(call: op.Call) -> op.Launch:
-    if call.notes["matrices"] is None and not call["inverse_map"]:
+def _gpu(call: op.Call, plan: MatrixPlan) -> op.Launch:
+    if plan.matrices is None and not call["inverse_map"]:
         raise op.OperatorRuntimeError("the matrices of an input are not inverted on the GPU")
-    return affine_launch(call, call.notes["matrices"], call.notes["places"])
+    return affine_launch(call, plan.matrices, plan.places)
 
 
 @warp_affine.cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from gradiva.eager.operators.arguments import MatrixArg
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.transforms.affine import matrix_product
 
-from .warp import input_matrices, out_sizes, require_matrices, warp_matrices
+from .warp import MatrixPlan, input_matrices, out_sizes, require_matrices, warp_matrices
 from .warp_perspective_gpu import perspective_launches
 
 cv2 = lazy_module("cv2", "opencv-python-headless")
@@ -103,8 +104,15 @@ def _centered(call: op.Call, matrices: NDArray[np.float32]) -> NDArray[np.float3
     return matrices
 
 
+@dataclass(frozen=True)
+class _Plan(MatrixPlan):
+    """centered: the matrices that were given, for places that count from centres of pixels."""
+
+    centered: NDArray[np.float32] | None
+
+
 @warp_perspective.shapes
-def _shapes(call: op.Call) -> NDArray[np.int64]:
+def _shapes(call: op.Call) -> _Plan:
     layout = call.types[0].layout or ""
     shapes = call.inputs[0].geometry.shapes.copy()
     height = layout.index("H")
@@ -112,13 +120,12 @@ def _shapes(call: op.Call) -> NDArray[np.int64]:
     empty = (extents == 0).any(axis=1)
     if empty.any():
         raise op.OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
-    given, call.notes["places"] = warp_matrices(call, 3, 3)
-    call.notes["given"] = given
-    call.notes["matrices"] = None if given is None else _centered(call, given)
+    given, places = warp_matrices(call, 3, 3)
+    centered = None if given is None else _centered(call, given)
     sizes = out_sizes(call, extents, repeat=True)
     if sizes is not None:
         shapes[:, height : height + 2] = sizes
-    return shapes
+    return _Plan(shapes, given, places, centered)
 
 
 def _fill(call: op.Call) -> NDArray[np.float64]:
@@ -158,10 +165,10 @@ def _check_folds(matrix: Any, shape: tuple[int, ...], size: tuple[int, ...], inv
 
 
 @warp_perspective.cpu
-def _cpu(call: op.Call) -> None:
+def _cpu(call: op.Call, plan: _Plan) -> None:
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
-    matrices, places = call.notes["matrices"], call.notes["places"]
+    matrices, places = plan.centered, plan.places
     if matrices is None:
         matrices = _centered(call, input_matrices(call, 3, 3))
     fill, mode = _fill(call), call["border_mode"]
@@ -209,13 +216,13 @@ def _cpu(call: op.Call) -> None:
 # machine has them. In the last columns of a row, and on other machines, a value may differ by what
 # changes within that of its place; of two pixels that are equally far the other may be the nearest.
 @warp_perspective.gpu_within(1e-3)
-def _gpu(call: op.Call) -> list[op.Launch]:
+def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     fill = _fill(call)
     kind = call.inputs[0].dtype.numpy
     if kind.kind != "f":
         limits = np.iinfo(kind)
         fill = np.clip(np.rint(fill), limits.min, limits.max)
-    return perspective_launches(call, call.notes["given"], call.notes["places"], fill.astype(kind))
+    return perspective_launches(call, plan.matrices, plan.places, fill.astype(kind))
 
 
 @warp_perspective.cases

@@ -1,0 +1,24 @@
+"""What the shape rules of the image decoders find in the headers of files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradiva.eager import extension as op
+from gradiva.ops.decoders.formats.decode_region import Window
+from gradiva.ops.decoders.formats.image_info import ImageInfo
+
+
+@dataclass(frozen=True)
+class DecodePlan(op.Plan):
+    """infos: what the headers say; windows: (top, left, height, width) of what is decoded of each
+    upright image, None for whole images."""
+
+    infos: list[ImageInfo]
+    windows: list[Window] | None = None
+
+    @classmethod
+    def of(cls, call: op.Call) -> DecodePlan:
+        """The plan of a call, after its shape rule."""
+        assert isinstance(call.plan, cls)
+        return call.plan
