@@ -16,6 +16,8 @@ from gradiva.eager.cuda.launch import type_name as type_name
 from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
 from gradiva.eager.jit.row_kernel import row_kernel as row_kernel
+from gradiva.eager.operators.argument_groups import argument_group as argument_group
+from gradiva.eager.operators.argument_groups import takes as takes
 from gradiva.eager.operators.arguments import Common as Common
 from gradiva.eager.operators.arguments import FloatArg as FloatArg
 from gradiva.eager.operators.arguments import FloatArrayArg as FloatArrayArg

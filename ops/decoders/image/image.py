@@ -16,6 +16,7 @@ from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo
 from gradiva.ops.decoders.formats.probe import probe
 
+from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
 from .plan import DecodePlan
 
@@ -33,53 +34,34 @@ _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float
     schema="decoders__Image",
     formerly=("experimental.decoders.image", "image_decoder"),
 )
+@op.takes(
+    Pixels,
+    ...,
+    OnGpu,
+    "memory_stats",
+    Preallocated,
+    "split_stages",
+    "use_chunk_allocator",
+    Replacement,
+)
 def image(
     input: op.SampleType,
     /,
     *,
-    output_type: op.ImageType = op.ImageType.RGB,
-    dtype: op.DTypeLike = op.uint8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    affine: bool = True,
     cache_batch_copy: bool = True,
     cache_debug: bool = False,
     cache_size: int = 0,
     cache_threshold: int = 0,
     cache_type: str = "",
-    device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding: int = 8388608,
-    host_memory_padding_jpeg2k: int = 0,
-    hw_decoder_load: float = 0.65,
-    hybrid_huffman_threshold: int = 1000000,
     memory_stats: bool = False,
-    preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0,
     split_stages: bool = False,
     use_chunk_allocator: bool = False,
-    on_error: op.OnError = "raise",
-    fill_value: float = 0.0,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Decoded],
 ) -> op.SampleType:
     """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
 
     input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
-    output_type: RGB, BGR, GRAY (one channel), YCbCr, or ANY_DATA: the channels the file has.
-    dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled to
-        the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
-    adjust_orientation: turn the image upright by its EXIF orientation.
-    use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
-    jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
-
-    affine, cache_*, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold, memory_stats,
-    preallocate_*, split_stages, use_chunk_allocator: steer decoding on a GPU; on the CPU there is
-    nothing for them to do.
-    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
-        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
-        an image in its place whose values are all fill_value (0), of the shape that the header
-        tells, or of 1 x 1 pixels.
+    cache_*, memory_stats, split_stages, use_chunk_allocator: steer decoding on a GPU too.
 
     With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
     in host memory all the same. See `docs/gpu-decoding.md`.
@@ -88,7 +70,7 @@ def image(
     no image, is damaged or cut short, or has more than 2**28 pixels. On the CPU, JPEG decoding is
     that of libjpeg-turbo at its defaults.
     """
-    return decoded_type(input, dtype)
+    return decoded_type(input, options["dtype"])
 
 
 _UNREADABLE = ImageInfo("unreadable", 1, 1, 3)

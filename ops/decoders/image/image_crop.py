@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.image.crop.crop_window import crop_window
+from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 
+from .arguments import DECODING, DecodedWindow
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -18,69 +19,25 @@ from .region import place_windows, region
     schema="decoders__ImageCrop",
     formerly=("experimental.decoders.image_crop", "image_decoder_crop"),
 )
-def image_crop(
-    input: op.SampleType,
-    /,
-    *,
-    crop: op.FloatsArg | None = None,
-    crop_h: op.FloatArg | None = None,
-    crop_w: op.FloatArg | None = None,
-    crop_d: op.FloatArg | None = None,
-    crop_pos_x: op.FloatArg = 0.5,
-    crop_pos_y: op.FloatArg = 0.5,
-    crop_pos_z: op.FloatArg = 0.5,
-    rounding: str = "round",
-    output_type: op.ImageType = op.ImageType.RGB,
-    dtype: op.DTypeLike = op.uint8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    affine: bool = True,
-    device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding: int = 8388608,
-    host_memory_padding_jpeg2k: int = 0,
-    hw_decoder_load: float = 0.65,
-    hybrid_huffman_threshold: int = 1000000,
-    preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0,
-    on_error: op.OnError = "raise",
-    fill_value: float = 0.0,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(CropWindow, *DECODING)
+def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
 
     input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
-    crop, crop_h, crop_w, crop_pos_x, crop_pos_y, rounding: the window, as in `crop`. crop_d and
-        crop_pos_z are about volumes, which no image is.
-    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
-        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
-    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
-        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
-        an image in its place whose values are all fill_value (0), of the shape of the window;
-        without a header, of the window that pixels give, or of 1 x 1.
+    crop_d, crop_pos_z: about volumes, which no image is.
+    adjust_orientation: the window is in the upright image.
 
     Returns HWC samples. Raises OperatorValueError, naming the sample and its file, for a window
     that leaves the image, and OperatorRuntimeError for data that cannot be decoded. What lies
     below the window is not decoded in most JPEG files; that it is there is checked.
     """
-    return decoded_type(input, dtype)
+    return decoded_type(input, options["dtype"])
 
 
 @image_crop.shapes
 def _shapes(call: op.Call) -> DecodePlan:
     plan = whole_images(call)
-    anchors, windows = crop_window(
-        plan.shapes,
-        "HWC",
-        crop=call["crop"],
-        crop_h=call["crop_h"],
-        crop_w=call["crop_w"],
-        crop_d=call["crop_d"],
-        crop_pos_x=call["crop_pos_x"],
-        crop_pos_y=call["crop_pos_y"],
-        rounding=call["rounding"],
-    )
+    anchors, windows = window_of(call, plan.shapes, "HWC")
     return place_windows(call, plan, np.hstack([anchors[:, :2], windows[:, :2]]))
 
 

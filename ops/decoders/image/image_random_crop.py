@@ -7,6 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
+from .arguments import DECODING, RandomlyDecoded
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -19,6 +20,7 @@ from .region import place_windows, region
     formerly=("experimental.decoders.image_random_crop", "image_decoder_random_crop"),
     random=True,
 )
+@op.takes(..., *DECODING)
 def image_random_crop(
     input: op.SampleType,
     /,
@@ -26,23 +28,7 @@ def image_random_crop(
     random_area: op.Floats = (0.08, 1.0),
     random_aspect_ratio: op.Floats = (3 / 4, 4 / 3),
     num_attempts: int = 10,
-    output_type: op.ImageType = op.ImageType.RGB,
-    dtype: op.DTypeLike = op.uint8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    affine: bool = True,
-    device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding: int = 8388608,
-    host_memory_padding_jpeg2k: int = 0,
-    hw_decoder_load: float = 0.65,
-    hybrid_huffman_threshold: int = 1000000,
-    preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0,
-    on_error: op.OnError = "raise",
-    fill_value: float = 0.0,
-    **common: op.Unpack[op.Sampled],
+    **options: op.Unpack[RandomlyDecoded],
 ) -> op.SampleType:
     """Decode a random window of each image.
 
@@ -51,21 +37,16 @@ def image_random_crop(
     random_aspect_ratio: (low, high) of width / height, 3/4 to 4/3 by default; log-uniform.
     num_attempts: how many windows are tried. If none fits into the image, the largest one of the
         allowed ratio nearest to the image's is taken, within random_area, at a random place.
-    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
-        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
+    adjust_orientation: the window is in the upright image.
     rng, seed: see `gradiva.random`. The window is a function of the key of the call, the position
         of the sample, the image's size and the arguments above; `random_resized_crop` and
         `random_crop_generator` take the same one.
-    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
-        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
-        an image in its place whose values are all fill_value (0), of the shape of the window,
-        or of 1 x 1 pixels without a header.
 
     Returns HWC samples. Raises OperatorValueError for bad ranges, OperatorRuntimeError, with the
     sample and its file, for data that cannot be decoded. Source: see `ops/random/crop_window.py`.
     """
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
-    return decoded_type(input, dtype)
+    return decoded_type(input, options["dtype"])
 
 
 @image_random_crop.shapes

@@ -7,6 +7,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.indexing.slice_region import check_region, slice_region
 
+from .arguments import DECODING, Decoded
 from .gpu import decode_on_gpu
 from .image import decoded_type, encode, picture, whole_images
 from .plan import DecodePlan
@@ -19,6 +20,7 @@ from .region import place_windows, region
     formerly=("experimental.decoders.image_slice", "image_decoder_slice"),
     inputs=(1, 3),
 )
+@op.takes(..., *DECODING)
 def image_slice(
     input: op.SampleType,
     anchor: op.SampleType | op.Value | None = None,
@@ -35,23 +37,7 @@ def image_slice(
     axis_names: str | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    output_type: op.ImageType = op.ImageType.RGB,
-    dtype: op.DTypeLike = op.uint8,
-    adjust_orientation: bool = True,
-    use_fast_idct: bool = False,
-    jpeg_fancy_upsampling: bool = False,
-    affine: bool = True,
-    device_memory_padding: int = 16777216,
-    device_memory_padding_jpeg2k: int = 0,
-    host_memory_padding: int = 8388608,
-    host_memory_padding_jpeg2k: int = 0,
-    hw_decoder_load: float = 0.65,
-    hybrid_huffman_threshold: int = 1000000,
-    preallocate_height_hint: int = 0,
-    preallocate_width_hint: int = 0,
-    on_error: op.OnError = "raise",
-    fill_value: float = 0.0,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Decoded],
 ) -> op.SampleType:
     """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
 
@@ -66,12 +52,7 @@ def image_slice(
     axes: which axes the numbers are about, 0 (height) and 1 (width), or -2 and -1; (1, 0) by
         default: x before y. axis_names: their letters in its place, "WH" by default. Other axes
         stay whole.
-    output_type, dtype, adjust_orientation, use_fast_idct, jpeg_fancy_upsampling, and those that
-        steer decoding on a GPU: as in `decoders.image`. The window is in the upright image.
-    on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
-        "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
-        an image in its place whose values are all fill_value (0), of the shape of the window;
-        without a header, of the window that pixels give, or of 1 x 1.
+    adjust_orientation: the window is in the upright image.
 
     Both ends of the region are rounded to pixels, half up. All of this may differ per sample, but
     for axis_names, normalized_anchor and normalized_shape. Returns HWC samples. Raises
@@ -81,7 +62,7 @@ def image_slice(
     given = {"start": start, "end": end, "shape": shape}
     relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}
     check_region(anchor, extent, {**given, **relative}, axes, axis_names)
-    return decoded_type(input, dtype)
+    return decoded_type(input, options["dtype"])
 
 
 @image_slice.shapes

@@ -180,8 +180,10 @@ def _cases() -> list[op.Case]:
         op.case("plane", op.samples((9, 8), layout="HW"), **tiled).no_oracle(),
         op.case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
         op.case("empty", op.samples(), **tiled).equals([]),
-        op.case("no tiles", images, tiles_x=0).value_error("`tiles_x`"),
-        op.case("negative limit", images, clip_limit=-1.0).value_error("`clip_limit`"),
+        op.case("no tiles", images, tiles_x=0, tiles_y=3).value_error("`tiles_x`"),
+        op.case("negative limit", images, tiles_x=2, tiles_y=3, clip_limit=-1.0).value_error(
+            "`clip_limit`"
+        ),
         op.case("two channels", op.samples((4, 4, 2)), **tiled).value_error("channels"),
         op.case("wrong dtype", op.samples((4, 4, 3), dtype=op.float32), **tiled).type_error(
             "float32"

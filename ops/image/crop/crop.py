@@ -10,46 +10,30 @@ from numpy.typing import NDArray
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
-from .crop_window import LAYOUTS, WindowPlan, apply_policy, crop_window
+from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
 from .window_copy import channel_fill, copy_windows, launch_windows
 
 Int64s = NDArray[np.int64]
 
 
 @op.operator("crop", schema="Crop", bfloat16=True)
+@op.takes(CropWindow, OutOfBounds, ...)
 def crop(
     input: op.SampleType,
     /,
     *,
-    crop: op.FloatsArg | None = None,
-    crop_h: op.FloatArg | None = None,
-    crop_w: op.FloatArg | None = None,
-    crop_d: op.FloatArg | None = None,
-    crop_pos_x: op.FloatArg = 0.5,
-    crop_pos_y: op.FloatArg = 0.5,
-    crop_pos_z: op.FloatArg = 0.5,
-    rounding: str = "round",
-    out_of_bounds_policy: str = "error",
-    fill_values: op.Floats = 0.0,
     dtype: op.DTypeLike | None = None,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CropArguments],
 ) -> op.SampleType:
     """Cut a window out of each sample.
 
     input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut alike).
         Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
-    crop: (h, w) or (d, h, w) in pixels; or crop_h and crop_w, with crop_d, one by one. Fractions
-        are dropped; a size that is 0 or not given is the full extent. d counts frames in sequences.
-    crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end). It
-        starts at position * (extent - size), `rounding` "round" (half away from zero) or
-        "truncate".
-    out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
-        `fill_values`, one or one per channel) or "trim_to_shape".
     dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes an
         integer loses its fraction here and saturates.
 
-    All arguments that are numbers may differ per sample. Raises OperatorValueError, naming the
-    sample, for a window that leaves it and for positions outside 0..1.
+    Raises OperatorValueError, naming the sample, for a window that leaves it and for positions
+    outside 0..1.
     """
     layout = op.require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
     return op.with_layout(input, layout).with_(dtype=output_dtype(input, dtype))
@@ -66,27 +50,9 @@ def output_dtype(input: op.SampleType, dtype: Any) -> op.DType | None:
     return chosen
 
 
-def window_of(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
-    """Anchors and shapes of the windows that the crop arguments of a call describe."""
-    shapes = call.inputs[0].geometry.shapes
-    anchors, windows = crop_window(
-        shapes,
-        layout,
-        crop=call["crop"],
-        crop_h=call["crop_h"],
-        crop_w=call["crop_w"],
-        crop_d=call["crop_d"],
-        crop_pos_x=call["crop_pos_x"],
-        crop_pos_y=call["crop_pos_y"],
-        crop_pos_z=call["crop_pos_z"],
-        rounding=call["rounding"],
-    )
-    return apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
-
-
 @crop.shapes
 def _shapes(call: op.Call) -> WindowPlan:
-    anchors, windows = window_of(call, call.types[0].layout or "")
+    anchors, windows = window_in(call, call.types[0].layout or "")
     return WindowPlan(windows, anchors)
 
 

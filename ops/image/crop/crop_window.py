@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,50 @@ POSITIONS: Final = {"W": "x", "H": "y", "D": "z"}
 POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 
+@op.argument_group(crop_pos_x=0.5, crop_pos_y=0.5, crop_pos_z=0.5, rounding="round")
+class CropWindow(TypedDict, total=False):
+    """crop: (h, w) or (d, h, w) of the window in pixels; or crop_h and crop_w, with crop_d, one by
+        one. Fractions are dropped; a size that is 0 or not given is the full extent. d counts
+        frames in sequences.
+    crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end). It
+        starts at position * (extent - size), `rounding` "round" (half away from zero) or
+        "truncate". All of these numbers may differ per sample.
+    """
+
+    crop: op.FloatsArg | None
+    crop_h: op.FloatArg | None
+    crop_w: op.FloatArg | None
+    crop_d: op.FloatArg | None
+    crop_pos_x: op.FloatArg
+    crop_pos_y: op.FloatArg
+    crop_pos_z: op.FloatArg
+    rounding: str
+
+
+@op.argument_group(out_of_bounds_policy="error", fill_values=0.0)
+class OutOfBounds(TypedDict, total=False):
+    """out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
+    `fill_values`, one or one per channel) or "trim_to_shape".
+    """
+
+    out_of_bounds_policy: str
+    fill_values: op.Floats
+
+
+class CropArguments(CropWindow, OutOfBounds, op.Common, total=False):
+    """What operators take that cut windows out of samples."""
+
+
 @dataclass(frozen=True)
 class WindowPlan(op.Plan):
     """anchors: where the window of each sample begins, (N, ndim)."""
 
     anchors: Int64s
+
+
+def window_of(call: op.Call, shapes: Int64s, layout: str) -> tuple[Int64s, Int64s]:
+    """Anchors and shapes of the windows that the crop arguments of a call describe."""
+    return crop_window(shapes, layout, **{name: call[name] for name in CropWindow.__annotations__})
 
 
 def crop_window(
@@ -111,6 +150,12 @@ def apply_policy(
             sample=i,
         )
     return anchors, windows
+
+
+def window_in(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
+    """Anchors and shapes of the windows of a call, after its policy."""
+    shapes = call.inputs[0].geometry.shapes
+    return apply_policy(shapes, *window_of(call, shapes, layout), call["out_of_bounds_policy"])
 
 
 def fill_array(

@@ -10,8 +10,15 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
-from gradiva.ops.image.crop.crop import window_of
-from gradiva.ops.image.crop.crop_window import DEFAULT_LAYOUTS, LAYOUTS, fill_array
+from gradiva.ops.image.crop.crop_window import (
+    DEFAULT_LAYOUTS,
+    LAYOUTS,
+    CropArguments,
+    CropWindow,
+    OutOfBounds,
+    fill_array,
+    window_in,
+)
 
 from .crop_mirror_normalize_cpu import normalize_kernel
 from .crop_mirror_normalize_plan import Float32s, Int64s, NormalizePlan, channel_rows, fold, plan
@@ -22,20 +29,11 @@ _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 
 
 @op.operator("crop_mirror_normalize", schema="CropMirrorNormalize")
+@op.takes(CropWindow, OutOfBounds, ...)
 def crop_mirror_normalize(
     input: op.SampleType,
     /,
     *,
-    crop: op.FloatsArg | None = None,
-    crop_h: op.FloatArg | None = None,
-    crop_w: op.FloatArg | None = None,
-    crop_d: op.FloatArg | None = None,
-    crop_pos_x: op.FloatArg = 0.5,
-    crop_pos_y: op.FloatArg = 0.5,
-    crop_pos_z: op.FloatArg = 0.5,
-    rounding: str = "round",
-    out_of_bounds_policy: str = "error",
-    fill_values: op.Floats = 0.0,
     mirror: op.IntArg = 0,
     mean: op.FloatsArg = 0.0,
     std: op.FloatsArg = 1.0,
@@ -44,7 +42,7 @@ def crop_mirror_normalize(
     pad_output: bool = False,
     dtype: op.DTypeLike = op.float32,
     output_layout: op.Layout = "CHW",
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CropArguments],
 ) -> op.SampleType:
     """Cut a window, mirror it, normalise it and lay it out anew, in one pass over the pixels.
 
@@ -53,8 +51,7 @@ def crop_mirror_normalize(
 
     input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with D,
         sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-    crop, crop_h, crop_w, crop_d, crop_pos_*, rounding, out_of_bounds_policy, fill_values: see
-        `crop`; fill values are written as they are, not normalised.
+    fill_values: written as they are, not normalised.
     mirror: nonzero to flip along W; may differ per sample.
     mean, std: one value or one per channel; may differ per sample.
     scale, shift: applied last, to use more of the range of an integer `dtype`.
@@ -114,7 +111,7 @@ def _layout(call: op.Call) -> str:
 @crop_mirror_normalize.shapes
 def _shapes(call: op.Call) -> NormalizePlan:
     layout = _layout(call)
-    anchors, windows = window_of(call, layout)
+    anchors, windows = window_in(call, layout)
     return plan(
         call.inputs[0].geometry.shapes,
         anchors,

@@ -1,14 +1,90 @@
-"""What the arguments of `resize` and its kin say, for a whole batch."""
+"""The arguments of `resize` and its kin, and what they say for a whole batch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.ops.image.crop.crop_window import CropWindow
 
 from .shapes import resize_geometry
+
+
+@op.argument_group(subpixel_scale=True)
+class ResizeSize(TypedDict, total=False):
+    """The size of the output, in pixels, by one of these, each of which may differ per sample:
+
+    size: (h, w) or (d, h, w), or one number for all axes; resize_x, resize_y, resize_z: width,
+        height, depth one by one; resize_shorter, resize_longer: of the shorter or longer axis.
+    mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio, "stretch"
+        keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and fit the sample
+        into, or around, the size.
+    max_size: limit of the output's axes. A negative size mirrors the axis. Sizes are rounded;
+    subpixel_scale: adjust the source region so that rounding does not change the scale.
+    """
+
+    size: op.FloatsArg | None
+    resize_x: op.FloatArg | None
+    resize_y: op.FloatArg | None
+    resize_z: op.FloatArg | None
+    resize_shorter: op.FloatArg | None
+    resize_longer: op.FloatArg | None
+    mode: str | None
+    max_size: op.Floats | None
+    subpixel_scale: bool
+
+
+@op.argument_group(roi_relative=False)
+class ResizeRegion(TypedDict, total=False):
+    """roi_start, roi_end: the region of the input to resample, in pixels, or relative to its size
+    with `roi_relative`. A start beyond the end mirrors the axis.
+    """
+
+    roi_start: op.FloatsArg | None
+    roi_end: op.FloatsArg | None
+    roi_relative: bool
+
+
+@op.argument_group(antialias=True)
+class ResizeFilters(TypedDict, total=False):
+    """interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN,
+        LINEAR (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
+    antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    """
+
+    interp_type: op.InterpArg | None
+    min_filter: op.InterpArg | None
+    mag_filter: op.InterpArg | None
+    antialias: bool
+
+
+@op.argument_group(minibatch_size=32, temp_buffer_hint=0)
+class ResizeBuffers(TypedDict, total=False):
+    """minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the
+    CPU.
+    """
+
+    minibatch_size: int
+    temp_buffer_hint: int
+
+
+class SampledResize(ResizeFilters, ResizeBuffers, op.Sampled, total=False):
+    """What `random_resized_crop` takes."""
+
+
+class TensorResize(ResizeRegion, ResizeFilters, ResizeBuffers, op.Common, total=False):
+    """What `tensor_resize` takes."""
+
+
+class Resize(ResizeSize, TensorResize, total=False):
+    """What `resize` takes."""
+
+
+class WindowedResize(Resize, CropWindow, total=False):
+    """What `resize_crop_mirror` takes."""
+
 
 _AXES = ("size", "max_size", "roi_start", "roi_end")
 _NUMBERS = ("resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")

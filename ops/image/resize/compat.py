@@ -12,7 +12,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .arguments import per_axis
+from .arguments import ResizeFilters, per_axis
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
@@ -36,14 +36,7 @@ _CUBIC, _NEAREST = op.InterpType.INTERP_CUBIC, op.InterpType.INTERP_NN
 
 
 def check_compat(
-    compat: str,
-    input: op.SampleType,
-    layout: str | None,
-    *,
-    dtype: Any,
-    antialias: bool,
-    min_filter: Any,
-    mag_filter: Any,
+    compat: str, input: op.SampleType, layout: str | None, dtype: Any, filters: ResizeFilters
 ) -> None:
     """Refuse what the library has no meaning for, as far as the types tell."""
     if compat not in DTYPES:
@@ -64,12 +57,12 @@ def check_compat(
         raise op.OperatorTypeError(
             argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
         )
-    if compat == "pil" and not antialias:
+    if compat == "pil" and not filters["antialias"]:
         raise op.OperatorValueError(
             argument="antialias", expected="True: Pillow always does it", got="False"
         )
-    for name, value in (("min_filter", min_filter), ("mag_filter", mag_filter)):
-        if value is not None:
+    for name in ("min_filter", "mag_filter"):
+        if filters.get(name) is not None:
             raise op.OperatorValueError(
                 argument=name, expected="`interp_type` alone with `compat`", got="a filter"
             )

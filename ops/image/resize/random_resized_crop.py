@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.ops.random.crop_window import check_window_arguments, random_windows
 
-from .arguments import filters_of
+from .arguments import ResizeBuffers, ResizeFilters, SampledResize, filters_of
 from .compat import check_compat, compat_filters
 from .plan import ResizePlan
 from .resize import DTYPES, check_dtype, launch_plan, resize, run_plan
@@ -20,6 +20,7 @@ _LARGEST = 1 << 24
 
 
 @op.operator("random_resized_crop", schema="RandomResizedCrop", random=True)
+@op.takes(..., ResizeFilters, "compat", "dtype", ResizeBuffers)
 def random_resized_crop(
     input: op.SampleType,
     /,
@@ -28,15 +29,9 @@ def random_resized_crop(
     random_area: op.Floats = (0.08, 1.0),
     random_aspect_ratio: op.Floats = (3 / 4, 4 / 3),
     num_attempts: int = 10,
-    interp_type: op.InterpArg | None = None,
-    min_filter: op.InterpArg | None = None,
-    mag_filter: op.InterpArg | None = None,
-    antialias: bool = True,
     compat: str | None = None,
     dtype: op.DTypeLike | None = None,
-    minibatch_size: int = 32,
-    temp_buffer_hint: int = 0,
-    **common: op.Unpack[op.Sampled],
+    **options: op.Unpack[SampledResize],
 ) -> op.SampleType:
     """Resample a random window of each sample to one size.
 
@@ -46,10 +41,9 @@ def random_resized_crop(
     random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, which takes
         the same window for the same key. Unlike `resize` after it, the filters look beyond the
         window where the image goes on.
-    interp_type, min_filter, mag_filter, antialias, dtype: as in `resize`.
+    dtype: of the output: the input's (default) or float32.
     compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
         torchvision's RandomResizedCrop. The window itself is drawn as always.
-    minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
     rng, seed: see `gradiva.random`.
 
     Raises OperatorValueError for bad sizes and ranges, and for samples without pixels.
@@ -60,15 +54,7 @@ def random_resized_crop(
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     _height_and_width(size)
     if compat is not None:
-        check_compat(
-            compat,
-            input,
-            layout,
-            dtype=dtype,
-            antialias=antialias,
-            min_filter=min_filter,
-            mag_filter=mag_filter,
-        )
+        check_compat(compat, input, layout, dtype, options)
     result = op.with_layout(input, layout)
     return result if dtype is None else result.with_(dtype=dtype)
 

@@ -19,7 +19,15 @@ from gradiva.ops.image.resample.run import (
     run_resample,
 )
 
-from .arguments import filters_of, sizes_of
+from .arguments import (
+    Resize,
+    ResizeBuffers,
+    ResizeFilters,
+    ResizeRegion,
+    ResizeSize,
+    filters_of,
+    sizes_of,
+)
 from .compat import check_compat, compat_filters, compat_sizes, run_compat
 from .plan import ResizePlan
 
@@ -32,52 +40,21 @@ ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
 @op.operator("resize", schema="Resize")
+@op.takes(ResizeSize, ResizeRegion, ResizeFilters, ..., ResizeBuffers)
 def resize(
     input: op.SampleType,
     /,
     *,
-    size: op.FloatsArg | None = None,
-    resize_x: op.FloatArg | None = None,
-    resize_y: op.FloatArg | None = None,
-    resize_z: op.FloatArg | None = None,
-    resize_shorter: op.FloatArg | None = None,
-    resize_longer: op.FloatArg | None = None,
-    mode: str | None = None,
-    max_size: op.Floats | None = None,
-    subpixel_scale: bool = True,
-    roi_start: op.FloatsArg | None = None,
-    roi_end: op.FloatsArg | None = None,
-    roi_relative: bool = False,
-    interp_type: op.InterpArg | None = None,
-    min_filter: op.InterpArg | None = None,
-    mag_filter: op.InterpArg | None = None,
-    antialias: bool = True,
     compat: str | None = None,
     dtype: op.DTypeLike | None = None,
     save_attrs: bool = False,
-    minibatch_size: int = 32,
-    temp_buffer_hint: int = 0,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Resize],
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
     """Resample the spatial axes (H, W, and D in volumes) of each sample.
 
     input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D, sequences
         with F. Without a layout HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
 
-    The size, in pixels, by one of these, each of which may differ per sample:
-    size: (h, w) or (d, h, w), or one number for all axes; resize_x, resize_y, resize_z: width,
-        height, depth one by one; resize_shorter, resize_longer: of the shorter or longer axis.
-    mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio, "stretch"
-        keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and fit the sample
-        into, or around, the size.
-    max_size: limit of the output's axes. A negative size mirrors the axis. Sizes are rounded;
-    subpixel_scale: adjust the source region so that rounding does not change the scale.
-    roi_start, roi_end: the region of the input to resample, in pixels, or relative to its size with
-        `roi_relative`. A start beyond the end mirrors the axis.
-
-    interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN, LINEAR
-        (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
-    antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
     compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only, and
         no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
 
@@ -93,7 +70,6 @@ def resize(
         resize_shorter    truncates the other  rounds, as gradiva     truncates the other
     dtype: of the output: the input's (default) or float32.
     save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
-    minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the CPU.
 
     Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
     OperatorValueError for sizes that contradict each other.
@@ -102,15 +78,7 @@ def resize(
     layout = op.require_layout(input, LAYOUTS, ASSUMED)
     check_dtype(input, dtype)
     if compat is not None:
-        check_compat(
-            compat,
-            input,
-            layout,
-            dtype=dtype,
-            antialias=antialias,
-            min_filter=min_filter,
-            mag_filter=mag_filter,
-        )
+        check_compat(compat, input, layout, dtype, options)
     result = op.with_layout(input, layout)
     if dtype is not None:
         result = result.with_(dtype=dtype)

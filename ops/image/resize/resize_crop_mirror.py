@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.image.crop.crop_window import crop_window
+from gradiva.ops.image.crop.crop_window import CropWindow, window_of
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
-from .arguments import filters_of, sizes_of
+from .arguments import (
+    ResizeBuffers,
+    ResizeFilters,
+    ResizeRegion,
+    ResizeSize,
+    WindowedResize,
+    filters_of,
+    sizes_of,
+)
 from .plan import ResizePlan
 from .resize import ASSUMED, DTYPES, LAYOUTS, check_dtype, resample_tables
 
@@ -20,48 +28,22 @@ _REACH = 65536
 
 
 @op.operator("resize_crop_mirror", schema="ResizeCropMirror")
+@op.takes(ResizeSize, ResizeRegion, CropWindow, "mirror", ResizeFilters, ..., ResizeBuffers)
 def resize_crop_mirror(
     input: op.SampleType,
     /,
     *,
-    size: op.FloatsArg | None = None,
-    resize_x: op.FloatArg | None = None,
-    resize_y: op.FloatArg | None = None,
-    resize_z: op.FloatArg | None = None,
-    resize_shorter: op.FloatArg | None = None,
-    resize_longer: op.FloatArg | None = None,
-    mode: str | None = None,
-    max_size: op.Floats | None = None,
-    subpixel_scale: bool = True,
-    roi_start: op.FloatsArg | None = None,
-    roi_end: op.FloatsArg | None = None,
-    roi_relative: bool = False,
-    crop: op.FloatsArg | None = None,
-    crop_h: op.FloatArg | None = None,
-    crop_w: op.FloatArg | None = None,
-    crop_d: op.FloatArg | None = None,
-    crop_pos_x: op.FloatArg = 0.5,
-    crop_pos_y: op.FloatArg = 0.5,
-    crop_pos_z: op.FloatArg = 0.5,
-    rounding: str = "round",
     mirror: op.IntArg = 0,
-    interp_type: op.InterpArg | None = None,
-    min_filter: op.InterpArg | None = None,
-    mag_filter: op.InterpArg | None = None,
-    antialias: bool = True,
     dtype: op.DTypeLike | None = None,
-    minibatch_size: int = 32,
-    temp_buffer_hint: int = 0,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[WindowedResize],
 ) -> op.SampleType:
     """Resample each sample as `resize` does, cut a window out of it, mirror that.
 
-    input, size, resize_*, mode, max_size, subpixel_scale, roi_*, interp_type, min_filter,
-        mag_filter, antialias, dtype, minibatch_size, temp_buffer_hint: as in `resize`.
-    crop, crop_h, crop_w, crop_d, crop_pos_*, rounding: the window, as in `crop`; depth is that of
-        volumes. Where it leaves the resampled sample, the border is repeated.
+    input: as in `resize`. Where the window leaves the resampled sample, the border is repeated;
+        crop_d is its depth in volumes.
     mirror: what is mirrored in the end: 1 for W, 2 for H, 4 for D, or a sum of these; may differ
         per sample.
+    dtype: of the output: the input's (default) or float32.
 
     Only the window is computed; its bits are those of `resize` and `crop` one after the other.
     Raises OperatorValueError for arguments that contradict each other and for positions outside
@@ -91,13 +73,8 @@ def _shapes(call: op.Call) -> _Plan:
     inputs = source.shapes[:, axes]
     sizes, low, high = sizes_of(call, inputs)
     filters = filters_of(call, sizes, low, high)
-    names = ("crop", "crop_h", "crop_w", "crop_d", "crop_pos_x", "crop_pos_y", "crop_pos_z")
-    anchors, windows = crop_window(
-        np.hstack([sizes, np.ones((call.size, 1), np.int64)]),
-        "DHWC"[-count - 1 :],
-        **{name: call[name] for name in names},
-        rounding=call["rounding"],
-    )
+    whole = np.hstack([sizes, np.ones((call.size, 1), np.int64)])
+    anchors, windows = window_of(call, whole, "DHWC"[-count - 1 :])
     anchors, windows = anchors[:, :count], windows[:, :count]
     outside = ((anchors < 0) | (anchors + windows > sizes)) & (sizes > 0)
     if outside.any():

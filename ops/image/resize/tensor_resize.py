@@ -11,7 +11,14 @@ from gradiva.eager import extension as op
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
-from .arguments import filters_of, per_axis
+from .arguments import (
+    ResizeBuffers,
+    ResizeFilters,
+    ResizeRegion,
+    TensorResize,
+    filters_of,
+    per_axis,
+)
 from .resize import DTYPES, check_dtype
 from .shapes import resize_geometry
 
@@ -20,6 +27,7 @@ _FARTHEST = 2.0**31
 
 
 @op.operator("tensor_resize", schema="TensorResize", formerly=("experimental.tensor_resize",))
+@op.takes(..., ResizeRegion, ResizeFilters, "dtype", ResizeBuffers)
 def tensor_resize(
     input: op.SampleType,
     /,
@@ -33,17 +41,8 @@ def tensor_resize(
     size_rounding: str = "round",
     subpixel_scale: bool = True,
     alignment: op.FloatsArg = 0.5,
-    roi_start: op.FloatsArg | None = None,
-    roi_end: op.FloatsArg | None = None,
-    roi_relative: bool = False,
-    interp_type: op.InterpArg | None = None,
-    min_filter: op.InterpArg | None = None,
-    mag_filter: op.InterpArg | None = None,
-    antialias: bool = True,
     dtype: op.DTypeLike | None = None,
-    minibatch_size: int = 32,
-    temp_buffer_hint: int = 0,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[TensorResize],
 ) -> op.SampleType:
     """Resample samples of any rank and layout along some of their axes.
 
@@ -51,8 +50,7 @@ def tensor_resize(
     axes: which axes the numbers below are about, negative ones counted from the end; axis_names:
         their letters in its place; all axes if neither is given. One number stands for all of them.
     sizes: new extents, in elements; scales: factors of the old ones. One of these is given.
-    mode, max_size, roi_*, interp_type, min_filter, mag_filter, antialias, dtype, minibatch_size,
-        temp_buffer_hint: as in `resize`, for these axes alone.
+    mode, max_size, dtype: as in `resize`; they, the region and filters are about these axes alone.
     size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
     subpixel_scale: adjust the source region so that rounding does not change the scale; alignment:
         the place in the region that stays where it is then: 0 the low end, 1 the high end.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
@@ -16,10 +16,30 @@ from .warp import require_simple
 PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 
 
-def displaced_type(input: op.SampleType, interp_type: int) -> op.SampleType:
+@op.argument_group(mask=1, fill_value=0.0, interp_type=op.InterpType.INTERP_NN)
+class Displacement(TypedDict, total=False):
+    """mask: 0 leaves a sample as it is; may differ per sample.
+    fill_value: what there is outside, for all channels, cast to the dtype as in C.
+    interp_type: INTERP_NN or INTERP_LINEAR.
+    """
+
+    mask: op.IntArg
+    fill_value: float
+    interp_type: op.InterpType
+
+
+class Displaced(Displacement, op.Common, total=False):
+    """What `sphere` and `water` take."""
+
+
+class RandomlyDisplaced(Displacement, op.Sampled, total=False):
+    """What `jitter` takes."""
+
+
+def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType:
     """The type rule: images with the channels last."""
     op.require_dtype(input, PIXELS)
-    require_simple(interp_type, "interp_type")
+    require_simple(options["interp_type"], "interp_type")
     return op.with_layout(input, op.require_layout(input, ("HWC",), {3: "HWC"}))
 
 

@@ -9,29 +9,31 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
-from .displace import displace, displaced_type, longest_row, take_row
+from .displace import (
+    Displacement,
+    RandomlyDisplaced,
+    displace,
+    displaced_type,
+    longest_row,
+    take_row,
+)
 from .displace_gpu import displace_launch
 
 
 @op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
+@op.takes(Displacement)
 def jitter(
     input: op.SampleType,
     /,
     *,
     nDegree: int = 2,  # noqa: N803
-    mask: op.IntArg = 1,
-    fill_value: float = 0.0,
-    interp_type: op.InterpType = op.InterpType.INTERP_NN,
-    **common: op.Unpack[op.Sampled],
+    **options: op.Unpack[RandomlyDisplaced],
 ) -> op.SampleType:
     """Take each pixel from a random place near it.
 
     nDegree: places are uniformly distributed in a square of this many pixels around the centre of
         the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
     input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
-    mask: 0 leaves a sample as it is; may differ per sample.
-    fill_value: what there is outside, for all channels, cast to the dtype as in C.
-    interp_type: INTERP_NN or INTERP_LINEAR.
 
     rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for each
     pixel: the reference, which has this on the GPU alone, draws others.
@@ -41,7 +43,7 @@ def jitter(
     """
     if not 0 <= nDegree <= 1 << 16:
         raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
-    return displaced_type(input, interp_type)
+    return displaced_type(input, options)
 
 
 @op.jit

@@ -9,13 +9,23 @@ from gradiva.eager import extension as op
 from gradiva.ops.transforms.affine import turned
 
 from .gpu import affine_launch
-from .warp import extents_of, out_shapes, out_sizes, require_pixels, run_affine, warp_type
+from .warp import (
+    Warp,
+    WarpOptions,
+    extents_of,
+    out_shapes,
+    out_sizes,
+    require_pixels,
+    run_affine,
+    warp_type,
+)
 
 _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
 @op.operator("rotate", schema="Rotate", frames=("angle", "axis"))
+@op.takes(WarpOptions)
 def rotate(
     input: op.SampleType,
     /,
@@ -23,26 +33,22 @@ def rotate(
     angle: op.FloatArg,
     axis: op.FloatsArg | None = None,
     keep_size: bool = False,
-    size: op.FloatsArg | None = None,
-    fill_value: float | None = None,
-    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
-    dtype: op.DTypeLike | None = None,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Warp],
 ) -> op.SampleType:
     """Turn each sample around its centre, which stays the centre of the output.
 
-    input, fill_value, interp_type, dtype: as in `warp_affine`.
+    input: as in `warp_affine`.
     angle: degrees; counter-clockwise for images as they are seen. axis: (x, y, z), needed for
         volumes and ignored for images: around which to turn, by the right-hand rule.
-    size: of the output, as in `warp_affine`; or `keep_size`, the input's. By default the smallest
-        that holds what was turned (within 0.01 pixels), and is odd where the extent of the input
+    keep_size: the output has the input's size. Without it and `size` it has the smallest size that
+        holds what was turned (within 0.01 pixels), and is odd where the extent of the input
         that lies along that axis most is odd, so that pixels stay on pixels for right angles.
 
     `angle`, `axis` and `size` may differ per sample. Raises OperatorTypeError for other layouts and
     dtypes, OperatorValueError for numbers that are not finite, an axis of length 0, and samples
     without pixels if nothing fills.
     """
-    return warp_type(input, dtype, interp_type)  # type: ignore[arg-type]  # converted
+    return warp_type(input, options)
 
 
 def _axis(call: op.Call, axes: int) -> NDArray[np.float32] | None:

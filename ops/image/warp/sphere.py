@@ -8,20 +8,13 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .displace import displace, displaced_type, longest_row, take_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
 
 @op.operator("sphere", schema="Sphere", same_shapes=True)
-def sphere(
-    input: op.SampleType,
-    /,
-    *,
-    mask: op.IntArg = 1,
-    fill_value: float = 0.0,
-    interp_type: op.InterpType = op.InterpType.INTERP_NN,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
+@op.takes(Displacement)
+def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.SampleType:
     """Draw pixels toward the centre c of the image: what is seen at p comes from
 
     c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
@@ -29,14 +22,11 @@ def sphere(
     with places of centres of pixels, in float32.
 
     input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
-    mask: 0 leaves a sample as it is; may differ per sample.
-    fill_value: what there is outside, for all channels, cast to the dtype as in C.
-    interp_type: INTERP_NN or INTERP_LINEAR.
 
     Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
     OperatorValueError for other interpolations.
     """
-    return displaced_type(input, interp_type)
+    return displaced_type(input, options)
 
 
 @op.jit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,32 @@ _LARGEST: Final = 1 << 24
 """Sizes beyond this are not exact in float32, in which places are computed."""
 
 
-def warp_type(input: op.SampleType, dtype: op.DType | None, interp_type: int) -> op.SampleType:
+@op.argument_group(interp_type=op.InterpType.INTERP_LINEAR)
+class WarpOptions(TypedDict, total=False):
+    """size: (h, w) or (d, h, w) of the output in pixels, rounded half up, at least 1; may differ
+        per sample: then fractions are cut off, and 0 is allowed.
+    fill_value: what there is outside of the input, for all channels; without it, the nearest pixel.
+        Converted to the output's dtype; for linear interpolation then to the input's, and mixed in.
+    interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that place.
+    dtype: of the output, one of those above; the input's by default. Rounded half away from zero,
+        saturated.
+    """
+
+    size: op.FloatsArg | None
+    fill_value: float | None
+    interp_type: op.InterpType
+    dtype: op.DTypeLike | None
+
+
+class Warp(WarpOptions, op.Common, total=False):
+    """What `warp_affine` and `rotate` take."""
+
+
+def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
     """The type rule of `warp_affine` and `rotate`."""
     op.require_dtype(input, _DTYPES)
-    require_simple(interp_type, "interp_type")
+    require_simple(options["interp_type"], "interp_type")
+    dtype: Any = options["dtype"]
     if dtype is not None and dtype not in _DTYPES:
         names = ", ".join(one.name for one in _DTYPES)
         raise op.OperatorTypeError(argument="dtype", expected=names, got=str(dtype))

@@ -10,6 +10,8 @@ from gradiva.eager.operators.arguments import MatrixArg
 from .gpu import affine_launch
 from .warp import (
     MatrixPlan,
+    Warp,
+    WarpOptions,
     extents_of,
     input_matrices,
     inverse,
@@ -24,6 +26,7 @@ from .warp import (
 
 
 @op.operator("warp_affine", schema="WarpAffine", inputs=(1, 2), frames=("matrix", "1"))
+@op.takes(WarpOptions)
 def warp_affine(
     input: op.SampleType,
     matrix_input: op.SampleType | op.Value | None = None,
@@ -31,11 +34,7 @@ def warp_affine(
     *,
     matrix: MatrixArg | None = None,
     inverse_map: bool = True,
-    size: op.FloatsArg | None = None,
-    fill_value: float | None = None,
-    interp_type: op.InterpType = op.InterpType.INTERP_LINEAR,
-    dtype: op.DTypeLike | None = None,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Warp],
 ) -> op.SampleType:
     """Move the pixels of an image, or the voxels of a volume, by an affine map.
 
@@ -45,13 +44,7 @@ def warp_affine(
         frame, (F, 2, 3). matrix: instead, as 6 or 12 numbers row by row, or such matrices; may
         differ per sample. They take (x, y) or (x, y, z) of the output, in pixels from the corner of
         the first one, to the place in the input; with `inverse_map` False, from input to output.
-    size: (h, w) or (d, h, w) of the output in pixels, rounded half up, at least 1; the input's by
-        default. May differ per sample; then fractions are cut off, and 0 is allowed.
-    fill_value: what there is outside of the input, for all channels; without it, the nearest pixel.
-        Converted to the output's dtype; for linear interpolation then to the input's, and mixed in.
-    interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that place.
-    dtype: of the output, one of those above; the input's by default. Rounded half away from zero,
-        saturated.
+    size: the input's by default.
 
     Places are computed in float32 (see `warp_affine_cpu`); those that are not a number are
     outside, or pixel 0. Raises OperatorTypeError for other layouts and dtypes, OperatorValueError
@@ -59,7 +52,7 @@ def warp_affine(
     samples without pixels if nothing fills.
     """
     require_matrices(matrix_input)
-    return warp_type(input, dtype, interp_type)  # type: ignore[arg-type]  # converted
+    return warp_type(input, options)
 
 
 @warp_affine.shapes

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 
-from .displace import displace, displaced_type, longest_row, take_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
 
 
 @op.operator("water", schema="Water", same_shapes=True)
+@op.takes(Displacement)
 def water(
     input: op.SampleType,
     /,
@@ -24,10 +25,7 @@ def water(
     freq_y: float = 0.049087387,
     phase_x: float = 0.0,
     phase_y: float = 0.0,
-    mask: op.IntArg = 1,
-    fill_value: float = 0.0,
-    interp_type: op.InterpType = op.InterpType.INTERP_NN,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[Displaced],
 ) -> op.SampleType:
     """Move pixels by waves: the one at (x, y), whole numbers, comes from
 
@@ -38,14 +36,11 @@ def water(
     INTERP_LINEAR moves the image by half a pixel too: this is how the reference does it.
 
     input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
-    mask: 0 leaves a sample as it is; may differ per sample.
-    fill_value: what there is outside, for all channels, cast to the dtype as in C.
-    interp_type: INTERP_NN or INTERP_LINEAR.
 
     Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
     OperatorValueError for other interpolations.
     """
-    return displaced_type(input, interp_type)
+    return displaced_type(input, options)
 
 
 @op.jit

@@ -1,0 +1,98 @@
+"""Argument groups: what several operators take, declared and documented once.
+
+A group is a TypedDict, whose documentation is a part of that of each operator that takes it:
+
+    @argument_group(rounding="round")
+    class Window(TypedDict, total=False):
+        \"\"\"size: of the window, in pixels. rounding: of its place.\"\"\"
+
+        size: IntsArg | None
+        rounding: str
+
+    class Arguments(Window, Common, total=False):
+        \"\"\"For type checkers.\"\"\"
+
+    @operator("cut")
+    @takes(Window)
+    def cut(input: SampleType, /, *, mirror: int = 0, **options: Unpack[Arguments]) -> SampleType:
+
+Users see `cut(input, *, mirror=0, size=None, rounding="round", ...)`; `options` holds all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
+from types import EllipsisType
+from typing import Any, TypeVar
+
+__all__ = ["argument_group", "takes"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=type)
+
+_defaults: dict[type, dict[str, Any]] = {}
+
+
+def argument_group(**defaults: Any) -> Callable[[T], T]:
+    """Decorator: a TypedDict as a group of arguments, whose defaults are these, else None."""
+
+    def declare(group: T) -> T:
+        _defaults[group] = defaults
+        return group
+
+    return declare
+
+
+def takes(*order: type | str | EllipsisType) -> Callable[[F], F]:
+    """Decorator of a type rule that ends in `**options`: the operator takes these groups too.
+
+    order: groups, and names of the rule's own keywords, as users see them; `...` stands for those
+    that are not named, which come first without it.
+    """
+    groups = [part for part in order if isinstance(part, type)]
+    defaults = {p.name: p.default for group in groups for p in _parameters(group)}
+
+    def declare(function: F) -> F:
+        @wraps(function)
+        def rule(*inputs: Any, **given: Any) -> Any:
+            return function(*inputs, **{**defaults, **given})
+
+        signature = inspect.signature(function)
+        rule.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=_arranged(signature, order if ... in order else (..., *order))
+        )
+        paragraphs = [function, *groups]
+        rule.__doc__ = "\n\n".join(inspect.cleandoc(one.__doc__ or "") for one in paragraphs)
+        return rule  # type: ignore[return-value]
+
+    return declare
+
+
+def _parameters(group: type) -> Iterator[inspect.Parameter]:
+    """The arguments of a group. Annotations that are text stay that."""
+    for name, annotation in group.__annotations__.items():
+        yield inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_defaults[group].get(name),
+            annotation=getattr(annotation, "__forward_arg__", annotation),
+        )
+
+
+def _arranged(
+    signature: inspect.Signature, order: tuple[type | str | EllipsisType, ...]
+) -> list[inspect.Parameter]:
+    """The parameters of a rule, its keywords and those of groups in this order."""
+    given = list(signature.parameters.values())
+    own = {one.name: one for one in given if one.kind is one.KEYWORD_ONLY}
+    rest = [one for name, one in own.items() if name not in order]
+    arranged: list[inspect.Parameter] = []
+    for part in order:
+        if isinstance(part, str):
+            arranged.append(own[part])
+        else:
+            arranged += _parameters(part) if isinstance(part, type) else rest
+    inputs = [one for one in given if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+    return [*inputs, *arranged, *(one for one in given if one.kind is one.VAR_KEYWORD)]

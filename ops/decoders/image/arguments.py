@@ -1,0 +1,89 @@
+"""The arguments that the decoders of images have in common."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gradiva.eager import extension as op
+from gradiva.ops.image.crop.crop_window import CropWindow
+
+
+@op.argument_group(
+    output_type=op.ImageType.RGB,
+    dtype=op.uint8,
+    adjust_orientation=True,
+    use_fast_idct=False,
+    jpeg_fancy_upsampling=False,
+    affine=True,
+)
+class Pixels(TypedDict, total=False):
+    """output_type: RGB, BGR, GRAY (one channel), YCbCr, or ANY_DATA: the channels the file has.
+    dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled to
+        the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
+    adjust_orientation: turn the image upright by its EXIF orientation.
+    use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
+    jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
+    """
+
+    output_type: op.ImageType
+    dtype: op.DTypeLike
+    adjust_orientation: bool
+    use_fast_idct: bool
+    jpeg_fancy_upsampling: bool
+    affine: bool
+
+
+@op.argument_group(
+    device_memory_padding=16777216,
+    device_memory_padding_jpeg2k=0,
+    host_memory_padding=8388608,
+    host_memory_padding_jpeg2k=0,
+    hw_decoder_load=0.65,
+    hybrid_huffman_threshold=1000000,
+)
+class OnGpu(TypedDict, total=False):
+    """affine, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold: steer
+    decoding on a GPU; on the CPU there is nothing for them to do.
+    """
+
+    device_memory_padding: int
+    device_memory_padding_jpeg2k: int
+    host_memory_padding: int
+    host_memory_padding_jpeg2k: int
+    hw_decoder_load: float
+    hybrid_huffman_threshold: int
+
+
+@op.argument_group(preallocate_height_hint=0, preallocate_width_hint=0)
+class Preallocated(TypedDict, total=False):
+    """preallocate_*_hint: the extents of the largest image that a GPU decodes."""
+
+    preallocate_height_hint: int
+    preallocate_width_hint: int
+
+
+@op.argument_group(on_error="raise", fill_value=0.0)
+class Replacement(TypedDict, total=False):
+    """on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+    "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
+    an image in its place whose values are all fill_value (0), of the shape that the header or the
+    window tells, or of 1 x 1 pixels.
+    """
+
+    on_error: op.OnError
+    fill_value: float
+
+
+DECODING = (Pixels, OnGpu, Preallocated, Replacement)
+
+
+class RandomlyDecoded(Pixels, OnGpu, Preallocated, Replacement, op.Sampled, total=False):
+    """What `decoders.image_random_crop` takes."""
+
+
+class Decoded(Pixels, OnGpu, Preallocated, Replacement, op.Common, total=False):
+    """What all decoders of images take."""
+
+
+class DecodedWindow(CropWindow, Decoded, total=False):
+    """What `decoders.image_crop` takes."""
