@@ -107,22 +107,18 @@ def blur_row(
     channels: int,
     y: int,
     height: int,
-    wy: F32,
-    half_y: int,
-    wx: F32,
-    half_x: int,
-    line: F32,
-    ring: F32,
-    tags: I64,
-    at: I64,
-    slots: I64,
-    out: F32,
+    weights: F32,
+    halves: I64,
+    scratch: Any,
 ) -> None:
     """`out` = row `y` of the blurred plane at `src[base]`, whose rows are `pitch` elements long.
 
-    `ring` keeps 2 * half_y + 1 rows that are blurred along x; `tags` says which row each slot holds
-    (-1: none). Rows that are reached by reflection lie in the window, or the window holds all.
+    weights, halves: along the axes D, H, W; scratch: line, ring, tags, at, slots, out. `ring` keeps
+    2 * halves[1] + 1 rows that are blurred along x; `tags` says which row each slot holds (-1:
+    none). Rows that are reached by reflection lie in the window, or the window holds all.
     """
+    line, ring, tags, at, slots, out = scratch
+    half_y = halves[1]
     taps = 2 * half_y + 1
     before = reflect(y - half_y, height)
     slot = before % taps
@@ -138,14 +134,14 @@ def blur_row(
             _filter_line(
                 src[head : head + pitch],
                 channels,
-                wx,
-                half_x,
+                weights[2],
+                halves[2],
                 at,
                 line,
                 ring[slot * pitch : (slot + 1) * pitch],
             )
         slots[k] = slot * pitch
-    symmetric(ring, slots, wy, half_y, pitch, out)
+    symmetric(ring, slots, weights[1], half_y, pitch, out)
 
 
 @op.jit

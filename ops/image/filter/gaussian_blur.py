@@ -64,35 +64,16 @@ def _slices(
     channels: int,
     weights: Any,
     halves: Any,
-    line: Any,
-    ring: Any,
-    tags: Any,
-    at: Any,
-    slots: Any,
-    out: Any,
+    scratch: Any,
 ) -> None:
     """Blur `depth` slices along W and H."""
+    _, _, tags, _, _, out = scratch
     for z in range(depth):
         tags[:] = -1
         for y in range(height):
             row = z * height + y
             blur_row(
-                src,
-                base + z * height * pitch,
-                pitch,
-                channels,
-                y,
-                height,
-                weights[1],
-                halves[1],
-                weights[2],
-                halves[2],
-                line,
-                ring,
-                tags,
-                at,
-                slots,
-                out,
+                src, base + z * height * pitch, pitch, channels, y, height, weights, halves, scratch
             )
             convert_line(out[:pitch], dst[to + row * pitch : to + (row + 1) * pitch])
 
@@ -122,6 +103,7 @@ def _blur_samples(
     ring, whole = np.empty(rings, np.float32), np.empty(volume, np.float32)
     tags, at = np.empty(most, np.int64), np.empty(most, np.int64)
     slots = np.empty(most, np.int64)
+    scratch = (line, ring, tags, at, slots, out)
     for i in range(begin, end):
         planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
         channels = extents[i, 4]
@@ -133,43 +115,9 @@ def _blur_samples(
         for p in range(planes):
             base, to = src_offsets[i] + p * size, dst_offsets[i] + p * size
             if half == 0:
-                _slices(
-                    src,
-                    base,
-                    dst,
-                    to,
-                    depth,
-                    height,
-                    row,
-                    channels,
-                    own,
-                    halves[i],
-                    line,
-                    ring,
-                    tags,
-                    at,
-                    slots,
-                    out,
-                )
+                _slices(src, base, dst, to, depth, height, row, channels, own, halves[i], scratch)
                 continue
-            _slices(
-                src,
-                base,
-                whole,
-                0,
-                depth,
-                height,
-                row,
-                channels,
-                own,
-                halves[i],
-                line,
-                ring,
-                tags,
-                at,
-                slots,
-                out,
-            )
+            _slices(src, base, whole, 0, depth, height, row, channels, own, halves[i], scratch)
             for z in range(depth):
                 for y in range(height):
                     for k in range(2 * half + 1):

@@ -116,16 +116,9 @@ def _derive_samples(
                             channels,
                             y,
                             height,
-                            weights[i, a, 1],
-                            halves[i, a, 1],
-                            weights[i, a, 2],
-                            halves[i, a, 2],
-                            line,
-                            ring[a],
-                            tags[a],
-                            at,
-                            slots,
-                            out,
+                            weights[i, a],
+                            halves[i, a],
+                            (line, ring[a], tags[a], at, slots, out),
                         )
                         _add_line(out[:row], factors[i, a], total[:row])
                     convert_line(total[:row], dst[to + y * row : to + (y + 1) * row])
@@ -142,16 +135,9 @@ def _derive_samples(
                             channels,
                             y,
                             height,
-                            weights[i, a, 1],
-                            halves[i, a, 1],
-                            weights[i, a, 2],
-                            halves[i, a, 2],
-                            line,
-                            ring[0],
-                            tags[0],
-                            at,
-                            slots,
-                            out,
+                            weights[i, a],
+                            halves[i, a],
+                            (line, ring[0], tags[0], at, slots, out),
                         )
                         there = (z * height + y) * row
                         whole[there : there + row] = out[:row]

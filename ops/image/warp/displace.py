@@ -47,9 +47,7 @@ def displaced_type(input: op.SampleType, options: Displacement) -> op.SampleType
 def take_row(
     src: Any,
     base: int,
-    height: int,
-    width: int,
-    channels: int,
+    shape: Any,
     xs: Any,
     ys: Any,
     count: int,
@@ -61,9 +59,9 @@ def take_row(
 ) -> None:
     """A row of pixels at (xs, ys), with a constant outside of the image."""
     if linear:
-        linear_row(src, base, height, width, channels, xs, ys, count, True, soft_fill, dst, to)
+        linear_row(src, base, shape, xs, ys, count, True, soft_fill, dst, to)
     else:
-        nearest_row(src, base, height, width, channels, xs, ys, count, True, fill, dst, to)
+        nearest_row(src, base, shape, xs, ys, count, True, fill, dst, to)
 
 
 @op.jit

@@ -100,19 +100,7 @@ def jitter_samples(
                     ys[x] = min(np.float32(y) + (low + down), most)
             to = dst_offsets[i] + y * width * channels
             take_row(
-                src,
-                src_offsets[i],
-                height,
-                width,
-                channels,
-                xs,
-                ys,
-                width,
-                linear,
-                fill,
-                soft_fill,
-                dst,
-                to,
+                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
             )
 
 

@@ -139,9 +139,7 @@ def remap_samples(
                 take_row(
                     src,
                     base,
-                    height,
-                    width,
-                    channels,
+                    shapes[i, 1:],
                     xs,
                     ys,
                     sizes[i, 1],

@@ -48,9 +48,7 @@ def split(place: Any, size: int) -> Any:
 def nearest_row(
     src: Any,
     base: int,
-    height: int,
-    width: int,
-    channels: int,
+    shape: Any,
     xs: Any,
     ys: Any,
     count: int,
@@ -59,7 +57,9 @@ def nearest_row(
     dst: Any,
     to: int,
 ) -> None:
-    """`count` pixels at (xs, ys) of the image at src[base:]; `fill` is of the dtype of `dst`."""
+    """`count` pixels at (xs, ys) of the image at src[base:], of `shape` (H, W, C); `fill` is of the
+    dtype of `dst`."""
+    height, width, channels = shape
     zero, right, bottom = np.float32(0.0), np.float32(width), np.float32(height)
     for k in range(count):
         x, y = xs[k], ys[k]
@@ -97,9 +97,7 @@ def _tap(src: Any, at: int, inside: bool, fill: Any) -> Any:
 def linear_row(
     src: Any,
     base: int,
-    height: int,
-    width: int,
-    channels: int,
+    shape: Any,
     xs: Any,
     ys: Any,
     count: int,
@@ -109,6 +107,7 @@ def linear_row(
     to: int,
 ) -> None:
     """As `nearest_row`, with linear interpolation; `fill` is float32."""
+    height, width, channels = shape
     pitch = width * channels
     for k in range(count):
         x, qx = split(xs[k], width)

@@ -61,19 +61,7 @@ def sphere_samples(
                 ys[x] = middle_y + scale * dy
             to = dst_offsets[i] + y * width * channels
             take_row(
-                src,
-                src_offsets[i],
-                height,
-                width,
-                channels,
-                xs,
-                ys,
-                width,
-                linear,
-                fill,
-                soft_fill,
-                dst,
-                to,
+                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
             )
 
 

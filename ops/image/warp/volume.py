@@ -16,10 +16,7 @@ from .rows import bounded, split
 def nearest_voxels(
     src: Any,
     base: int,
-    depth: int,
-    height: int,
-    width: int,
-    channels: int,
+    shape: Any,
     xs: Any,
     ys: Any,
     zs: Any,
@@ -29,7 +26,8 @@ def nearest_voxels(
     dst: Any,
     to: int,
 ) -> None:
-    """`count` voxels at (xs, ys, zs) of the volume at src[base:]."""
+    """`count` voxels at (xs, ys, zs) of the volume at src[base:], of `shape` (D, H, W, C)."""
+    depth, height, width, channels = shape
     zero = np.float32(0.0)
     for k in range(count):
         x, y, z = xs[k], ys[k], zs[k]
@@ -74,10 +72,7 @@ def _line(
 def linear_voxels(
     src: Any,
     base: int,
-    depth: int,
-    height: int,
-    width: int,
-    channels: int,
+    shape: Any,
     xs: Any,
     ys: Any,
     zs: Any,
@@ -88,6 +83,7 @@ def linear_voxels(
     to: int,
 ) -> None:
     """As `nearest_voxels`, with weights along x, then y, then a + (b - a) * q along z."""
+    depth, height, width, channels = shape
     pitch = width * channels
     for k in range(count):
         x, qx = split(xs[k], width)

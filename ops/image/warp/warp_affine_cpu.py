@@ -72,23 +72,10 @@ def warp_planes(
                 to = dst_offsets[i] + (frame * out_height + y) * out_width * channels
                 if linear:
                     linear_row(
-                        src,
-                        base,
-                        height,
-                        width,
-                        channels,
-                        xs,
-                        ys,
-                        out_width,
-                        filled,
-                        soft_fill,
-                        dst,
-                        to,
+                        src, base, shapes[i, 1:], xs, ys, out_width, filled, soft_fill, dst, to
                     )
                 else:
-                    nearest_row(
-                        src, base, height, width, channels, xs, ys, out_width, filled, fill, dst, to
-                    )
+                    nearest_row(src, base, shapes[i, 1:], xs, ys, out_width, filled, fill, dst, to)
 
 
 @op.jit
@@ -135,35 +122,9 @@ def warp_volumes(
                     to = dst_offsets[i] + line * count * channels
                     if linear:
                         linear_voxels(
-                            src,
-                            base,
-                            depth,
-                            height,
-                            width,
-                            channels,
-                            xs,
-                            ys,
-                            zs,
-                            count,
-                            filled,
-                            soft_fill,
-                            dst,
-                            to,
+                            src, base, shapes[i, 1:], xs, ys, zs, count, filled, soft_fill, dst, to
                         )
                     else:
                         nearest_voxels(
-                            src,
-                            base,
-                            depth,
-                            height,
-                            width,
-                            channels,
-                            xs,
-                            ys,
-                            zs,
-                            count,
-                            filled,
-                            fill,
-                            dst,
-                            to,
+                            src, base, shapes[i, 1:], xs, ys, zs, count, filled, fill, dst, to
                         )

@@ -89,19 +89,7 @@ def water_samples(
                 ys[x] = np.float32(y) + rises[x]
             to = dst_offsets[i] + y * width * channels
             take_row(
-                src,
-                src_offsets[i],
-                height,
-                width,
-                channels,
-                xs,
-                ys,
-                width,
-                linear,
-                fill,
-                soft_fill,
-                dst,
-                to,
+                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
             )
 
 
