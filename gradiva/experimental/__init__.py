@@ -1,8 +1,7 @@
 """Operators under trial, and the place where scripts look for dynamic mode."""
 
 from gradiva.experimental import dynamic
-from gradiva.ops.image.filter.dilate import dilate
-from gradiva.ops.image.filter.erode import erode
+from gradiva.ops.image.filter.dilate_erode import dilate, erode
 from gradiva.ops.image.filter.median_blur import median_blur
 from gradiva.ops.image.resize.resize import resize
 from gradiva.ops.image.warp.remap import remap

@@ -3,8 +3,7 @@
 from gradiva import operators
 from gradiva.fn._old_names import absent, old
 from gradiva.fn.experimental import decoders
-from gradiva.ops.image.filter.dilate import dilate
-from gradiva.ops.image.filter.erode import erode
+from gradiva.ops.image.filter.dilate_erode import dilate, erode
 from gradiva.ops.image.filter.median_blur import median_blur
 from gradiva.ops.image.resize.resize import resize
 from gradiva.ops.image.warp.remap import remap

@@ -1,8 +1,8 @@
-"""`experimental.erode`: the lowest of the pixels around each pixel."""
+"""`experimental.dilate`, `experimental.erode`: extremes of the pixels around each pixel."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -12,21 +12,10 @@ from .morphology import grow, grown_type
 from .morphology_gpu import grow_launches
 
 
-@op.operator("experimental.erode", schema="experimental__Erode", same_shapes=True)
-def erode(
-    input: op.SampleType,
-    /,
-    *,
-    mask_size: op.IntsArg = 3,
-    anchor: op.IntsArg = -1,
-    border_mode: str = "constant",
-    iterations: int = 1,
-    **common: op.Unpack[op.Common],
-) -> op.SampleType:
-    """Replace each pixel by the lowest of a rectangle around it, channel by channel.
-
-    input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC or
-        FHWC by rank without a layout, and the output has that layout.
+@op.argument_group(mask_size=3, anchor=-1, border_mode="constant", iterations=1)
+class Masks(TypedDict, total=False):
+    """input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these; HW, HWC
+        or FHWC by rank without a layout, and the output has that layout.
     mask_size: (width, height) of the rectangle, or one number for both; may differ per sample.
     anchor: (x, y) of the pixel in the rectangle, or one number for both; -1: the middle, size // 2;
         may differ per sample.
@@ -35,46 +24,67 @@ def erode(
         "reflect_101": without it. "wrap": the other end of the image.
     iterations: how often it is done, 0 or more.
 
-    As OpenCV's `erode`, by which it is computed.
-
     Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
     OperatorValueError for empty masks, anchors outside of the mask, and other border modes.
     """
-    return grown_type(input, border_mode, iterations)
+
+    mask_size: op.IntsArg
+    anchor: op.IntsArg
+    border_mode: str
+    iterations: int
 
 
-@erode.cpu
-def _cpu(call: op.Call) -> None:
-    grow(call, "erode")
+class Arguments(Masks, op.Common, total=False):
+    """What both take."""
 
 
-@erode.gpu
-def _gpu(call: op.Call) -> list[op.Launch]:
-    return grow_launches(call, highest=False)
+@op.operator("experimental.dilate", schema="experimental__Dilate", same_shapes=True)
+@op.takes(Masks)
+def dilate(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
+    """Replace each pixel by the highest of a rectangle around it, channel by channel.
+
+    As OpenCV's `dilate`, by which it is computed.
+    """
+    return grown_type(input, options["border_mode"], options["iterations"])
 
 
-def _expected(image: Any, width: int, height: int, x: int, y: int) -> Any:
+@op.operator("experimental.erode", schema="experimental__Erode", same_shapes=True)
+@op.takes(Masks)
+def erode(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.SampleType:
+    """Replace each pixel by the lowest of a rectangle around it, channel by channel.
+
+    As OpenCV's `erode`, by which it is computed.
+    """
+    return grown_type(input, options["border_mode"], options["iterations"])
+
+
+dilate.cpu(lambda call: grow(call, "dilate"))
+erode.cpu(lambda call: grow(call, "erode"))
+dilate.gpu(lambda call: grow_launches(call, highest=True))
+erode.gpu(lambda call: grow_launches(call, highest=False))
+
+
+def _expected(image: Any, best: Any, width: int, height: int, x: int, y: int) -> Any:
     """Pixel by pixel, from the pixels of the rectangle that lie in the image."""
     rows, columns = image.shape[:2]
     result = np.empty_like(image)
     for i, j in np.ndindex(rows, columns):
         top, left = max(0, i - y), max(0, j - x)
         window = image[top : max(0, i - y + height), left : max(0, j - x + width)]
-        result[i, j] = window.min(axis=(0, 1))
+        result[i, j] = best(window, axis=(0, 1))
     return result
 
 
-@erode.cases
-def _cases() -> list[op.Case]:
+def _cases(best: Any) -> list[op.Case]:
+    """best: np.max or np.min."""
     images = op.samples((9, 8, 3), (1, 7, 3), (6, 11, 3))
     planes = op.samples((3, 6, 7), (3, 9, 5), layout="CHW", dtype=op.uint16)
 
     def expected(*arguments: int) -> list[Any]:
-        return [_expected(images.at(i), *arguments) for i in range(3)]
+        return [_expected(images.at(i), best, *arguments) for i in range(3)]
 
-    upright = [
-        _expected(planes.at(i).transpose(1, 2, 0), 2, 4, 1, 2).transpose(2, 0, 1) for i in (0, 1)
-    ]
+    across = [planes.at(i).transpose(1, 2, 0) for i in (0, 1)]
+    upright = [_expected(image, best, 2, 4, 1, 2).transpose(2, 0, 1) for image in across]
     return [
         op.case("default", images).equals(expected(3, 3, 1, 1)).no_oracle(),
         op.case("wide", images, mask_size=[5, 2], anchor=[0, 1])
@@ -108,3 +118,7 @@ def _cases() -> list[op.Case]:
         op.case("dtype", op.samples((4, 4, 3), dtype=op.int32)).type_error("int32"),
         op.case("layout", op.samples((4, 4, 3), layout="WHC")).type_error("layout"),
     ]
+
+
+dilate.cases(lambda: _cases(np.max))
+erode.cases(lambda: _cases(np.min))
