@@ -14,8 +14,8 @@ from .reduce import call_reduction, shapes_of
 
 
 def reduces(operator: op.Operator[..., Any], kind: int, ending: int) -> None:
-    """Give an operator the shape rule of reductions, and kernels of a kind whose
-    results end in some way (see cpu.py)."""
+    """Give an operator the shape rule of reductions, and kernels of a kind whose results end in
+    some way (see cpu.py)."""
     operator.shapes(shapes_of)
     operator.cpu(lambda call: call_reduction(call, kind, ending))
     operator.gpu(lambda call: call_launches(call, kind, ending))
