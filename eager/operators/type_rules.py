@@ -18,6 +18,7 @@ __all__ = [
     "require_layout",
     "require_ndim",
     "with_layout",
+    "wrong_value",
 ]
 
 
