@@ -85,7 +85,9 @@ def deep(more: int) -> None:
     value = np.zeros(3)
     if more:
         deep(more - 1)
-    raise ValueError("in several lines", value)
+    raise ValueError(
+        "in several lines, which the formatter would join if they were shorter than this", value
+    )
 
 
 def from_deep(number: int) -> None:

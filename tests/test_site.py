@@ -98,7 +98,7 @@ def test_support_is_that_of_the_declarations() -> None:
     assert {"HWC", "CHW", "HW"} <= set(blur.layouts)
     assert (blur.devices, blur.gpu, blur.role) == (("cpu", "gpu"), "same bits", "")
     assert blur.reference == "close"
-    assert support("flip").role == "Reindex"
+    assert support("flip").role == "View"
     assert support("flip").reference == "same bits"
     assert support("experimental.warp_perspective").gpu == "within 0.001"
     assert support("python_function").devices == ("cpu",)

@@ -43,7 +43,6 @@ class Call:
         "geometries",
         "inputs",
         "key",
-        "notes",
         "operator",
         "outputs",
         "plan",
@@ -71,7 +70,6 @@ class Call:
         self.outputs: tuple[Batch, ...] = ()
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
-        self.notes: dict[str, Any] = {}
         self.plan: Plan | None = None
         """What the shape rule returned, if that is more than shapes."""
         self.failures: dict[int, GradivaError] | None = None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import View
 from gradiva.ops.image.crop.crop import output_dtype, window_view
-from gradiva.ops.image.crop.crop_window import apply_policy
+from gradiva.ops.image.crop.crop_window import WindowPlan, apply_policy
 from gradiva.ops.image.crop.window_copy import channel_fill, copy_windows, launch_windows
 
 from .slice_region import check_region, slice_region
@@ -72,32 +70,25 @@ def _layout(call: op.Call) -> str:
     return own.layout or ASSUMED.get(own.ndim or 0, "")
 
 
-@dataclass(frozen=True)
-class SlicePlan(op.Plan):
-    """anchors: where the windows begin, (N, ndim)."""
-
-    anchors: op.Int64Array
-
-
 @slice.shapes
-def _shapes(call: op.Call) -> SlicePlan:
+def _shapes(call: op.Call) -> WindowPlan:
     shapes = call.inputs[0].geometry.shapes
     anchors, windows = slice_region(call, shapes, _layout(call))
     anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
-    return SlicePlan(windows, anchors)
+    return WindowPlan(windows, anchors)
 
 
 slice.fusion_role = View(window_view, commutes_with_pixelwise=False)  # it may cut channels
 
 
 @slice.cpu
-def _cpu(call: op.Call, plan: SlicePlan) -> None:
+def _cpu(call: op.Call, plan: WindowPlan) -> None:
     fill, channel = channel_fill(call, _layout(call))
     copy_windows(call, plan.anchors, fill, channel)
 
 
 @slice.gpu
-def _gpu(call: op.Call, plan: SlicePlan) -> op.Launch:
+def _gpu(call: op.Call, plan: WindowPlan) -> op.Launch:
     fill, channel = channel_fill(call, _layout(call))
     return launch_windows(call, plan.anchors, fill, channel)
 

@@ -59,12 +59,12 @@ def _shapes(call: op.Call) -> WindowPlan:
 def window_view(call: op.Call) -> SourceWindow | None:
     """The window as a view on the input, if it lies inside of it and nothing is converted.
 
-    For plans with `anchors`. None for samples without H and W, too.
+    For calls with a `WindowPlan`. None for samples without H and W, too.
     """
     layout = call.types[0].layout or ""
     shapes, windows = call.inputs[0].geometry.shapes, call.geometries[0].shapes
-    plan: Any = call.plan
-    anchors = call.notes["anchors"] if plan is None else plan.anchors
+    assert isinstance(call.plan, WindowPlan)
+    anchors = call.plan.anchors
     height, width = layout.find("H"), layout.find("W")
     if height < 0 or width < 0:
         return None
