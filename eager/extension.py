@@ -61,7 +61,7 @@ from gradiva.eager.support.errors import OperatorValueError as OperatorValueErro
 from gradiva.eager.support.errors import SampleDataError as SampleDataError
 from gradiva.eager.support.errors import describe as describe
 from gradiva.eager.support.errors import without_frames as without_frames
-from gradiva.eager.types.batch_shape import Geometry as Geometry
+from gradiva.eager.types.batch_shape import BatchShape as BatchShape
 from gradiva.eager.types.batch_shape import Int64Array as Int64Array
 from gradiva.eager.types.dtypes import DType as DType
 from gradiva.eager.types.dtypes import DTypeLike as DTypeLike

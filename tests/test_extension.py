@@ -38,7 +38,7 @@ def widen(**changes: Any) -> Any:
     def shapes(call: Call) -> Any:
         if (call["times"] < 1).any():
             raise gradiva.OperatorValueError(argument="times", expected="1 or more", got="less")
-        shapes = call.inputs[0].geometry.shapes.copy()
+        shapes = call.inputs[0].batch_shape.shapes.copy()
         shapes[:, 1] *= call["times"]
         return shapes
 
@@ -104,7 +104,7 @@ def test_missing_parts_are_named() -> None:
 
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"test.bare: .* no shape rule"):
         bare(np.zeros(3))
-    bare.shapes(lambda call: call.inputs[0].geometry)
+    bare.shapes(lambda call: call.inputs[0].batch_shape)
     with pytest.raises(gradiva.OperatorRuntimeError, match=r"test.bare: .* no kernel"):
         bare(np.zeros(3))
     with pytest.raises(AssertionError, match="it has no cases"):
@@ -155,7 +155,7 @@ def random_gain() -> Any:
     ) -> SampleType:
         return input
 
-    declared.shapes(lambda call: call.inputs[0].geometry)
+    declared.shapes(lambda call: call.inputs[0].batch_shape)
 
     @extension.pixelwise(declared, add_row)
     def parameters(call: Call) -> Any:

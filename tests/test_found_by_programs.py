@@ -35,8 +35,8 @@ def test_a_constant_of_an_empty_batch() -> None:
         return gradiva.brightness(batch, brightness=gradiva.math.sqrt(np.float32(4.0)))
 
     assert len(capture.compile(function)(images(0))) == 0
-    geometry = gradiva.eager.types.batch_shape.Geometry.repeated(0, (2,))
-    assert (geometry.size, len(geometry)) == (0, 0)
+    batch_shape = gradiva.eager.types.batch_shape.BatchShape.repeated(0, (2,))
+    assert (batch_shape.size, len(batch_shape)) == (0, 0)
 
 
 def test_one_value_that_was_looked_at_serves_all_samples() -> None:

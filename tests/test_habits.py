@@ -13,7 +13,7 @@ import pytest
 import gradiva
 from gradiva import EvalContext, EvalMode, GradivaError, capture, fn, pipeline_def
 from gradiva.eager.operators.operator import maker, operators
-from gradiva.eager.types.batch_shape import SHARED, Geometry
+from gradiva.eager.types.batch_shape import SHARED, BatchShape
 from gradiva.eager.types.dtypes import DTypeLike, float32
 from gradiva.eager.types.sample_type import SampleType
 
@@ -210,9 +210,9 @@ def test_a_loop_shared_by_threads(tmp_path: Path) -> None:
 
 def test_geometries_of_large_batches_are_not_kept() -> None:
     for count in (SHARED, SHARED + 1):
-        shared = Geometry.equal(count, (2, 3)) is Geometry.equal(count, (2, 3))
+        shared = BatchShape.equal(count, (2, 3)) is BatchShape.equal(count, (2, 3))
         assert shared == (count <= SHARED)
-        shared = Geometry.repeated(count, (2, 3)) is Geometry.repeated(count, (2, 3))
+        shared = BatchShape.repeated(count, (2, 3)) is BatchShape.repeated(count, (2, 3))
         assert shared == (count <= SHARED)
 
 

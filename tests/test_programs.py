@@ -132,7 +132,7 @@ def test_programs_hold_what_they_are_to_test(monkeypatch: pytest.MonkeyPatch) ->
             members[0].operator.name.startswith("decoders.") for members in groups
         )
         found["fail"] += program.fails
-        found["ragged"] += any(not batch.geometry.uniform for batch in batches)
+        found["ragged"] += any(not batch.batch_shape.uniform for batch in batches)
         found["empty batch"] += any(len(batch) == 0 for batch in batches)
     print(found)
     least = {

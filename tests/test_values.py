@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 
 
 def pointer(array: Any) -> int:
@@ -152,11 +152,11 @@ def test_tensor_views() -> None:
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_geometry(count: int) -> None:
     shapes = np.array([[i, 3] for i in range(1, count + 1)], np.int64).reshape(count, 2)
-    geometry = Geometry.of(shapes)
-    assert (geometry.offsets % 64 == 0).all()
-    ends = geometry.offsets + geometry.volumes
-    assert (ends[:-1] <= geometry.offsets[1:]).all()
-    assert count == 0 or ends[-1] <= geometry.size
+    batch_shape = BatchShape.of(shapes)
+    assert (batch_shape.offsets % 64 == 0).all()
+    ends = batch_shape.offsets + batch_shape.volumes
+    assert (ends[:-1] <= batch_shape.offsets[1:]).all()
+    assert count == 0 or ends[-1] <= batch_shape.size
 
 
 @pytest.mark.tiny

@@ -13,7 +13,7 @@ from gradiva import Batch, EvalMode, batch, fn
 from gradiva.eager.execution.views import view_of
 from gradiva.eager.operators.cases import samples
 from gradiva.eager.runtime.host_memory import is_leased, pool
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import bool_, float32, int16, int32, uint8
 from gradiva.eager.types.sample_type import SampleType
 
@@ -97,10 +97,10 @@ def test_kernels_after_views() -> None:
     """Operators on views of every kind: selected, ragged from uniform, uniform from ragged."""
     source = samples((4, 6, 3), (6, 4, 3), (8, 3, 3), (2, 12, 3))
     alike = gradiva.reshape(source, shape=[24, 3], layout="WC")
-    assert alike.geometry.uniform
+    assert alike.batch_shape.uniform
     np.testing.assert_array_equal(alike.as_array(), [source.at(i).reshape(24, 3) for i in range(4)])
     back = gradiva.reshape(alike, shape=[[1, 72], [2, 36], [72, 1], [8, 9]])
-    assert not back.geometry.uniform
+    assert not back.batch_shape.uniform
     chosen = gradiva.permute_batch(back, indices=[3, 3, 0, 1])
     for view, numbers in ((alike, range(4)), (back, range(4)), (chosen, (3, 3, 0, 1))):
         flats = [source.at(i).reshape(-1) for i in numbers]
@@ -135,7 +135,7 @@ def test_memory_that_does_not_suit_the_dtype() -> None:
         assert np.shares_memory(wide.data, raw) == (held.data.ctypes.data % 4 == 0)
     odd = samples((6,), (6,), (6,), layout="").select([1, 2])
     assert gradiva.reinterpret(odd, dtype=int16).shape == [(3,), (3,)]
-    flags = view_of(odd, SampleType(bool_, 1, ""), Geometry.of(odd.geometry.shapes))
+    flags = view_of(odd, SampleType(bool_, 1, ""), BatchShape.of(odd.batch_shape.shapes))
     assert flags.dtype is bool_
     assert [flag.tolist() for flag in flags.arrays()] == [
         (one != 0).tolist() for one in odd.arrays()

@@ -118,8 +118,8 @@ assert "no shape rule" in message
 # ## Shapes second
 #
 # The **shape rule** says how large the outputs are. It gets a `Call`. `call.inputs[0]` is the
-# batch. `geometry.shapes` holds its shapes as an array with a row per sample. `call["width"]` has
-# one value per sample, always, whether the user gave one number or a list of them.
+# batch. `batch_shape.shapes` holds its shapes as an array with a row per sample. `call["width"]`
+# has one value per sample, always, whether the user gave one number or a list of them.
 #
 # A value that is not allowed is refused here, before any memory is taken. `sample=` tells which
 # sample was to blame; gradiva adds the name of its file.
@@ -134,7 +134,7 @@ def frame_shapes(call: Call) -> np.ndarray[Any, Any]:
         raise gradiva.OperatorValueError(
             argument="width", expected="0 or more", got=str(width[sample]), sample=sample
         )
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     shapes[:, :2] += 2 * width[:, np.newaxis]
     return shapes
 
@@ -277,8 +277,8 @@ def solarize(
 
 
 @solarize.shapes
-def solarize_shapes(call: Call) -> extension.Geometry:
-    return call.inputs[0].geometry
+def solarize_shapes(call: Call) -> extension.BatchShape:
+    return call.inputs[0].batch_shape
 
 
 @extension.row_kernel()

@@ -25,7 +25,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.runtime.host_memory import is_leased
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import GradivaError, user_location
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -135,8 +135,8 @@ def _argument(evaluator: Evaluator, argument: Argument, value: Any, size: int) -
     # One row per sample: a batch whose samples are the rows.
     checked = np.ascontiguousarray(argument.given_rows(rows, size))
     type = Tensor(checked).type.with_(ndim=checked.ndim - 1, layout="")
-    geometry = Geometry.equal(size, checked.shape[1:])
-    batch = Batch(checked.reshape(-1).copy(), geometry, type)
+    batch_shape = BatchShape.equal(size, checked.shape[1:])
+    batch = Batch(checked.reshape(-1).copy(), batch_shape, type)
     return Ref(concrete_input_of(batch), 0, argument.name)
 
 
@@ -145,7 +145,7 @@ def _from_outside(evaluator: Evaluator, value: Any, batch: Batch) -> ConcreteInp
     sample = isinstance(value, Tensor) and (batch.provenance is not None or batch.device is not CPU)
     if sample or not evaluator.is_constant(value, batch.data.size):
         return _concrete_input(value, batch)
-    array = np.array(batch.data).reshape(batch.geometry.shape(0)) if len(batch) else batch.data
+    array = np.array(batch.data).reshape(batch.batch_shape.shape(0)) if len(batch) else batch.data
     array.flags.writeable = False
     return ConcreteInput(batch, array)
 
@@ -173,8 +173,8 @@ def run_now(pending: Pending) -> None:
         source = ref.source
         batch = source.plain if isinstance(source, ConcreteInput) else source.value(ref.output)
         if isinstance(source, Pending) and source.single and not pending.single:
-            geometry = Geometry.repeated(pending.size, batch.geometry.shape(0))
-            batch = Batch(batch.data, geometry, batch.type)
+            batch_shape = BatchShape.repeated(pending.size, batch.batch_shape.shape(0))
+            batch = Batch(batch.data, batch_shape, batch.type)
         if ref.argument is None:
             inputs.append(batch)
         else:

@@ -16,7 +16,7 @@ from gradiva.capture.runtime.program import Positions
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.support.errors import Location
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.provenance import Provenance
@@ -281,8 +281,8 @@ class LazyBatch(LazyValue, Batch):  # type: ignore[override]
         return data
 
     @property
-    def geometry(self) -> Geometry:  # type: ignore[override]
-        return self._materialize().geometry
+    def batch_shape(self) -> BatchShape:  # type: ignore[override]
+        return self._materialize().batch_shape
 
     @property
     def type(self) -> SampleType:  # type: ignore[override]

@@ -15,7 +15,7 @@ from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, key_of
 from gradiva.capture.runtime.program import Program, Values
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -108,10 +108,10 @@ def evaluate(targets: Sequence[Pending], programs: ProgramCache) -> None:
 
 def _fit(batch: Batch, size: int) -> Batch:
     """A batch as input of a program for `size` samples: a single sample is that of them all."""
-    repeated = len(batch) > 1 and not batch.geometry.offsets.any() and batch.geometry.uniform
+    repeated = len(batch) > 1 and not batch.batch_shape.offsets.any() and batch.batch_shape.uniform
     if len(batch) == size or not (len(batch) == 1 or repeated):
         return batch
-    return Batch(batch.data, Geometry.repeated(size, batch.geometry.shape(0)), batch.type)
+    return Batch(batch.data, BatchShape.repeated(size, batch.batch_shape.shape(0)), batch.type)
 
 
 def _resize(pending: Pending) -> None:
@@ -121,7 +121,11 @@ def _resize(pending: Pending) -> None:
         source = ref.source
         if isinstance(source, Pending):
             sizes += [] if source.single else [source.size]
-        elif source.array is None and len(source.plain) > 1 and source.plain.geometry.offsets.any():
+        elif (
+            source.array is None
+            and len(source.plain) > 1
+            and source.plain.batch_shape.offsets.any()
+        ):
             sizes.append(len(source.plain))
     if sizes and any(size != sizes[0] for size in sizes):
         raise OperatorValueError(

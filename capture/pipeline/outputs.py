@@ -186,7 +186,7 @@ class TensorListGPU(PipelineBatch[TensorGPU]):
     ) -> None:
         """Copy the elements of all samples, one after the other, to an address in the GPU's memory;
         see TensorGPU."""
-        whole = [self.data[: self.geometry.size]] if self.geometry.dense else self.arrays()
+        whole = [self.data[: self.batch_shape.size]] if self.batch_shape.dense else self.arrays()
         _copy_on_gpu(whole, ptr, cuda_stream, non_blocking)
 
     @staticmethod

@@ -108,7 +108,9 @@ class PipelineBatch(Batch, Generic[T]):
     _sample: type[T]
 
     def _take(self, batch: Batch) -> None:
-        super().__init__(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
+        super().__init__(
+            batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at
+        )
 
     @property
     def shape(self) -> _Shapes:
@@ -120,7 +122,7 @@ class PipelineBatch(Batch, Generic[T]):
 
     @property
     def ndim(self) -> _Number:
-        return _Number(self.geometry.ndim)
+        return _Number(self.batch_shape.ndim)
 
     def __getitem__(self, index: Any) -> T:
         """A sample, on the same memory. Raises IndexError."""
@@ -146,7 +148,7 @@ class PipelineBatch(Batch, Generic[T]):
 
     def is_dense_tensor(self) -> bool:
         """Whether all samples have one shape."""
-        return self.geometry.uniform
+        return self.batch_shape.uniform
 
     def as_tensor(self) -> T:
         """One tensor with a leading axis N. Raises OperatorValueError for a ragged batch."""
@@ -169,14 +171,14 @@ class PipelineBatch(Batch, Generic[T]):
 
     def _require_dense(self) -> None:
         with blaming(f"{type(self).__name__}.data_ptr"):
-            if not self.geometry.dense:
+            if not self.batch_shape.dense:
                 raise OperatorValueError(
                     "the samples do not follow each other in memory; use as_tensor()"
                 )
 
     def set_layout(self, layout: str | None) -> None:
         """Give the axes other letters. Raises OperatorValueError."""
-        text = _checked(f"{type(self).__name__}.set_layout", layout, self.geometry.ndim)
+        text = _checked(f"{type(self).__name__}.set_layout", layout, self.batch_shape.ndim)
         self.type = self.type.with_(layout=str(text))
 
     def reinterpret(self, new_type: DTypeLike) -> None:

@@ -35,7 +35,7 @@ from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow,
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
 __all__ = ["FusedLoop", "NotFusableError"]
@@ -71,9 +71,9 @@ class FusedLoop:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
             self.decoder, self.loose = call, role.decode_in_place is not None
-            shapes = call.geometries[0].shapes
+            shapes = call.batch_shapes[0].shapes
             # One sample at a time, each at the start of its own memory.
-            place = Geometry(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
+            place = BatchShape(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
             self.source = Batch(nothing, place, call.types[0], self.source.provenance)
         elif isinstance(role, Pixelwise):
@@ -105,7 +105,7 @@ class FusedLoop:
             raise NotFusableError(f"the layout {layout!r}")
         if self.rows is not None and "D" in layout:
             raise NotFusableError("a volume")
-        channels = self.source.geometry.shapes[:, at + 2 :].prod(axis=1)
+        channels = self.source.batch_shape.shapes[:, at + 2 :].prod(axis=1)
         if (channels != channels[0]).any():
             raise NotFusableError("samples with different numbers of channels")
         return at, int(channels[0])
@@ -113,14 +113,14 @@ class FusedLoop:
     def run(self) -> None:
         source, target, size = self.source, self.target, len(self.source)
         at, count = self.check_fusable()
-        shapes, ends = source.geometry.shapes, self._image_shapes()
+        shapes, ends = source.batch_shape.shapes, self._image_shapes()
         steps, made = self.steps(count)
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
         samples = table(size)
         samples[:, FRAMES] = shapes[:, :at].prod(axis=1)
-        samples[:, TARGET] = target.geometry.offsets * there
+        samples[:, TARGET] = target.batch_shape.offsets * there
         samples[:, TARGET_ROW] = width * there * (1 if self.planes else made)
         samples[:, TARGET_FRAME] = height * width * made * there
         samples[:, TARGET_PLANE] = height * width * there
@@ -130,7 +130,7 @@ class FusedLoop:
         inside = np.stack(np.broadcast_arrays(np.arange(size), top, left))[1:]
         if self.rows is None:
             longest = int(width.max())
-            samples[:, SOURCE] = source.geometry.offsets * here
+            samples[:, SOURCE] = source.batch_shape.offsets * here
             samples[:, SOURCE_FRAME] = shapes[:, at] * pitch * here
             if view is None and not self.loose:
                 # Nothing moves: pieces of the whole frame, however long its rows are.
@@ -176,8 +176,8 @@ class FusedLoop:
         source, view = self.source, _composed(self.before, at)
         if view is not None and (view.mirror.any() or view.upside_down.any()):
             raise NotFusableError("a flip before a resize")
-        role, shapes = self.rows.operator.fusion_role, source.geometry.shapes
-        tables = role.tables(self.rows, self.rows.inputs[0].geometry, self.layout)
+        role, shapes = self.rows.operator.fusion_role, source.batch_shape.shapes
+        tables = role.tables(self.rows, self.rows.inputs[0].batch_shape, self.layout)
         pitch = shapes[:, at + 1] * count
         tables.sizes[:, 8] = pitch
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
@@ -187,13 +187,15 @@ class FusedLoop:
             ends = self._image_shapes()
             tables.window[:, 2], tables.window[:, 3] = window.top, window.top + ends[:, at]
             tables.window[:, 4], tables.window[:, 5] = window.left, window.left + ends[:, at + 1]
-        return tables._replace(offsets=source.geometry.offsets + top * pitch + left * count), window
+        return tables._replace(
+            offsets=source.batch_shape.offsets + top * pitch + left * count
+        ), window
 
     def _image_shapes(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Shapes of what the windows leave, before channels become planes."""
         moved = [*self.before, *([self.rows] if self.rows else []), *self.after]
-        geometry: Geometry = moved[-1].geometries[0] if moved else self.source.geometry
-        return geometry.shapes
+        batch_shape: BatchShape = moved[-1].batch_shapes[0] if moved else self.source.batch_shape
+        return batch_shape.shapes
 
     def steps(self, channels: int) -> tuple[list[Step], int]:
         """The steps of the chain, and the channels that come out."""
@@ -235,8 +237,8 @@ class FusedLoop:
             return
         role = self.decoder.operator.fusion_role
         make, costs = (role.decode_in_place if self.loose else role.decode)(self.decoder)
-        shapes = self.source.geometry.shapes.tolist()
-        most = max(costs) if self.loose else int(self.source.geometry.volumes.max())
+        shapes = self.source.batch_shape.shapes.tolist()
+        most = max(costs) if self.loose else int(self.source.batch_shape.volumes.max())
         own = threading.local()
 
         def one(sample: int) -> None:
@@ -271,8 +273,8 @@ def _composed(calls: list[Call], at: int) -> SourceWindow | None:
         if result is None:
             result = view
             continue
-        outer = call.inputs[0].geometry.shapes
-        inner = call.geometries[0].shapes
+        outer = call.inputs[0].batch_shape.shapes
+        inner = call.batch_shapes[0].shapes
         height, width = outer[:, at] - inner[:, at], outer[:, at + 1] - inner[:, at + 1]
         result = SourceWindow(
             result.top + np.where(result.upside_down, height - view.top, view.top),

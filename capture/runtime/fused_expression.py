@@ -49,11 +49,11 @@ def run_expression(
             given = tuple(images[node] for node in read)
             call = prepare(member.operator, given, {}, size, pool)
             where = next((one.provenance for one in given if one.provenance is not None), None)
-            images[member] = Batch(_NOTHING, call.geometries[0], call.types[0], where)
+            images[member] = Batch(_NOTHING, call.batch_shapes[0], call.types[0], where)
             symbol = member.operator.fusion_role.symbol
             terms[member] = applied(symbol, *(terms[node] for node in read))
         image = images[members[-1]]
-        target = Batch.empty(image.geometry, image.type, image.provenance, device)
+        target = Batch.empty(image.batch_shape, image.type, image.provenance, device)
         gpu_of(device).run([expression_launch(operands, target, terms[members[-1]])])
     except (GradivaError, MemoryError) as error:
         raise NotFusableError(str(error)) from None

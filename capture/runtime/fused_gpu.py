@@ -41,7 +41,7 @@ def run_launches(
     """
     try:
         source = source.to_device(device)
-        target = Batch.empty(image.geometry, image.type, source.provenance, device)
+        target = Batch.empty(image.batch_shape, image.type, source.provenance, device)
         gpu_of(device).run(_launches(calls, source, target, blame))
     except (OperatorRuntimeError, MemoryError) as error:
         # One by one, so that the error names the member.
@@ -76,6 +76,6 @@ def fused_launches(loop: FusedLoop) -> Sequence[Launch]:
     if window is not None:
         flips[:, 1], flips[:, 2] = window.upside_down, window.mirror
     target = loop.target
-    epilogue = Epilogue(steps, side, target.data, target.geometry.offsets, loop.planes)
+    epilogue = Epilogue(steps, side, target.data, target.batch_shape.offsets, loop.planes)
     made: Sequence[Launch] = role.launches(loop.source.data, tables, epilogue, flips)
     return made

@@ -74,14 +74,14 @@ def run_group(
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
             raise NotFusableError("a rounding between two members")
         calls.append(call)
-        image = Batch(_NOTHING, call.geometries[0], call.types[0], source.provenance)
+        image = Batch(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16 or (dtype is float16 and device is CPU):
                 raise NotFusableError(str(dtype))
     blame = functools.partial(_blame, members[0], source, locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
-    target = Batch.empty(image.geometry, image.type, source.provenance)
+    target = Batch.empty(image.batch_shape, image.type, source.provenance)
     try:
         FusedLoop(source, calls, target, blame).run()
     except GradivaError as error:

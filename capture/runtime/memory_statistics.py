@@ -90,6 +90,6 @@ class MemoryStatistics:
 def _sizes(batch: Batch) -> list[int]:
     if not len(batch):
         return [0] * len(_KEYS)
-    largest = int(batch.geometry.volumes.max()) * batch.dtype.itemsize
+    largest = int(batch.batch_shape.volumes.max()) * batch.dtype.itemsize
     held = capacity(batch.data) if on_cpu(batch.data) else batch.data.block.size  # type: ignore
     return [batch.nbytes, largest, held, max(largest, -(-held // len(batch)))]

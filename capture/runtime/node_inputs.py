@@ -6,7 +6,7 @@ from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.graph.graph import Edge, Node, Opaque
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
 __all__ = ["Outputs", "Values", "constant_batch", "repeated", "resolve", "value_of"]
@@ -42,11 +42,11 @@ def value_of(edge: Edge, values: Values, size: int) -> Batch:
 def constant_batch(node: Node, size: int) -> Batch:
     """A constant, for so many samples."""
     array = node.attribute("value")
-    geometry = Geometry.repeated(size, array.shape)
-    return Batch(array.reshape(-1), geometry, node.type[0])
+    batch_shape = BatchShape.repeated(size, array.shape)
+    return Batch(array.reshape(-1), batch_shape, node.type[0])
 
 
 def repeated(batch: Batch, size: int) -> Batch:
     """The first sample, for all of so many."""
-    geometry = Geometry.repeated(size, batch.geometry.shape(0))
-    return Batch(batch.data, geometry, batch.type)
+    batch_shape = BatchShape.repeated(size, batch.batch_shape.shape(0))
+    return Batch(batch.data, batch_shape, batch.type)

@@ -105,7 +105,7 @@ def _seeded(operator: OperatorBase, case: Case) -> dict[str, Any]:
 
 def _size(case: Case) -> tuple[bool, bool, int]:
     """Cases that name what they do come first: those with arguments, then small ones."""
-    size = sum(int(one.geometry.volumes.sum()) for one in case.inputs if isinstance(one, Batch))
+    size = sum(int(one.batch_shape.volumes.sum()) for one in case.inputs if isinstance(one, Batch))
     return (not case.arguments, not case.inputs and "batch_size" not in case.arguments, size)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import Device
 from gradiva.eager.types.dtypes import DType
 
@@ -54,7 +54,7 @@ class ShownBatch(Protocol):
     @property
     def nbytes(self) -> int: ...
     @property
-    def geometry(self) -> Geometry: ...
+    def batch_shape(self) -> BatchShape: ...
     def cpu(self) -> Any: ...
     def __len__(self) -> int: ...
 
@@ -68,7 +68,7 @@ def tensor_text(tensor: ShownTensor) -> str:
 
 def batch_text(batch: ShownBatch) -> str:
     shapes = batch.shape
-    if batch.geometry.uniform and shapes:
+    if batch.batch_shape.uniform and shapes:
         shape = f"shape={shapes[0]}"
     else:
         shown = ", ".join(map(str, shapes[:4])) + (", ..." if len(shapes) > 4 else "")

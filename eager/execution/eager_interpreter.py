@@ -25,7 +25,7 @@ from gradiva.eager.support.errors import (
     user_location,
 )
 from gradiva.eager.support.validation import integer
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, device, require_device
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named
@@ -248,10 +248,10 @@ def as_input(value: Any, size: int, number: int) -> Batch:
         error.problem = f"input {number}: {error.problem}".removesuffix(": ")
         raise
     array = tensor._array
-    geometry = Geometry.repeated(size, array.shape)
+    batch_shape = BatchShape.repeated(size, array.shape)
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
-    return Batch(array.reshape(-1), geometry, tensor.type, where)
+    return Batch(array.reshape(-1), batch_shape, tensor.type, where)
 
 
 def _is_numbers(value: Any) -> bool:

@@ -19,7 +19,7 @@ from gradiva.eager.operators.ragged import ragged_rows
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
@@ -82,18 +82,18 @@ def prepare(
         call.plan, shapes = shapes, shapes.shapes
     if not isinstance(shapes, tuple):
         shapes = (shapes,)
-    geometries, known = [], []
+    batch_shapes, known = [], []
     for shape, inferred in zip(shapes, call.types, strict=True):
-        if isinstance(shape, Geometry):
-            geometry = shape if shape.packed else Geometry.of(shape.shapes)
+        if isinstance(shape, BatchShape):
+            batch_shape = shape if shape.packed else BatchShape.of(shape.shapes)
         else:
-            geometry = Geometry.of(shape)
-        geometries.append(geometry)
+            batch_shape = BatchShape.of(shape)
+        batch_shapes.append(batch_shape)
         type = inferred
         if type.ndim is None or type.layout is None:
-            type = type.with_(ndim=geometry.ndim, layout=type.layout or "")
+            type = type.with_(ndim=batch_shape.ndim, layout=type.layout or "")
         known.append(type)
-    call.types, call.geometries = tuple(known), tuple(geometries)
+    call.types, call.batch_shapes = tuple(known), tuple(batch_shapes)
     return call
 
 
@@ -136,8 +136,8 @@ def execute(
             call.outputs = (operator.view_rule(call),)
             return call.outputs
         call.outputs = tuple(
-            Batch.empty(geometry, type, where, device)
-            for geometry, type in zip(call.geometries, call.types, strict=True)
+            Batch.empty(batch_shape, type, where, device)
+            for batch_shape, type in zip(call.batch_shapes, call.types, strict=True)
         )
         if size:
             work(call)
@@ -179,7 +179,7 @@ def brought(operator: OperatorBase, number: int, batch: Batch, device: Device) -
     if device_of(data) is not wanted:
         return Batch.to_device(batch, wanted)
     if wanted is CPU and operator.view_rule is None and not data.flags.writeable:
-        return Batch(for_reading(data), batch.geometry, batch.type, batch.provenance)
+        return Batch(for_reading(data), batch.batch_shape, batch.type, batch.provenance)
     return batch
 
 
@@ -193,7 +193,7 @@ def annotate_error(
 
 
 def _parameter_rows(argument: Argument, value: Batch) -> np.ndarray[Any, Any]:
-    if not value.geometry.uniform:
+    if not value.batch_shape.uniform:
         raise OperatorValueError(
             argument=argument.name,
             expected="values of one shape for all samples",

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradiva.eager.operators.per_frame_types import has_frames, of_frames, of_sequences
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.batch_shape import BatchShape, Int64Array
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu, put
@@ -59,14 +59,14 @@ class Frames:
             for name, value in given.items()
             if name in names and isinstance(value, Batch) and has_frames(value.type)
         }
-        lengths = {name: value.geometry.shapes[:, 0] for name, value in per_frame.items()}
+        lengths = {name: value.batch_shape.shapes[:, 0] for name, value in per_frame.items()}
         lengths |= {
-            f"input {number + 1}": value.geometry.shapes[:, 0]
+            f"input {number + 1}": value.batch_shape.shapes[:, 0]
             for number, value in enumerate(inputs[1:])
             if has_frames(value.type)
         }
         if sequences:
-            counts = sequences[0].geometry.shapes[:, 0]
+            counts = sequences[0].batch_shape.shapes[:, 0]
         elif inputs and inputs[0].layout:
             raise OperatorTypeError(
                 "values per frame need a sequence",
@@ -97,37 +97,37 @@ class Frames:
             return value[self.owners]
         if not isinstance(value, Batch):
             return value
-        geometry, where = value.geometry, value.provenance
+        batch_shape, where = value.batch_shape, value.provenance
         where = where.select(self.owners.tolist()) if where is not None else None
         if not has_frames(value.type):
-            return Batch(value.data, geometry.select(self.owners.tolist()), value.type, where)
-        shapes = geometry.shapes[self.owners]
+            return Batch(value.data, batch_shape.select(self.owners.tolist()), value.type, where)
+        shapes = batch_shape.shapes[self.owners]
         # One value for all frames of a sample stands for each of them.
         numbers = np.where(shapes[:, 0] == 1, 0, self.numbers)
         frames = np.ascontiguousarray(shapes[:, 1:])
-        offsets = geometry.offsets[self.owners] + numbers * frames.prod(axis=1)
+        offsets = batch_shape.offsets[self.owners] + numbers * frames.prod(axis=1)
         uniform = not len(frames) or bool((frames == frames[0]).all())
         dense = uniform and bool((offsets == np.arange(len(frames)) * _volume(frames)).all())
-        places = Geometry(frames, offsets, geometry.size, uniform, dense, False)
+        places = BatchShape(frames, offsets, batch_shape.size, uniform, dense, False)
         return Batch(value.data, places, of_frames(value.type), where)
 
-    def fold(self, geometry: Geometry, source: Batch | None) -> Geometry:
+    def fold(self, batch_shape: BatchShape, source: Batch | None) -> BatchShape:
         """The shapes of sequences of such frames."""
-        shapes = np.zeros((len(self.counts), geometry.ndim + 1), np.int64)
+        shapes = np.zeros((len(self.counts), batch_shape.ndim + 1), np.int64)
         shapes[:, 0] = self.counts
-        np.maximum.at(shapes[:, 1:], self.owners, geometry.shapes)
-        if source is not None and source.ndim == geometry.ndim + 1:
+        np.maximum.at(shapes[:, 1:], self.owners, batch_shape.shapes)
+        if source is not None and source.ndim == batch_shape.ndim + 1:
             none = self.counts == 0
-            shapes[none, 1:] = source.geometry.shapes[none, 1:]
-        return Geometry.of(shapes)
+            shapes[none, 1:] = source.batch_shape.shapes[none, 1:]
+        return BatchShape.of(shapes)
 
     def results(self, sequences: Batch) -> Batch:
         """Where a kernel writes the frames of `sequences`: there, or in memory of its own, since
         kernels take the samples of a uniform batch for one array."""
         frames = self.unfold(sequences)
-        if frames.geometry.dense or not frames.geometry.uniform:
+        if frames.batch_shape.dense or not frames.batch_shape.uniform:
             return frames  # type: ignore[no-any-return]
-        packed = Geometry.of(frames.geometry.shapes)
+        packed = BatchShape.of(frames.batch_shape.shapes)
         return Batch.empty(packed, frames.type, None, sequences.device)
 
     def keep(self, made: Batch, sequences: Batch) -> None:
@@ -135,7 +135,7 @@ class Frames:
         if made.data is sequences.data:
             return
         if not on_cpu(made.data):
-            gathered = self.unfold(sequences).geometry.offsets.tolist()
+            gathered = self.unfold(sequences).batch_shape.offsets.tolist()
             put(made.arrays(), gathered, sequences.data)
         else:
             for one, other in zip(self.unfold(sequences).arrays(), made.arrays(), strict=True):
@@ -165,12 +165,12 @@ def execute_frames(
         call = prepare(operator, parts, rows, len(frames.owners), pool)
         outputs = tuple(
             Batch.empty(
-                frames.fold(geometry, inputs[0] if inputs else None),
+                frames.fold(batch_shape, inputs[0] if inputs else None),
                 of_sequences(type),
                 where,
                 device,
             )
-            for geometry, type in zip(call.geometries, call.types, strict=True)
+            for batch_shape, type in zip(call.batch_shapes, call.types, strict=True)
         )
         call.outputs = tuple(frames.results(output) for output in outputs)
         if call.size:

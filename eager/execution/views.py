@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.gpu.copies import move_launch, piece_launches
-from gradiva.eager.types.batch_shape import Geometry, Int64Array
+from gradiva.eager.types.batch_shape import BatchShape, Int64Array
 from gradiva.eager.types.dtypes import DType, bool_, uint8
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -19,31 +19,33 @@ from gradiva.eager.values.buffers import on_cpu
 __all__ = ["view_of"]
 
 
-def view_of(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
-    """The bytes of each sample of `source` as a sample of `type`, with the shape that `geometry`
+def view_of(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
+    """The bytes of each sample of `source` as a sample of `type`, with the shape that `batch_shape`
     says; as many bytes as before.
 
     Memory is copied only where it does not suit the dtype: if its elements would not be aligned,
     and for bool, which NumPy knows as 0 and 1 alone.
     """
     assert type.dtype is not None
-    data, offsets = source.data, source.geometry.offsets
+    data, offsets = source.data, source.batch_shape.offsets
     if type.dtype is not source.dtype:
         viewed = _as_dtype(source, type.dtype)
         if viewed is None:
-            return _copied(source, type, geometry)
+            return _copied(source, type, batch_shape)
         data, offsets = viewed
-    if geometry.size <= data.size and np.array_equal(geometry.offsets, offsets):
-        data = data[: geometry.size]
+    if batch_shape.size <= data.size and np.array_equal(batch_shape.offsets, offsets):
+        data = data[: batch_shape.size]
     else:
-        geometry = Geometry(geometry.shapes, offsets, data.size, geometry.uniform, False, False)
-    return Batch(data, geometry, type, source.provenance)
+        batch_shape = BatchShape(
+            batch_shape.shapes, offsets, data.size, batch_shape.uniform, False, False
+        )
+    return Batch(data, batch_shape, type, source.provenance)
 
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
     """The slab and the offsets in elements of `dtype`; None if the memory does not suit it."""
     raw: Any = source.data.view(np.uint8)
-    starts = source.geometry.offsets * source.dtype.itemsize
+    starts = source.batch_shape.offsets * source.dtype.itemsize
     size = dtype.itemsize
     address = raw.ctypes.data if on_cpu(raw) else raw.address
     if dtype is bool_ or address % size or (starts % size).any():
@@ -51,8 +53,8 @@ def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64A
     return raw[: raw.size // size * size].view(dtype.numpy), starts // size
 
 
-def _copied(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
-    result = Batch.empty(geometry, type, source.provenance, source.device)
+def _copied(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
+    result = Batch.empty(batch_shape, type, source.provenance, source.device)
     if not on_cpu(source.data):
         _copy_there(source, result)
         return result
@@ -68,15 +70,15 @@ def _copied(source: Batch, type: SampleType, geometry: Geometry) -> Batch:
 def _copy_there(source: Batch, result: Batch) -> None:
     """The same on a GPU."""
     raw = source.data.view(np.uint8)
-    starts = source.geometry.offsets * source.dtype.itemsize
+    starts = source.batch_shape.offsets * source.dtype.itemsize
     size = result.dtype.itemsize
-    sizes = result.geometry.volumes * size
+    sizes = result.batch_shape.volumes * size
     if result.dtype is bool_:
-        bytes_of = Batch(raw, result.geometry, result.type.with_(dtype=uint8))
+        bytes_of = Batch(raw, result.batch_shape, result.type.with_(dtype=uint8))
         lengths = sizes[:, None]
         launches = [move_launch(bytes_of, result, starts, lengths, np.ones_like(lengths))]
     else:
-        places = result.geometry.offsets * size
+        places = result.batch_shape.offsets * size
         launches = piece_launches([raw], result.data, (0, starts, places, sizes))
     slab: Any = result.data
     slab.block.stream.gpu.run(launches)

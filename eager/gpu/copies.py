@@ -75,7 +75,7 @@ def copy_launch(
     if fill is None:
         fill = np.zeros((len(table), 1), result.dtype)
     unit = _COPY.unit({"Source": type_name(data.dtype), "Target": type_name(result.dtype)})
-    blocks = blocks_of(target.geometry.volumes)
+    blocks = blocks_of(target.batch_shape.volumes)
     counts = np.int64(fill.shape[1]), np.int64(axis)
     return Launch(
         unit,
@@ -88,12 +88,17 @@ def table_launch(rows: NDArray[Any], target: Batch) -> Launch:
     """The launch that writes what the host knows, (N, values), into an output of such samples."""
     values = np.ascontiguousarray(rows, target.data.dtype).reshape(-1)
     extents = np.ones((len(rows), AXES), np.int64)
-    extents[:, -1] = target.geometry.volumes
+    extents[:, -1] = target.batch_shape.volumes
     first = np.arange(len(rows), dtype=np.int64) * rows.shape[1]
     table = gather_table(
-        first, target.geometry.offsets, extents, steps_of(extents), np.zeros_like(extents), extents
+        first,
+        target.batch_shape.offsets,
+        extents,
+        steps_of(extents),
+        np.zeros_like(extents),
+        extents,
     )
-    return copy_launch(Batch(values, target.geometry, target.type), target, table)
+    return copy_launch(Batch(values, target.batch_shape, target.type), target, table)
 
 
 _MOVE: Final = CudaKernel("move", (None, "move.cuh"))
@@ -142,9 +147,9 @@ def move_launch(
     by `steps` in the slab of the source, from the elements `first` on; converted as by `cast`."""
     data, result = _as_bytes(source, target)
     extents, steps = merged_axes(extents, steps)
-    blocks = blocks_of(target.geometry.volumes)
-    wide = np.concatenate([first[:, None], target.geometry.offsets[:, None], steps], axis=1)
-    narrow = np.concatenate([extents, target.geometry.volumes[:, None]], axis=1).astype(np.int32)
+    blocks = blocks_of(target.batch_shape.volumes)
+    wide = np.concatenate([first[:, None], target.batch_shape.offsets[:, None], steps], axis=1)
+    narrow = np.concatenate([extents, target.batch_shape.volumes[:, None]], axis=1).astype(np.int32)
     if narrow.shape[1] % 2:
         narrow = np.pad(narrow, ((0, 0), (0, 1)))
     table = np.concatenate([wide.view(np.int32), narrow], axis=1)
@@ -156,7 +161,7 @@ def move_launch(
 def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64s) -> Launch:
     """The launch that permutes axes: as `move_launch`, from the first element of each sample on."""
     merged, paces = merged_axes(extents, steps)
-    first = source.geometry.offsets
+    first = source.batch_shape.offsets
     sides = np.flatnonzero((paces == 1).all(axis=0)[:-1])
     if not len(sides) or (paces[:, -1] == 1).all():
         return move_launch(source, target, first, merged, paces)
@@ -168,12 +173,12 @@ def transpose_launch(source: Batch, target: Batch, extents: Int64s, steps: Int64
         return move_launch(source, target, first, merged, paces)
     data, result = _as_bytes(source, target)
     there = steps_of(merged)
-    refuse_large(target.geometry.volumes)
+    refuse_large(target.batch_shape.volumes)
     # A narrow plane has tiles as narrow as it is, which are longer for it.
     square = _SIDES[data.dtype.itemsize]
     tile_high, tile_wide = _side(high, wide, square), _side(wide, high, square)
     down, across = -(-high // tile_high), -(-wide // tile_wide)
-    long = [first, target.geometry.offsets, paces[:, -1], there[:, side]]
+    long = [first, target.batch_shape.offsets, paces[:, -1], there[:, side]]
     short = np.stack([high, wide, tile_high, tile_wide, down, across], axis=1).astype(np.int32)
     outer_columns = [paces[:, outer], there[:, outer], merged[:, outer]]
     columns = [np.stack(long, axis=1), short.view(np.int64), *outer_columns]
@@ -253,7 +258,7 @@ def sample_launches(slab: Any, starts: Int64s, call: Any, number: int = 0) -> li
     from these elements on."""
     target = call.outputs[number]
     size = target.dtype.itemsize
-    places = target.geometry.offsets * size, target.geometry.volumes * size
+    places = target.batch_shape.offsets * size, target.batch_shape.volumes * size
     return piece_launches([slab], target.data, (0, starts * size, *places))
 
 

@@ -57,7 +57,7 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
     if bfloat16 in (source.dtype, target.dtype):
         raise OperatorRuntimeError("there is no GPU kernel for bfloat16")
     layout = source.type.layout or target.type.layout or ""
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     axis = layout.find("C")
     channels = int(shapes[0, axis]) if axis >= 0 and len(shapes) else 1
     steps, count = [], channels
@@ -82,11 +82,11 @@ def chain_launch(calls: Sequence[Call], source: Batch, target: Batch) -> Launch:
 
 def _table(source: Batch, target: Batch, layout: str, channels: int, made: int) -> Int64Array:
     """(N, 10): the struct `Pixels` of pixels.cuh. layout: empty if all channels are alike."""
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     table = np.ones((len(shapes), 10), np.int64)
-    table[:, 0], table[:, 1] = source.geometry.offsets, target.geometry.offsets
+    table[:, 0], table[:, 1] = source.batch_shape.offsets, target.batch_shape.offsets
     if not layout:
-        table[:, 2] = table[:, 3] = source.geometry.volumes
+        table[:, 2] = table[:, 3] = source.batch_shape.volumes
         return table
     frames, _, inner = axes_of(layout, shapes)
     apart = (1, 1)

@@ -16,7 +16,7 @@ __all__ = ["through_host"]
 def through_host(call: Call, gpu: Gpu) -> None:
     """`Operator.mixed_gpu`: run the CPU kernel, and copy what it made to the GPU."""
     there = call.outputs
-    here = tuple(Batch.empty(one.geometry, one.type.with_(device="cpu")) for one in there)
+    here = tuple(Batch.empty(one.batch_shape, one.type.with_(device="cpu")) for one in there)
     call.outputs = here
     call.operator.kernels["cpu"](call)
     for one, other in zip(here, there, strict=True):

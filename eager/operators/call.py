@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
@@ -38,9 +38,9 @@ class Call:
 
     __slots__ = (
         "_given",
+        "batch_shapes",
         "edges",
         "failures",
-        "geometries",
         "inputs",
         "key",
         "operator",
@@ -66,7 +66,7 @@ class Call:
         self.size = size
         self.pool = pool
         self.types: tuple[SampleType, ...] = ()
-        self.geometries: tuple[Geometry, ...] = ()
+        self.batch_shapes: tuple[BatchShape, ...] = ()
         self.outputs: tuple[Batch, ...] = ()
         self.key: RandomKey | None = None
         self.positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
@@ -76,6 +76,11 @@ class Call:
         """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, not as one value for all."""
+
+    @property
+    def geometries(self) -> tuple[BatchShape, ...]:
+        """The older name of `batch_shapes`, for operators outside of gradiva."""
+        return self.batch_shapes
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -105,7 +110,7 @@ class Call:
         if output.data.nbytes < _INLINE_BYTES or self.size < 2 or self.pool.num_threads == 1:
             kernel(*arrays, 0, self.size)
             return
-        ranges = output.geometry.shares(self.pool.num_threads)
+        ranges = output.batch_shape.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
     def goes_on_after(self, error: GradivaError) -> bool:

@@ -125,8 +125,8 @@ class OperatorBase:
         return self
 
     def shapes(self, rule: F) -> F:
-        """Decorator: the shape rule, `Call -> Geometry or int64 (N, ndim)`, a tuple of those, or a
-        `Plan`, which holds them and what the kernels need."""
+        """Decorator: the shape rule, `Call -> BatchShape or int64 (N, ndim)`, a tuple of those, or
+        a `Plan`, which holds them and what the kernels need."""
         self.shape_rule = rule
         return rule
 
@@ -217,7 +217,7 @@ class OperatorBase:
 
 
 def _same_shapes(call: Call) -> Any:
-    return call.inputs[0].geometry
+    return call.inputs[0].batch_shape
 
 
 def _is_ours(operator: OperatorBase) -> bool:

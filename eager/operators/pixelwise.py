@@ -30,7 +30,7 @@ from gradiva.eager.jit.row_chain import (
 )
 from gradiva.eager.jit.row_kernel import RowKernel
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.eager.types.batch_shape import SHARED, Geometry, Int64Array
+from gradiva.eager.types.batch_shape import SHARED, BatchShape, Int64Array
 from gradiva.eager.types.dtypes import float16
 
 from .call import Call
@@ -99,7 +99,7 @@ def _storable(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 @lru_cache(maxsize=256)
 def _samples(
-    source: Geometry, target: Geometry, layout: str, made: int, here: int, there: int
+    source: BatchShape, target: BatchShape, layout: str, made: int, here: int, there: int
 ) -> Int64Array:
     """The table of samples for strips. layout: empty where all channels are treated alike; made:
     channels of the output; here, there: bytes of an element.
@@ -133,11 +133,11 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     """The CPU kernel of a pixel-wise operator: a chain of one step over whole samples."""
     source, target = call.inputs[0], call.outputs[0]
     layout = source.type.layout or target.type.layout or ""
-    shape, axis = source.geometry.shapes, layout.find("C")
+    shape, axis = source.batch_shape.shapes, layout.find("C")
     count = int(shape[0, axis]) if axis >= 0 else 1
     step = step_of(call, spec, count)
     alike = spec.row.kind == "channelwise" and step.parameters.shape[1] == 1
-    if not alike and not source.geometry.uniform:
+    if not alike and not source.batch_shape.uniform:
         channels = axes_of(layout, shape)[1]
         if (channels != count).any():
             raise OperatorValueError(
@@ -153,11 +153,11 @@ def run_pixelwise(call: Call, spec: Pixelwise) -> None:
     if target.dtype is float16:
         result = np.zeros(target.data.shape, np.float32)
     made = 1 if alike else step.made
-    geometries = source.geometry, target.geometry
-    # Geometries of equal samples are shared by batches.
-    shared = call.size <= SHARED and geometries[0].uniform and geometries[1].uniform
+    batch_shapes = source.batch_shape, target.batch_shape
+    # Batch shapes of equal samples are shared by batches.
+    shared = call.size <= SHARED and batch_shapes[0].uniform and batch_shapes[1].uniform
     fill = _samples if shared else _samples.__wrapped__
-    samples = fill(*geometries, "" if alike else layout, made, data.itemsize, result.itemsize)
+    samples = fill(*batch_shapes, "" if alike else layout, made, data.itemsize, result.itemsize)
     count = 1 if alike else count
     chain = Chain((step,), data.dtype, count, PIECE, planes, planes)
     call.for_samples(run_strips, data, samples, chain, result)

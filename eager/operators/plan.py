@@ -16,7 +16,7 @@ class Plan:
     An operator derives a frozen dataclass from it with fields of its own, which its shape rule
     returns. Kernels that take a second argument receive it.
 
-    shapes: a Geometry, an int64 array (N, ndim), or a tuple with one of these for each output.
+    shapes: a BatchShape, an int64 array (N, ndim), or a tuple with one of these for each output.
     """
 
     shapes: Any

@@ -12,14 +12,14 @@ import numpy as np
 
 from gradiva.eager.support.errors import OperatorValueError
 
-__all__ = ["SHARED", "Geometry", "Int64Array"]
+__all__ = ["SHARED", "BatchShape", "Int64Array"]
 
 Int64Array: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 _MOST = 1 << 42
 SHARED = 1024
-"""Geometries of at most so many samples are kept, with what is derived from them: larger ones would
-hold much memory, and making them costs little beside the work on their samples."""
+"""Batch shapes of at most so many samples are kept, with what is derived from them: larger ones
+would hold much memory, and making them costs little beside the work on their samples."""
 _MOST_EMPTY = 1 << 28
 """Of a sample without elements, the product of the other extents: what loops over them bear."""
 _STEP = 64
@@ -75,7 +75,7 @@ def _check_volumes(shapes: Int64Array) -> None:
         _check_volume(float(volumes.sum()), shapes[sample].tolist(), sample)
 
 
-class Geometry:
+class BatchShape:
     """Shapes and places of N samples of the same rank.
 
     shapes: int64 (N, ndim); offsets: int64 (N,), in elements from the start of the slab;
@@ -129,37 +129,37 @@ class Geometry:
         return [data[first : first + size].reshape(shape) for first, shape, size in places]
 
     @staticmethod
-    def of(shapes: Int64Array) -> Geometry:
+    def of(shapes: Int64Array) -> BatchShape:
         """Lay out samples of the given shapes: dense if they are equal, else padded to 64."""
         count = len(shapes)
         if count == 0:
-            return Geometry(shapes, np.empty(0, np.int64), 0, True, True)
+            return BatchShape(shapes, np.empty(0, np.int64), 0, True, True)
         if count == 1 or (shapes == shapes[0]).all():
-            return Geometry.equal(count, tuple(shapes[0].tolist()))
+            return BatchShape.equal(count, tuple(shapes[0].tolist()))
         _check_volumes(shapes)
         volumes = shapes.prod(axis=1)
         padded = -(-volumes // _STEP) * _STEP
         ends = padded.cumsum()
-        result = Geometry(shapes, ends - padded, int(ends[-1]), False, False)
+        result = BatchShape(shapes, ends - padded, int(ends[-1]), False, False)
         result._volumes = volumes
         return result
 
     @staticmethod
-    def equal(count: int, shape: tuple[int, ...]) -> Geometry:
+    def equal(count: int, shape: tuple[int, ...]) -> BatchShape:
         """`count` samples of one shape, one after the other."""
         return (_equal if count <= SHARED else _equal.__wrapped__)(count, shape)
 
     @staticmethod
-    def repeated(count: int, shape: tuple[int, ...]) -> Geometry:
+    def repeated(count: int, shape: tuple[int, ...]) -> BatchShape:
         """`count` samples that are all the same memory."""
         return (_repeated if count <= SHARED else _repeated.__wrapped__)(count, shape)
 
-    def select(self, samples: Sequence[int]) -> Geometry:
+    def select(self, samples: Sequence[int]) -> BatchShape:
         """Some of the samples, where they are."""
         index = list(samples)
         shapes = self.shapes[index]
         uniform = self.uniform or not len(shapes) or bool((shapes == shapes[0]).all())
-        return Geometry(shapes, self.offsets[index], self.size, uniform, False, False)
+        return BatchShape(shapes, self.offsets[index], self.size, uniform, False, False)
 
     def shares(self, threads: int) -> list[tuple[int, int]]:
         """Cut the samples into about four ranges per thread, of about equal volume."""
@@ -175,17 +175,17 @@ class Geometry:
 
 
 @lru_cache(maxsize=256)
-def _repeated(count: int, shape: tuple[int, ...]) -> Geometry:
-    base = Geometry.equal(count, shape)
+def _repeated(count: int, shape: tuple[int, ...]) -> BatchShape:
+    base = BatchShape.equal(count, shape)
     if not count:
         return base  # of no samples, whatever lies in the memory
     offsets = np.zeros(count, np.int64)
     offsets.flags.writeable = False
-    return Geometry(base.shapes, offsets, math.prod(shape), True, count == 1, count == 1)
+    return BatchShape(base.shapes, offsets, math.prod(shape), True, count == 1, count == 1)
 
 
 @lru_cache(maxsize=256)
-def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
+def _equal(count: int, shape: tuple[int, ...]) -> BatchShape:
     volume = math.prod(shape)
     _check_extents(min(shape, default=0), shape, None)
     if volume == 0:
@@ -195,4 +195,4 @@ def _equal(count: int, shape: tuple[int, ...]) -> Geometry:
     shapes[:] = shape
     offsets = np.arange(count, dtype=np.int64) * volume
     shapes.flags.writeable = offsets.flags.writeable = False
-    return Geometry(shapes, offsets, count * volume, True, True)
+    return BatchShape(shapes, offsets, count * volume, True, True)

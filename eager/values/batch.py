@@ -14,7 +14,7 @@ from gradiva.eager.support.errors import (
     blaming,
     user_location,
 )
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU, Device, DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.dtypes import DType, DTypeLike
@@ -39,37 +39,43 @@ __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 class Batch(DeviceValue):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
-    data: 1-D array (or DeviceArray), the slab with all samples; geometry: shapes and places in it;
+    data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and places in
+    it;
     provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
     """
 
-    __slots__ = ("__weakref__", "data", "geometry", "provenance", "type")
+    __slots__ = ("__weakref__", "batch_shape", "data", "provenance", "type")
 
     def __init__(
         self,
         data: np.ndarray[Any, Any],
-        geometry: Geometry,
+        batch_shape: BatchShape,
         type: SampleType,
         provenance: Provenance | None = None,
         drawn_at: Drawn = None,
     ) -> None:
         self.data = data
-        self.geometry = geometry
+        self.batch_shape = batch_shape
         self.type = type
         self.provenance = provenance
         self.drawn_at = drawn_at
 
+    @property
+    def geometry(self) -> BatchShape:
+        """The older name of `batch_shape`, for operators outside of gradiva."""
+        return self.batch_shape
+
     @staticmethod
     def empty(
-        geometry: Geometry,
+        batch_shape: BatchShape,
         type: SampleType,
         provenance: Provenance | None = None,
         device: Device = CPU,
     ) -> Batch:
         """A batch whose samples are not initialised. Raises MemoryError."""
         type = type if device.device_type == "cpu" else type.with_(device="gpu")
-        data = allocated(geometry.size, type.dtype.numpy, device)  # type: ignore[union-attr]
-        return Batch(data, geometry, type, provenance)
+        data = allocated(batch_shape.size, type.dtype.numpy, device)  # type: ignore[union-attr]
+        return Batch(data, batch_shape, type, provenance)
 
     @staticmethod
     def broadcast(
@@ -89,10 +95,10 @@ class Batch(DeviceValue):
 
     @property
     def batch_size(self) -> int:
-        return len(self.geometry)
+        return len(self.batch_shape)
 
     def __len__(self) -> int:
-        return len(self.geometry)
+        return len(self.batch_shape)
 
     @property
     def dtype(self) -> DType:
@@ -101,7 +107,7 @@ class Batch(DeviceValue):
 
     @property
     def ndim(self) -> int:
-        return self.geometry.ndim
+        return self.batch_shape.ndim
 
     @property
     def layout(self) -> str:
@@ -114,12 +120,12 @@ class Batch(DeviceValue):
     @property
     def shape(self) -> list[tuple[int, ...]]:
         """The shape of each sample."""
-        return [tuple(shape) for shape in self.geometry.shapes.tolist()]
+        return [tuple(shape) for shape in self.batch_shape.shapes.tolist()]
 
     @property
     def nbytes(self) -> int:
         """Bytes of all samples, without padding between them."""
-        return int(self.geometry.volumes.sum()) * self.dtype.itemsize
+        return int(self.batch_shape.volumes.sum()) * self.dtype.itemsize
 
     @property
     def positions(self) -> np.ndarray[Any, np.dtype[np.int64]] | None:
@@ -133,8 +139,8 @@ class Batch(DeviceValue):
 
     def array(self, sample: int) -> np.ndarray[Any, Any]:
         """A view on one sample."""
-        offset = int(self.geometry.offsets[sample])
-        shape = self.geometry.shape(sample)
+        offset = int(self.batch_shape.offsets[sample])
+        shape = self.batch_shape.shape(sample)
         volume = 1
         for extent in shape:
             volume *= extent
@@ -142,7 +148,7 @@ class Batch(DeviceValue):
 
     def arrays(self) -> list[np.ndarray[Any, Any]]:
         """Views on all samples."""
-        return self.geometry.views(self.data)
+        return self.batch_shape.views(self.data)
 
     def at(self, sample: int) -> np.ndarray[Any, Any]:
         """One sample as a NumPy array, without a copy. Raises IndexError."""
@@ -164,7 +170,7 @@ class Batch(DeviceValue):
         if isinstance(chosen, int):
             return self._tensor(chosen, drawn)
         where = self.provenance.select(chosen) if self.provenance else None
-        return Batch(self.data, self.geometry.select(chosen), self.type, where, drawn)
+        return Batch(self.data, self.batch_shape.select(chosen), self.type, where, drawn)
 
     def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
@@ -198,7 +204,7 @@ class Batch(DeviceValue):
         if data is self.data:
             return self
         type = self.type.with_(device=device_of(data).device_type)
-        return Batch(data, self.geometry, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
+        return Batch(data, self.batch_shape, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
@@ -206,23 +212,23 @@ class Batch(DeviceValue):
 
         Raises OperatorValueError if the shapes differ: use `tensors`, or `padded()`.
         """
-        shapes = self.geometry.shapes
+        shapes = self.batch_shape.shapes
         count = len(self)
-        if not self.geometry.uniform:
+        if not self.batch_shape.uniform:
             raise OperatorValueError(
                 "the samples of this batch have different shapes, so they are not one array; "
                 "use batch.tensors, batch.at(i) or batch.padded()"
             )
         shape = (count, *(shapes[0].tolist() if count else [0] * self.ndim))
-        if self.geometry.dense:
-            return self.data[: self.geometry.size].reshape(shape)
+        if self.batch_shape.dense:
+            return self.data[: self.batch_shape.size].reshape(shape)
         whole: np.ndarray[Any, Any] = stacked([self.array(i) for i in range(count)], self.data)
         return whole.reshape(shape)
 
     def padded(self, fill: float = 0) -> np.ndarray[Any, Any]:
         """One array that holds every sample in its low corner, the rest being `fill`. On a GPU
         the operator `pad` does that: raises OperatorTypeError."""
-        if self.geometry.uniform or not len(self):
+        if self.batch_shape.uniform or not len(self):
             return self.as_array()
         return in_low_corners(require_host(self, self.data).arrays(), fill)
 
@@ -244,7 +250,7 @@ class Batch(DeviceValue):
         return as_torch(array, bool(copy) and not made)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if copy is False and not self.geometry.dense:
+        if copy is False and not self.batch_shape.dense:
             raise ValueError("the samples of this batch become one array by a copy only")
         return array_of(require_host(self, self.data).as_array(), dtype, copy)
 

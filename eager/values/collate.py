@@ -12,7 +12,7 @@ from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.support.validation import integer
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
@@ -29,7 +29,7 @@ class BatchFields(NamedTuple):
     """The fields of a batch, in the order in which `Batch` takes them."""
 
     data: np.ndarray[Any, Any]
-    geometry: Geometry
+    batch_shape: BatchShape
     type: SampleType
     provenance: Provenance | None = None
     drawn_at: Drawn = None
@@ -37,7 +37,9 @@ class BatchFields(NamedTuple):
     @staticmethod
     def of(batch: Any) -> BatchFields:
         """The fields of a batch that is there."""
-        return BatchFields(batch.data, batch.geometry, batch.type, batch.provenance, batch.drawn_at)
+        return BatchFields(
+            batch.data, batch.batch_shape, batch.type, batch.provenance, batch.drawn_at
+        )
 
 
 def _type(array: np.ndarray[Any, Any], ndim: int, layout: str) -> SampleType:
@@ -56,9 +58,9 @@ def repeated(sample: ArrayLike, batch_size: int, dtype: DTypeLike | None) -> Bat
     else:
         same_dtype(found, dtype)
         array = found
-    geometry = Geometry.repeated(count, array.shape)
+    batch_shape = BatchShape.repeated(count, array.shape)
     type, drawn = _type(array, array.ndim, layout), drawn_among((sample,))
-    return BatchFields(array.reshape(-1), geometry, type, None, drawn)
+    return BatchFields(array.reshape(-1), batch_shape, type, None, drawn)
 
 
 def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> BatchFields:
@@ -77,9 +79,9 @@ def from_array(data: ArrayLike, dtype: DTypeLike | None, layout: str | None) -> 
     if layout and len(layout) == array.ndim and layout[0] == "N":
         layout = layout[1:]
     layout = checked(check_layout, layout or "", array.ndim - 1)
-    geometry = Geometry.equal(len(array), array.shape[1:])
+    batch_shape = BatchShape.equal(len(array), array.shape[1:])
     type, drawn = _type(array, array.ndim - 1, layout), drawn_among((data,))
-    return BatchFields(array.reshape(-1), geometry, type, None, drawn)
+    return BatchFields(array.reshape(-1), batch_shape, type, None, drawn)
 
 
 def from_samples(
@@ -107,7 +109,7 @@ def from_samples(
         empty = np.empty((0, 1 if not layout else len(layout)), np.int64)
         wanted = checked(DType.of, "uint8" if dtype is None else dtype)
         type = SampleType(wanted, empty.shape[1], layout, "cpu")
-        return BatchFields(np.empty(0, wanted.numpy), Geometry.of(empty), type)
+        return BatchFields(np.empty(0, wanted.numpy), BatchShape.of(empty), type)
     first = arrays[0]
     places = {device_of(array) for array in arrays}
     if len(places) > 1:
@@ -117,15 +119,15 @@ def from_samples(
             got=" and ".join(sorted(str(place) for place in places)),
         )
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(len(arrays), first.ndim)
-    geometry = Geometry.of(shapes)
+    batch_shape = BatchShape.of(shapes)
     if not on_cpu(first):
-        data = spread(arrays, geometry.offsets.tolist(), geometry.size)
+        data = spread(arrays, batch_shape.offsets.tolist(), batch_shape.size)
     else:
-        data = allocate(geometry.size, first.dtype)
-        for array, offset in zip(arrays, geometry.offsets.tolist(), strict=True):
+        data = allocate(batch_shape.size, first.dtype)
+        for array, offset in zip(arrays, batch_shape.offsets.tolist(), strict=True):
             data[offset : offset + array.size] = array.reshape(-1)
     type = _type(first, first.ndim, layout)
-    return BatchFields(data, geometry, type, _provenance(samples), drawn_among(samples))
+    return BatchFields(data, batch_shape, type, _provenance(samples), drawn_among(samples))
 
 
 def converted(source: BatchFields, dtype: DTypeLike | None, layout: str | None) -> BatchFields:

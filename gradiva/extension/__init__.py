@@ -11,3 +11,6 @@ annotation is the name of its kind, and kinds that end in `Arg` may be given per
 from gradiva.eager.extension import *  # noqa: F403 (the same names as in gradiva's own files)
 from gradiva.extension.checks import check_operator as check_operator
 from gradiva.extension.draws import draws as draws
+
+Geometry = BatchShape  # noqa: F405
+"""The older name."""

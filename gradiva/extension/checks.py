@@ -118,7 +118,7 @@ def check_values(calls: CaseCalls) -> bool:
     outputs, expect = calls.plain, calls.case.expect
     for output in outputs:
         require(output.type.dtype is not None, "the type rule left the dtype open")
-        require(output.type.ndim == output.geometry.ndim, "type rule and shape rule disagree")
+        require(output.type.ndim == output.batch_shape.ndim, "type rule and shape rule disagree")
         require(output.data.ctypes.data % 64 == 0 or not output.data.size, "not aligned")
     if expect is None:
         return False

@@ -99,8 +99,8 @@ def _cpu(call: op.Call) -> None:
 @cast_like.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    lengths = source.geometry.volumes[:, None]
-    return move_launch(source, target, source.geometry.offsets, lengths, np.ones_like(lengths))
+    lengths = source.batch_shape.volumes[:, None]
+    return move_launch(source, target, source.batch_shape.offsets, lengths, np.ones_like(lengths))
 
 
 @cast_like.cases

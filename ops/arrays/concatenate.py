@@ -58,9 +58,9 @@ def _cat_axis(call: op.Call) -> int:
 def _cat_shapes(call: op.Call) -> op.Int64Array:
     axis = _cat_axis(call)
     same_shapes(call, axis)
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     for batch in call.inputs[1:]:
-        shapes[:, axis] += batch.geometry.shapes[:, axis]
+        shapes[:, axis] += batch.batch_shape.shapes[:, axis]
     return shapes
 
 
@@ -138,7 +138,7 @@ def _stack_axis(call: op.Call) -> int:
 @stack.shapes
 def _stack_shapes(call: op.Call) -> op.Int64Array:
     same_shapes(call)
-    return np.insert(call.inputs[0].geometry.shapes, _stack_axis(call), len(call.inputs), axis=1)
+    return np.insert(call.inputs[0].batch_shape.shapes, _stack_axis(call), len(call.inputs), axis=1)
 
 
 @stack.cpu

@@ -35,7 +35,7 @@ def copy_pieces(
     """
     target = call.outputs[number]
     size = target.data.dtype.itemsize
-    begins, sizes = target.geometry.offsets * size, target.geometry.volumes * size
+    begins, sizes = target.batch_shape.offsets * size, target.batch_shape.volumes * size
     firsts = np.arange(call.size + 1)
     if counts is not None:
         firsts[1:] = counts.cumsum()
@@ -75,13 +75,13 @@ copy.transfers = True
 @copy.cpu
 def _cpu(call: op.Call) -> None:
     source = call.inputs[0]
-    copy_pieces(call, source.data, source.geometry.offsets * source.dtype.itemsize)
+    copy_pieces(call, source.data, source.batch_shape.offsets * source.dtype.itemsize)
 
 
 @copy.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
     source = call.inputs[0]
-    return sample_launches(source.data, source.geometry.offsets, call)
+    return sample_launches(source.data, source.batch_shape.offsets, call)
 
 
 @copy.cases

@@ -32,7 +32,7 @@ def require_frames(input: op.SampleType) -> None:
 def require_in_range(numbers: Any, asked: Any, source: op.Batch, argument: str) -> None:
     """Refuse numbers (N, n) of frames that are not there, where `asked` (N, n) says that they are
     meant. Raises OperatorValueError, with the sample."""
-    counts = source.geometry.shapes[:, :1]
+    counts = source.batch_shape.shapes[:, :1]
     bad = asked & ((numbers < 0) | (numbers >= counts))
     if bad.any():
         sample, place = np.argwhere(bad)[0].tolist()
@@ -78,7 +78,7 @@ def per_frame(
 
 @per_frame.view
 def _view(call: op.Call) -> op.Batch:
-    return view_of(call.inputs[0], call.types[0], call.geometries[0])
+    return view_of(call.inputs[0], call.types[0], call.batch_shapes[0])
 
 
 @per_frame.cases
@@ -129,14 +129,14 @@ def _element_extract_shapes(call: op.Call) -> tuple[op.Int64Array, ...]:
     require_in_range(numbers, True, source, "element_map")
     if source.layout:
         call.types = tuple(type.with_(layout=source.layout[1:]) for type in call.types)
-    return (source.geometry.shapes[:, 1:],) * len(chosen)
+    return (source.batch_shape.shapes[:, 1:],) * len(chosen)
 
 
 @element_extract.cpu
 def _element_extract_cpu(call: op.Call) -> None:
     source = call.inputs[0]
     for output, frame in enumerate(call["element_map"]):
-        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        begins = source.batch_shape.offsets + frame * call.outputs[output].batch_shape.volumes
         copy_pieces(call, source.data, begins * source.dtype.itemsize, output)
 
 
@@ -144,7 +144,7 @@ def _element_extract_cpu(call: op.Call) -> None:
 def _element_extract_gpu(call: op.Call) -> list[op.Launch]:
     source, launches = call.inputs[0], []
     for output, frame in enumerate(call["element_map"]):
-        begins = source.geometry.offsets + frame * call.outputs[output].geometry.volumes
+        begins = source.batch_shape.offsets + frame * call.outputs[output].batch_shape.volumes
         launches += sample_launches(source.data, begins, call, output)
     return launches
 
@@ -204,18 +204,22 @@ def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
     asked = np.arange(order.shape[1]) < counts[:, None]
     order[asked] = np.concatenate([np.empty(0, np.int64), *orders])
     require_in_range(order, asked, source, "new_order")
-    shapes = source.geometry.shapes.copy()
+    shapes = source.batch_shape.shapes.copy()
     shapes[:, 0] = counts
     return shapes
 
 
 def _taken(call: op.Call) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array]:
     """Elements of a frame of each sample, frames of each result, first elements of the frames."""
-    geometry, orders = call.inputs[0].geometry, call["new_order"]
+    batch_shape, orders = call.inputs[0].batch_shape, call["new_order"]
     counts = np.array([order.size for order in orders], np.int64)
-    frames = geometry.volumes // np.maximum(geometry.shapes[:, 0], 1)
+    frames = batch_shape.volumes // np.maximum(batch_shape.shapes[:, 0], 1)
     taken = np.concatenate([np.empty(0, np.int64), *orders])
-    return frames, counts, np.repeat(geometry.offsets, counts) + taken * np.repeat(frames, counts)
+    return (
+        frames,
+        counts,
+        np.repeat(batch_shape.offsets, counts) + taken * np.repeat(frames, counts),
+    )
 
 
 @sequence_rearrange.cpu
@@ -230,7 +234,7 @@ def _sequence_rearrange_gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
     frames, counts, starts = _taken(call)
     owners, numbers = op.numbered(counts)
-    places = target.geometry.offsets[owners] + numbers * frames[owners]
+    places = target.batch_shape.offsets[owners] + numbers * frames[owners]
     size = source.dtype.itemsize
     pieces = 0, starts * size, places * size, frames[owners] * size
     return piece_launches([source.data], target.data, pieces)

@@ -16,11 +16,11 @@ _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("j
 
 def same_shapes(call: op.Call, but: int | None = None) -> None:
     """Refuse inputs whose shapes differ in an axis other than `but`. Raises OperatorValueError."""
-    first = call.inputs[0].geometry
+    first = call.inputs[0].batch_shape
     for number, batch in enumerate(call.inputs[1:], 1):
-        if batch.geometry is first:
+        if batch.batch_shape is first:
             continue
-        differs = batch.geometry.shapes != first.shapes
+        differs = batch.batch_shape.shapes != first.shapes
         if but is not None:
             differs[:, but] = False
         if differs.any():
@@ -29,7 +29,7 @@ def same_shapes(call: op.Call, but: int | None = None) -> None:
             raise op.OperatorValueError(
                 f"input {number} has another shape than input 0",
                 expected=f"{first.shape(sample)}{beside}",
-                got=str(batch.geometry.shape(sample)),
+                got=str(batch.batch_shape.shape(sample)),
                 sample=sample,
             )
 
@@ -74,8 +74,8 @@ def join(call: op.Call, axis: int) -> None:
     target = call.outputs[0]
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
-    outer = call.inputs[0].geometry.shapes[:, :axis].prod(axis=1)
-    runs = [batch.geometry.shapes[:, axis:].prod(axis=1) for batch in call.inputs]
+    outer = call.inputs[0].batch_shape.shapes[:, :axis].prod(axis=1)
+    runs = [batch.batch_shape.shapes[:, axis:].prod(axis=1) for batch in call.inputs]
     pitches = np.sum(runs, axis=0)
     starts = np.zeros(call.size, np.int64)
     tables = []
@@ -83,9 +83,9 @@ def join(call: op.Call, axis: int) -> None:
         tables.append(
             (
                 batch.data.view(unsigned),
-                batch.geometry.offsets,
+                batch.batch_shape.offsets,
                 target.data.view(unsigned),
-                target.geometry.offsets,
+                target.batch_shape.offsets,
                 outer,
                 run,
                 pitches,
@@ -105,14 +105,14 @@ def join_launches(call: op.Call, axis: int) -> list[op.Launch]:
     """The launches that do what `join` does, one for each eight inputs."""
     target = call.outputs[0]
     size = target.dtype.itemsize
-    outer = call.inputs[0].geometry.shapes[:, :axis].prod(axis=1)
-    runs = np.stack([batch.geometry.shapes[:, axis:].prod(axis=1) for batch in call.inputs])
-    sources = np.stack([batch.geometry.offsets for batch in call.inputs])
+    outer = call.inputs[0].batch_shape.shapes[:, :axis].prod(axis=1)
+    runs = np.stack([batch.batch_shape.shapes[:, axis:].prod(axis=1) for batch in call.inputs])
+    sources = np.stack([batch.batch_shape.offsets for batch in call.inputs])
     starts = runs.cumsum(axis=0) - runs
     slabs = [batch.data for batch in call.inputs]
     if (outer <= 1).all():
         # Each sample of each input moves as it lies.
-        numbers, there = np.arange(len(slabs))[:, None], target.geometry.offsets + starts
+        numbers, there = np.arange(len(slabs))[:, None], target.batch_shape.offsets + starts
         pieces = numbers, sources * size, there * size, runs * outer * size
         return piece_launches(slabs, target.data, pieces)
     pitch, unsigned = runs.sum(axis=0), f"u{size}"
@@ -125,7 +125,7 @@ def join_launches(call: op.Call, axis: int) -> list[op.Launch]:
         ends[: len(own)] = own.cumsum(axis=0)
         begins[: len(own)] = sources[first : first + SLABS]
         volumes = outer * ends[-1]
-        long = np.stack([target.geometry.offsets + starts[first], pitch], axis=1)
+        long = np.stack([target.batch_shape.offsets + starts[first], pitch], axis=1)
         counts = np.stack([ends[-1], volumes], axis=1).astype(np.int32).view(np.int64)
         short = np.ascontiguousarray(ends.T).astype(np.int32).view(np.int64)
         table = np.concatenate([long, counts, begins.T, short], axis=1)

@@ -68,9 +68,9 @@ class OneHotPlan(op.Plan):
 @one_hot.shapes
 def _shapes(call: op.Call) -> OneHotPlan:
     """The shapes and the new axis; the layout becomes known."""
-    geometry, type = call.inputs[0].geometry, call.inputs[0].type
-    shapes, axis, name = geometry.shapes, call["axis"], call["axis_name"]
-    if axis is None and (geometry.volumes == 1).all() and call.size:
+    batch_shape, type = call.inputs[0].batch_shape, call.inputs[0].type
+    shapes, axis, name = batch_shape.shapes, call["axis"], call["axis_name"]
+    if axis is None and (batch_shape.volumes == 1).all() and call.size:
         shapes, type = np.empty((call.size, 0), np.int64), type.with_(ndim=0, layout="")
     ndim = shapes.shape[1] + 1
     place = resolve_axis(-1 if axis is None else axis, ndim)
@@ -99,12 +99,12 @@ def _cpu(call: op.Call, plan: OneHotPlan) -> None:
     # Bits move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{target.dtype.itemsize}"
     on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
-    inner = target.geometry.shapes[:, plan.place + 1 :].prod(axis=1).tolist()
+    inner = target.batch_shape.shapes[:, plan.place + 1 :].prod(axis=1).tolist()
     slab = target.data.view(unsigned)
 
     def mark(begin: int, end: int) -> None:
-        if source.geometry.dense and target.geometry.dense:
-            volume = source.geometry.size // call.size
+        if source.batch_shape.dense and target.batch_shape.dense:
+            volume = source.batch_shape.size // call.size
             numbers = _classes(source.data[begin * volume : end * volume])
             volume *= count
             mark_kernel(numbers, slab[begin * volume : end * volume], count, inner[0], on, off)
@@ -143,10 +143,10 @@ def _bits(value: float, dtype: op.DType) -> NDArray[Any]:
 @one_hot.gpu
 def _gpu(call: op.Call, plan: OneHotPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    volumes = target.geometry.volumes
+    volumes = target.batch_shape.volumes
     on, off = (_bits(call[name], target.dtype)[0] for name in ("on_value", "off_value"))
-    inner = target.geometry.shapes[:, plan.place + 1 :].prod(axis=1)
-    offsets = source.geometry.offsets, target.geometry.offsets
+    inner = target.batch_shape.shapes[:, plan.place + 1 :].prod(axis=1)
+    offsets = source.batch_shape.offsets, target.batch_shape.offsets
     table = np.stack([*offsets, volumes, inner], axis=1)
     blocks, slab = op.blocks_of(volumes), target.data.view(on.dtype)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(on.dtype)}

@@ -35,8 +35,8 @@ def batch_permutation(
 
 
 @batch_permutation.shapes
-def _batch_permutation_shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, ())
+def _batch_permutation_shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, ())
 
 
 @op.jit
@@ -159,7 +159,7 @@ def _permute_batch_shapes(call: op.Call) -> PermutePlan:
     bad = (order < 0) | (order >= call.size)
     op.refuse_samples(bad, "indices", f"numbers from 0 to {call.size - 1}", order)
     numbers = order.tolist()
-    return PermutePlan(call.inputs[0].geometry.select(numbers), numbers)
+    return PermutePlan(call.inputs[0].batch_shape.select(numbers), numbers)
 
 
 @permute_batch.view

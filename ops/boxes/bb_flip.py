@@ -37,9 +37,9 @@ def bb_flip(
 
 
 @bb_flip.shapes
-def _bb_flip_shapes(call: op.Call) -> op.Geometry:
+def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
     require_fours(call.inputs[0])
-    return call.inputs[0].geometry
+    return call.inputs[0].batch_shape
 
 
 @op.jit
@@ -80,10 +80,10 @@ def _bb_flip_cpu(call: op.Call) -> None:
     call.for_samples(
         _flip_boxes,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
-        target.geometry.volumes,
+        target.batch_shape.offsets,
+        target.batch_shape.volumes,
         _flips(call),
         call["ltrb"],
     )
@@ -95,9 +95,9 @@ _KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh
 @bb_flip.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    volumes = target.geometry.volumes
+    volumes = target.batch_shape.volumes
     blocks = op.blocks_of(volumes)
-    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     corners = np.full((call.size, 1), call["ltrb"])
     short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
     table = np.concatenate([places, short.view(np.int64)], axis=1)
@@ -167,9 +167,9 @@ def bbox_paste(
 
 
 @bbox_paste.shapes
-def _bbox_paste_shapes(call: op.Call) -> op.Geometry:
+def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
     require_fours(call.inputs[0])
-    return call.inputs[0].geometry
+    return call.inputs[0].batch_shape
 
 
 @op.jit
@@ -206,10 +206,10 @@ def _bbox_paste_cpu(call: op.Call) -> None:
     call.for_samples(
         _paste_boxes,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
-        target.geometry.volumes,
+        target.batch_shape.offsets,
+        target.batch_shape.volumes,
         ratio,
         places,
         call["ltrb"],

@@ -130,7 +130,7 @@ def _shapes(call: op.Call) -> RotatePlan:
     if len(call.inputs) > 1:
         require_labels(call)
         if call.inputs[1].ndim == 2:
-            shapes = call.inputs[1].geometry.shapes
+            shapes = call.inputs[1].batch_shape.shapes
             op.refuse_samples(
                 shapes[:, 1] != 1, "", "(n,) or (n, 1)", shapes, "there is a label for each box"
             )
@@ -159,7 +159,7 @@ def _shapes(call: op.Call) -> RotatePlan:
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
         return RotatePlan(made, rows, rotated, kept)
-    shapes = call.inputs[1].geometry.shapes.copy()
+    shapes = call.inputs[1].batch_shape.shapes.copy()
     shapes[:, :1] = counts
     return RotatePlan((made, shapes), rows, rotated, kept)
 
@@ -170,7 +170,7 @@ def _cpu(call: op.Call, plan: RotatePlan) -> None:
     keep_rows(call, 0, plan.rotated.reshape(-1), rows.starts * 4, kept, rows)
     if len(call.inputs) > 1:
         labels = call.inputs[1]
-        keep_rows(call, 1, labels.data, labels.geometry.offsets, kept, rows)
+        keep_rows(call, 1, labels.data, labels.batch_shape.offsets, kept, rows)
 
 
 @bbox_rotate.cases

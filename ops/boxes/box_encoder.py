@@ -64,17 +64,17 @@ def box_encoder(
 
 
 @box_encoder.shapes
-def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
+def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
     boxes, labels = call.inputs
     require_fours(boxes)
     require_labels(call)
     if labels.ndim == 2:
-        wide = labels.geometry.shapes[:, 1] != 1
+        wide = labels.batch_shape.shapes[:, 1] != 1
         op.refuse_samples(
-            wide, "", "(n,) or (n, 1)", labels.geometry.shapes, "there is a label for each box"
+            wide, "", "(n,) or (n, 1)", labels.batch_shape.shapes, "there is a label for each box"
         )
     count = len(call["anchors"]) // 4
-    return op.Geometry.equal(call.size, (count, 4)), op.Geometry.equal(call.size, (count,))
+    return op.BatchShape.equal(call.size, (count, 4)), op.BatchShape.equal(call.size, (count,))
 
 
 @lru_cache(maxsize=8)
@@ -179,10 +179,10 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _encode,
         boxes.data,
-        boxes.geometry.offsets,
-        boxes.geometry.shapes[:, 0],
+        boxes.batch_shape.offsets,
+        boxes.batch_shape.shapes[:, 0],
         labels.data,
-        labels.geometry.offsets,
+        labels.batch_shape.offsets,
         corners,
         centres,
         np.float32(call["criteria"]),
@@ -207,8 +207,8 @@ _KERNEL: Final = op.CudaKernel(
 def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     boxes, labels = call.inputs
     corners, centres = _anchors(call["anchors"])
-    counts = boxes.geometry.shapes[:, 0]
-    places = boxes.geometry.offsets, labels.geometry.offsets, counts, counts.cumsum() - counts
+    counts = boxes.batch_shape.shapes[:, 0]
+    places = boxes.batch_shape.offsets, labels.batch_shape.offsets, counts, counts.cumsum() - counts
     table = np.stack(places, axis=1)
     forced = op.Scratch(max(int(counts.sum()), 1), np.dtype(np.int32))
     each = np.stack(op.numbered(counts), axis=1)

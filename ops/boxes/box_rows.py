@@ -23,9 +23,9 @@ def require_flat_boxes(input: op.SampleType) -> None:
 def require_fours(batch: op.Batch) -> None:
     """Refuse samples whose last axis does not hold whole boxes (of four numbers; several, one after
     the other, in 1-D samples). Raises OperatorValueError."""
-    lengths = batch.geometry.shapes[:, -1]
+    lengths = batch.batch_shape.shapes[:, -1]
     bad = (lengths % 4 != 0) if batch.ndim == 1 else (lengths != 4)
-    op.refuse_samples(bad, "", "(..., 4)", batch.geometry.shapes, "boxes have four numbers")
+    op.refuse_samples(bad, "", "(..., 4)", batch.batch_shape.shapes, "boxes have four numbers")
 
 
 def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
@@ -40,7 +40,7 @@ def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
 def require_labels(call: op.Call) -> None:
     """Refuse labels (the second input) that are not one for each box. Raises
     OperatorValueError."""
-    boxes, labels = call.inputs[0].geometry.shapes, call.inputs[1].geometry.shapes
+    boxes, labels = call.inputs[0].batch_shape.shapes, call.inputs[1].batch_shape.shapes
     op.refuse_samples(
         boxes[:, 0] != labels[:, 0],
         "",
@@ -68,9 +68,9 @@ class BoxRows:
 
 def box_rows(boxes: op.Batch, width: int) -> BoxRows:
     """The boxes of a 2-D batch, (n, width) each, in its dtype; a view where memory allows it."""
-    counts = boxes.geometry.shapes[:, 0]
-    if boxes.geometry.dense:
-        values = boxes.data[: boxes.geometry.size]
+    counts = boxes.batch_shape.shapes[:, 0]
+    if boxes.batch_shape.dense:
+        values = boxes.data[: boxes.batch_shape.size]
     else:
         values = np.concatenate([np.empty(0, boxes.data.dtype), *map(np.ravel, boxes.arrays())])
     return BoxRows(values.reshape(-1, width), np.cumsum(counts) - counts, counts)
@@ -106,7 +106,7 @@ def keep_rows(
     """Fill an output with the rows of flat `source` that are marked in `kept`, (total,); those of
     a sample begin at its place."""
     target = call.outputs[number]
-    widths = target.geometry.shapes[:, 1:].prod(axis=1)
+    widths = target.batch_shape.shapes[:, 1:].prod(axis=1)
     call.for_samples(
         keep_kernel,
         source,
@@ -116,6 +116,6 @@ def keep_rows(
         rows.starts,
         rows.counts,
         target.data,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         work=target,
     )

@@ -114,7 +114,7 @@ class BoxCropPlan(op.Plan):
 
 @random_bbox_crop.shapes
 def _shapes(call: op.Call) -> BoxCropPlan:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     width = source.shapes[:, 1]
     op.refuse_samples(
         (width != 4) & (width != 6), "", "(n, 4)", source.shapes, "boxes have 4 or 6 numbers"
@@ -175,10 +175,10 @@ def _shapes(call: op.Call) -> BoxCropPlan:
         )
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
     counts = (upto[rows.starts + rows.counts] - upto[rows.starts]).reshape(-1, 1)
-    corner = op.Geometry.equal(call.size, (options.ndim,))
+    corner = op.BatchShape.equal(call.size, (options.ndim,))
     made: list[Any] = [corner, corner, np.insert(counts, 1, 2 * options.ndim, axis=1)]
     if len(call.inputs) > 1:
-        shapes = call.inputs[1].geometry.shapes.copy()
+        shapes = call.inputs[1].batch_shape.shapes.copy()
         shapes[:, :1] = counts
         made.append(shapes)
     if call["output_bbox_indices"]:
@@ -209,7 +209,7 @@ def _cpu(call: op.Call, plan: BoxCropPlan) -> None:
     keep_rows(call, 2, found.reshape(-1), rows.starts * 2 * ndim, kept, rows)
     if len(call.inputs) > 1:
         labels = call.inputs[1]
-        keep_rows(call, 3, labels.data, labels.geometry.offsets, kept, rows)
+        keep_rows(call, 3, labels.data, labels.batch_shape.offsets, kept, rows)
     if call["output_bbox_indices"]:
         numbers = np.arange(len(boxes)) - np.repeat(rows.starts, rows.counts)
         last = len(call.outputs) - 1

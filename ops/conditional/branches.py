@@ -49,23 +49,23 @@ def truth(predicate: op.Batch) -> Mask:
 
 def select(batch: op.Batch, chosen: Indices) -> op.Batch:
     """Some of the samples: where they are, or, if they are small, one after the other."""
-    geometry, where, drawn = batch.geometry, batch.provenance, batch.drawn_at
-    if len(chosen) == len(geometry):
+    batch_shape, where, drawn = batch.batch_shape, batch.provenance, batch.drawn_at
+    if len(chosen) == len(batch_shape):
         return batch
     listed = chosen.tolist()
     part = where.select(listed) if where else None
-    if len(geometry) and geometry.dense and geometry.uniform:
-        shape = geometry.shape(0)
-        volume = geometry.size // len(geometry)
+    if len(batch_shape) and batch_shape.dense and batch_shape.uniform:
+        shape = batch_shape.shape(0)
+        volume = batch_shape.size // len(batch_shape)
         if volume * batch.data.itemsize <= _GATHERED and on_cpu(batch.data):
-            rows = batch.data[: geometry.size].reshape(len(geometry), volume)[chosen]
-            equal = op.Geometry.equal(len(chosen), shape)
+            rows = batch.data[: batch_shape.size].reshape(len(batch_shape), volume)[chosen]
+            equal = op.BatchShape.equal(len(chosen), shape)
             return op.Batch(rows.reshape(-1), equal, batch.type, part, drawn)
     if not listed:
         # Nothing is looked at, and nothing kept.
-        place = op.Geometry.of(geometry.shapes[:0])
+        place = op.BatchShape.of(batch_shape.shapes[:0])
         return op.Batch(batch.data[:0], place, batch.type, part, drawn)
-    return op.Batch(batch.data, geometry.select(listed), batch.type, part, drawn)
+    return op.Batch(batch.data, batch_shape.select(listed), batch.type, part, drawn)
 
 
 def _merge(true: op.SampleType, false: op.SampleType, predicate: op.SampleType, /) -> op.SampleType:
@@ -119,24 +119,24 @@ def merge_batches(
     where = _provenance(true, false, mask)
     for part in (true, false):
         if len(part) == len(mask):
-            return op.Batch(part.data, part.geometry, part.type, where)
+            return op.Batch(part.data, part.batch_shape, part.type, where)
     shapes = np.empty((len(mask), true.ndim), np.int64)
-    shapes[mask], shapes[~mask] = true.geometry.shapes, false.geometry.shapes
+    shapes[mask], shapes[~mask] = true.batch_shape.shapes, false.batch_shape.shapes
     if true.data is false.data:
         offsets = np.empty(len(mask), np.int64)
-        offsets[mask], offsets[~mask] = true.geometry.offsets, false.geometry.offsets
+        offsets[mask], offsets[~mask] = true.batch_shape.offsets, false.batch_shape.offsets
         uniform = bool((shapes == shapes[0]).all())
-        size = max(true.geometry.size, false.geometry.size)
-        place = op.Geometry(shapes, offsets, size, uniform, False, False)
+        size = max(true.batch_shape.size, false.batch_shape.size)
+        place = op.BatchShape(shapes, offsets, size, uniform, False, False)
         return op.Batch(true.data, place, true.type, where)
-    result = op.Batch.empty(op.Geometry.of(shapes), true.type, where, true.device)
+    result = op.Batch.empty(op.BatchShape.of(shapes), true.type, where, true.device)
     if not on_cpu(result.data):
         gpu_of(true.device).run(merge_launches(true, false, mask, result))
         return result
-    if result.geometry.dense and true.geometry.dense and false.geometry.dense:
-        rows = result.data[: result.geometry.size].reshape(len(mask), -1)
+    if result.batch_shape.dense and true.batch_shape.dense and false.batch_shape.dense:
+        rows = result.data[: result.batch_shape.size].reshape(len(mask), -1)
         for part, here in ((true, mask), (false, ~mask)):
-            rows[here] = part.data[: part.geometry.size].reshape(len(part), -1)
+            rows[here] = part.data[: part.batch_shape.size].reshape(len(part), -1)
         return result
     # The place of each sample among those of its branch.
     places = np.where(mask, mask.cumsum(), (~mask).cumsum()) - 1
@@ -156,9 +156,9 @@ def merge_launches(
     """The launches that copy the samples of both into `result`, where `merge_batches` would. The
     mask is in host memory."""
     starts = np.empty(len(mask), np.int64)
-    starts[mask], starts[~mask] = true.geometry.offsets, false.geometry.offsets
+    starts[mask], starts[~mask] = true.batch_shape.offsets, false.batch_shape.offsets
     size = result.dtype.itemsize
-    places = result.geometry.offsets * size, result.geometry.volumes * size
+    places = result.batch_shape.offsets * size, result.batch_shape.volumes * size
     return piece_launches([true.data, false.data], result.data, (~mask, starts * size, *places))
 
 

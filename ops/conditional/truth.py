@@ -46,8 +46,8 @@ def boolean(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.Sampl
 
 
 @boolean.shapes
-def _boolean_shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, ())
+def _boolean_shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, ())
 
 
 @boolean.cpu
@@ -79,8 +79,8 @@ def not_(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
 
 
 @not_.shapes
-def _not_shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, ())
+def _not_shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, ())
 
 
 @not_.cpu

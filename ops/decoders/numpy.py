@@ -142,7 +142,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     native = target.dtype.numpy
     if all(found == native and not fortran for found, fortran, _, _ in headers):
         begins = np.array([header[3] for header in headers], np.int64)
-        copy_pieces(call, source.data, source.geometry.offsets + begins)
+        copy_pieces(call, source.data, source.batch_shape.offsets + begins)
         return
 
     def decode(sample: int) -> None:

@@ -225,7 +225,7 @@ def _decoded_batch(item: dict[str, Any], task: Task) -> op.Batch:
         where = op.Provenance(
             np.zeros(len(arrays), np.int64), [str(name) for name in _listed(names)]
         )
-    made = op.Batch.empty(op.Geometry.of(shapes), type, where)
+    made = op.Batch.empty(op.BatchShape.of(shapes), type, where)
     for index, array in enumerate(arrays):
         made.array(index)[...] = array
     return made

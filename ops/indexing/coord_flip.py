@@ -42,10 +42,10 @@ def coord_flip(
 
 
 @coord_flip.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    geometry = call.inputs[0].geometry
+def _shapes(call: op.Call) -> op.BatchShape:
+    batch_shape = call.inputs[0].batch_shape
     layout = call["layout"]
-    sizes = geometry.shapes[:, 1]
+    sizes = batch_shape.shapes[:, 1]
     fits = (sizes >= 1) & (sizes <= 3) if not layout else sizes == len(layout)
     if not fits.all():
         sample = int(np.flatnonzero(~fits)[0])
@@ -56,7 +56,7 @@ def _shapes(call: op.Call) -> op.Geometry:
             got=str(sizes[sample]),
             sample=sample,
         )
-    return geometry
+    return batch_shape
 
 
 @op.jit
@@ -99,10 +99,10 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         flip_points,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
-        source.geometry.shapes,
+        target.batch_shape.offsets,
+        source.batch_shape.shapes,
         *_plan(call),
     )
 
@@ -114,10 +114,10 @@ _KERNEL: Final = op.CudaKernel("coord_flip", (Path(__file__).with_name("coord_fl
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     flips, twice = _plan(call)
-    volumes = target.geometry.volumes
+    volumes = target.batch_shape.volumes
     blocks = op.blocks_of(volumes)
-    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
-    counts = np.stack([source.geometry.shapes[:, 1], volumes], axis=1).astype(np.int32)
+    places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
+    counts = np.stack([source.batch_shape.shapes[:, 1], volumes], axis=1).astype(np.int32)
     short = [counts, flips.astype(np.int32), twice.view(np.int32)]
     table = np.concatenate([places.view(np.int32), *short], axis=1)
     return op.Launch(

@@ -69,7 +69,7 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
 
 def _map(call: op.Call) -> F32:
     """[M T] for each sample, (N, m, n + 1)."""
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     if not call.size:
         return np.zeros((0, 1, 1), np.float32)
     size = int(shapes[0, -1])
@@ -109,7 +109,7 @@ class TransformPlan(op.Plan):
 @coord_transform.shapes
 def _shapes(call: op.Call) -> TransformPlan:
     matrices = _map(call)
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     shapes[:, -1] = matrices.shape[1]
     return TransformPlan(shapes, matrices)
 
@@ -153,13 +153,13 @@ def transform_points(
 @coord_transform.cpu
 def _cpu(call: op.Call, plan: TransformPlan) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    counts = source.geometry.shapes[:, :-1].prod(axis=1)
+    counts = source.batch_shape.shapes[:, :-1].prod(axis=1)
     call.for_samples(
         transform_points,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         counts,
         plan.matrices,
     )
@@ -173,8 +173,8 @@ _KERNEL: Final = op.CudaKernel(
 @coord_transform.gpu
 def _gpu(call: op.Call, plan: TransformPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    matrices, volumes = plan.matrices, target.geometry.volumes
-    table = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
+    matrices, volumes = plan.matrices, target.batch_shape.volumes
+    table = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, volumes], axis=1)
     blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
     kinds = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}

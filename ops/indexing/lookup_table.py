@@ -85,8 +85,8 @@ _KERNEL: Final = op.CudaKernel("lookup_table", (Path(__file__).with_name("lookup
 @lookup_table.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    volumes = source.geometry.volumes
-    samples = np.stack([source.geometry.offsets, target.geometry.offsets, volumes], axis=1)
+    volumes = source.batch_shape.volumes
+    samples = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, volumes], axis=1)
     # One table for all samples.
     table, blocks = _table(call)[0, 0], op.blocks_of(volumes)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}

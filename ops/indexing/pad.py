@@ -45,7 +45,7 @@ def pad(
 
 @pad.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     axes = named_axes(call, shapes.shape[1], call.inputs[0].type.layout or "", "")
     own = np.take_along_axis(shapes, axes, axis=1)
     largest = shapes.max(axis=0, initial=0)[axes]
@@ -87,7 +87,7 @@ def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
     dtype = call.outputs[0].dtype
     single = np.dtype(np.float32)
     fill = fill_array(call["fill_value"], single if dtype in HALVES else dtype.numpy)
-    anchors = np.zeros_like(call.geometries[0].shapes)
+    anchors = np.zeros_like(call.batch_shapes[0].shapes)
     return call, anchors, fill.reshape(-1, 1), None
 
 

@@ -31,20 +31,20 @@ shapes.metadata = True
 
 
 @shapes.shapes
-def _shapes_shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, (call.inputs[0].ndim,))
+def _shapes_shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, (call.inputs[0].ndim,))
 
 
 @shapes.cpu
 def _shapes_cpu(call: op.Call) -> None:
-    call.outputs[0].as_array()[...] = call.inputs[0].geometry.shapes
+    call.outputs[0].as_array()[...] = call.inputs[0].batch_shape.shapes
 
 
 @shapes.gpu
 def _shapes_gpu(call: op.Call) -> list[op.Launch]:
     target = call.outputs[0]
-    values = call.inputs[0].geometry.shapes.astype(target.data.dtype)
-    return sample_launches(values, target.geometry.offsets, call)
+    values = call.inputs[0].batch_shape.shapes.astype(target.data.dtype)
+    return sample_launches(values, target.batch_shape.offsets, call)
 
 
 @shapes.cases
@@ -102,7 +102,7 @@ def _get_property_cpu(call: op.Call) -> None:
 @get_property.gpu
 def _get_property_gpu(call: op.Call) -> list[op.Launch]:
     texts = np.frombuffer(b"".join(_texts(call)), np.uint8)
-    lengths = call.outputs[0].geometry.volumes
+    lengths = call.outputs[0].batch_shape.volumes
     return sample_launches(texts, lengths.cumsum() - lengths, call)
 
 

@@ -72,7 +72,7 @@ def _layout(call: op.Call) -> str:
 
 @slice.shapes
 def _shapes(call: op.Call) -> WindowPlan:
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     anchors, windows = slice_region(call, shapes, _layout(call))
     anchors, windows = apply_policy(shapes, anchors, windows, call["out_of_bounds_policy"])
     return WindowPlan(windows, anchors)

@@ -118,7 +118,7 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
 
 def _input(call: op.Call, number: int, along: op.Int64Array, normalized: bool) -> Array:
     given: op.Batch = call.inputs[number]
-    lengths = given.geometry.volumes
+    lengths = given.batch_shape.volumes
     bad = lengths != along.shape[1]
     op.refuse_samples(
         bad,

@@ -81,7 +81,7 @@ class SubscriptPlan(op.Plan):
 
 @subscript.shapes
 def _shapes(call: op.Call) -> SubscriptPlan:
-    extents = call.inputs[0].geometry.shapes
+    extents = call.inputs[0].batch_shape.shapes
     numbers = iter(_values(batch) for batch in call.inputs[1:])
     items = expand(call["ranges"], extents.shape[1])
     shapes = np.ones((call.size, sum(item[0] != "index" for item in items)), np.int64)
@@ -105,7 +105,7 @@ def _shapes(call: op.Call) -> SubscriptPlan:
 
 def _values(batch: Any) -> op.Int64Array:
     """One int64 per sample; values beyond the range of int64 become large ones."""
-    values = batch.data[batch.geometry.offsets]
+    values = batch.data[batch.batch_shape.offsets]
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(_FAR))
     cut: op.Int64Array = np.clip(values.astype(np.int64), -_FAR, _FAR)
@@ -176,7 +176,7 @@ def _cpu(call: op.Call, plan: SubscriptPlan) -> None:
         return (*found, ...)
 
     def copy(begin: int, end: int) -> None:
-        if len(call.inputs) == 1 and source.geometry.dense:
+        if len(call.inputs) == 1 and source.batch_shape.dense:
             # All samples are alike, and lie in one array.
             part = slice(begin, end)
             target.as_array()[part] = source.as_array()[(part, *index_of(begin))]
@@ -190,8 +190,8 @@ def _cpu(call: op.Call, plan: SubscriptPlan) -> None:
 @subscript.gpu
 def _gpu(call: op.Call, plan: SubscriptPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    paces = steps_of(source.geometry.shapes)
-    first = source.geometry.offsets + (plan.starts * paces).sum(axis=1)
+    paces = steps_of(source.batch_shape.shapes)
+    first = source.batch_shape.offsets + (plan.starts * paces).sum(axis=1)
     # Steps may be as large as numbers can be, on axes of which one element is left.
     paces = paces * np.where(plan.counts > 1, plan.steps, 0)
     return move_launch(source, target, first, plan.counts, paces)
@@ -207,8 +207,8 @@ def _cases() -> list[op.Case]:
     first = op.samples((), (), (), dtype=op.int64, layout="", low=-1, high=0)
     second = op.samples((), (), (), dtype=op.uint8, layout="", low=0, high=3, seed=1)
     a, b = (
-        [int(x) for x in first.data[first.geometry.offsets]],
-        second.data[second.geometry.offsets],
+        [int(x) for x in first.data[first.batch_shape.offsets]],
+        second.data[second.batch_shape.offsets],
     )
 
     def part(name: str, source: Any, ranges: Any) -> op.Case:

@@ -46,7 +46,7 @@ def transpose(
 
 @transpose.shapes
 def _shapes(call: op.Call) -> Int64s:
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     return shapes[:, list(resolve_perm(shapes.shape[1], call["perm"]))]
 
 
@@ -195,15 +195,15 @@ def transpose_numpy(
 @transpose.cpu
 def _cpu(call: op.Call) -> None:
     source, target = call.inputs[0], call.outputs[0]
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     perm = resolve_perm(source.ndim, call["perm"])
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{source.dtype.itemsize}"
     data = (
         source.data.view(unsigned),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(unsigned),
-        target.geometry.offsets,
+        target.batch_shape.offsets,
     )
     tables = plan(shapes, perm)
     if tables is None:
@@ -215,7 +215,7 @@ def _cpu(call: op.Call) -> None:
 @transpose.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     perm = list(resolve_perm(source.ndim, call["perm"]))
     return transpose_launch(source, target, shapes[:, perm], steps_of(shapes)[:, perm])
 

@@ -39,14 +39,14 @@ def dump_image(
 
 
 @dump_image.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    geometry = call.inputs[0].geometry
-    for sample, channels in enumerate(geometry.shapes[:, 2].tolist()):
+def _shapes(call: op.Call) -> op.BatchShape:
+    batch_shape = call.inputs[0].batch_shape
+    for sample, channels in enumerate(batch_shape.shapes[:, 2].tolist()):
         if channels not in (1, 3):
             raise op.OperatorValueError(
                 expected="images of 1 or 3 channels", got=f"{channels}", sample=sample
             )
-    return geometry
+    return batch_shape
 
 
 @dump_image.cpu

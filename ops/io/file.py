@@ -60,10 +60,10 @@ def _shapes(call: op.Call) -> ReadPlan:
     where = call.inputs[0].provenance
     named = op.Provenance(np.arange(call.size) if where is None else where.positions, paths)
     if not paths:
-        return ReadPlan(op.Geometry.equal(0, (0,)))
+        return ReadPlan(op.BatchShape.equal(0, (0,)))
     contents = read_files(paths, named, call.pool)
     # Samples that had no place in a stream do not get one.
-    return ReadPlan(contents.geometry, contents, None if where is None else named)
+    return ReadPlan(contents.batch_shape, contents, None if where is None else named)
 
 
 @read.cpu

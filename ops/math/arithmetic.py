@@ -77,21 +77,21 @@ def unary_type(symbol: str) -> Callable[..., op.SampleType]:
 
 def broadcast_shapes(call: op.Call) -> Any:
     """The shape rule of two or more operands: extents align from the last axis on, 1 stretches."""
-    result = call.inputs[0].geometry
+    result = call.inputs[0].batch_shape
     for operand in call.inputs[1:]:
-        result = _broadcast(result, operand.geometry)
+        result = _broadcast(result, operand.batch_shape)
     return result
 
 
-def _broadcast(left: op.Geometry, right: op.Geometry) -> op.Geometry:
+def _broadcast(left: op.BatchShape, right: op.BatchShape) -> op.BatchShape:
     if right.ndim == 0 or left is right:
         return left
     if left.ndim == 0:
         return right
     ndim = max(left.ndim, right.ndim)
     a, b = (
-        np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
-        for geometry in (left, right)
+        np.pad(batch_shape.shapes, ((0, 0), (ndim - batch_shape.ndim, 0)), constant_values=1)
+        for batch_shape in (left, right)
     )
     bad = ((a != b) & (a != 1) & (b != 1)).any(axis=1)
     op.refuse_samples(
@@ -101,7 +101,7 @@ def _broadcast(left: op.Geometry, right: op.Geometry) -> op.Geometry:
         lambda sample: f"{left.shape(sample)} and {right.shape(sample)}",
         "the shapes of the operands do not broadcast",
     )
-    return op.Geometry.of(np.where(a == 1, b, a))
+    return op.BatchShape.of(np.where(a == 1, b, a))
 
 
 def compute(call: op.Call, function: Callable[..., Any]) -> None:
@@ -109,14 +109,14 @@ def compute(call: op.Call, function: Callable[..., Any]) -> None:
     target = call.outputs[0]
     batches = (*call.inputs, target)
     flat = all(
-        (batch.geometry.dense and batch.geometry.shapes is target.geometry.shapes)
-        or (batch.geometry.ndim == 0 and not batch.geometry.offsets.any())
+        (batch.batch_shape.dense and batch.batch_shape.shapes is target.batch_shape.shapes)
+        or (batch.batch_shape.ndim == 0 and not batch.batch_shape.offsets.any())
         for batch in batches
     )
 
     def ranges(begin: int, end: int) -> None:
         if flat:
-            volume = target.geometry.size // max(1, call.size)
+            volume = target.batch_shape.size // max(1, call.size)
             function(*[_part(batch, begin, end, volume) for batch in batches])
             return
         for sample in range(begin, end):
@@ -135,7 +135,7 @@ def compute(call: op.Call, function: Callable[..., Any]) -> None:
 
 def _part(batch: Any, begin: int, end: int, volume: int) -> np.ndarray[Any, Any]:
     data: np.ndarray[Any, Any] = batch.data
-    if batch.geometry.ndim == 0 and not batch.geometry.offsets.any():
+    if batch.batch_shape.ndim == 0 and not batch.batch_shape.offsets.any():
         return data[:1].reshape(())
     return data[begin * volume : end * volume]
 
@@ -188,7 +188,7 @@ def _declare() -> None:
         arithmetic[name] = made
     for name, symbol in UNARY.items():
         made = Arithmetic(unary_type(symbol), name, (1, 1))
-        made.shapes(same_geometry)
+        made.shapes(same_batch_shape)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         made.gpu(lambda call, s=symbol: operation_launch(call, s))
         made.fusion_role = Expression(symbol)
@@ -196,9 +196,9 @@ def _declare() -> None:
         arithmetic[name] = made
 
 
-def same_geometry(call: op.Call) -> op.Geometry:
+def same_batch_shape(call: op.Call) -> op.BatchShape:
     """The shape rule of operators on one operand."""
-    return call.inputs[0].geometry
+    return call.inputs[0].batch_shape
 
 
 _declare()

@@ -84,19 +84,25 @@ def operation_launch(call: op.Call, symbol: str) -> op.Launch:
 
 def expression_launch(operands: Sequence[op.Batch], target: op.Batch, term: Term) -> op.Launch:
     """One launch for a tree of operators: `target` = `term` of the elements of `operands`."""
-    given = [Spread(one.data, one.geometry.offsets, one.geometry.shapes) for one in operands]
-    return spread_launch(given, target.data, target.geometry, term.text)
+    given = [Spread(one.data, one.batch_shape.offsets, one.batch_shape.shapes) for one in operands]
+    return spread_launch(given, target.data, target.batch_shape, term.text)
 
 
 def spread_launch(
-    operands: Sequence[Spread], target: Any, geometry: op.Geometry, text: str, functions: str = ""
+    operands: Sequence[Spread],
+    target: Any,
+    batch_shape: op.BatchShape,
+    text: str,
+    functions: str = "",
 ) -> op.Launch:
     """The launch that fills `target`. text: C++ for an element; functions: C++ that it calls."""
-    extents, steps = _merged(geometry.shapes, [one.shapes for one in operands])
+    extents, steps = _merged(batch_shape.shapes, [one.shapes for one in operands])
     count, axes = len(operands), extents.shape[1]
     table = np.concatenate(
         [
-            np.stack([geometry.offsets, geometry.volumes, *(one.offsets for one in operands)], 1),
+            np.stack(
+                [batch_shape.offsets, batch_shape.volumes, *(one.offsets for one in operands)], 1
+            ),
             extents,
             steps.reshape(len(extents), count * axes),
         ],
@@ -109,7 +115,7 @@ def spread_launch(
         f"constexpr int COUNT = {count}, AXES = {axes};\n"
     )
     unit = _SPREAD.unit({"Target": op.type_name(target.dtype)}, generated)
-    blocks = op.blocks_of(geometry.volumes)
+    blocks = op.blocks_of(batch_shape.volumes)
     given = [one.data for one in operands]
     return op.Launch(unit, len(blocks), (op.OutputArg(target), table, blocks, *given))
 

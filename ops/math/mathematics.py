@@ -26,7 +26,7 @@ from .arithmetic import (
     broadcast_shapes,
     broadcast_type,
     compute,
-    same_geometry,
+    same_batch_shape,
     to_operand,
     unary_type,
 )
@@ -77,7 +77,7 @@ def _declare() -> dict[str, Function]:
         rule = unary_type(name)
         rule.__doc__ = meaning
         made[name] = one = Function(rule, f"math.{name}", (1, 1))
-        one.shapes(same_geometry)
+        one.shapes(same_batch_shape)
         one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))
         one.cases(lambda: _cases(1))
     for name in BINARY:

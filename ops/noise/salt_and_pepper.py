@@ -126,11 +126,11 @@ def _plan(call: op.Call) -> _Plan:
     limits = (-1, 1) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     salt = _values(call["salt_val"], dtype, limits[1], call.size)
     pepper = _values(call["pepper_val"], dtype, limits[0], call.size)
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     extents = np.ones((call.size, 3), np.int64)
     axis = source.layout.find("C") if source.layout else shapes.shape[1] - 1
     if call["per_channel"] or axis < 0:
-        extents[:, 0] = source.geometry.volumes
+        extents[:, 0] = source.batch_shape.volumes
     else:
         extents[:, 0] = shapes[:, :axis].prod(axis=1)
         extents[:, 1] = shapes[:, axis]
@@ -148,9 +148,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _scatter,
         source.data.view(plan.values.dtype),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(plan.values.dtype),
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         plan.extents,
         call.positions,
         *call.seed_and_number,
@@ -164,7 +164,7 @@ def _gpu(call: op.Call) -> op.Launch:
     plan = _plan(call)
     outer, channels, inner = plan.extents.T
     pixels = np.where(channels > 0, outer * inner, 0)
-    offsets = source.geometry.offsets, target.geometry.offsets
+    offsets = source.batch_shape.offsets, target.batch_shape.offsets
     places: Any = (*offsets, pixels, channels, inner, call.positions)
     table = np.stack(places, axis=1)
     bits = plan.values.dtype

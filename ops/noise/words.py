@@ -69,10 +69,10 @@ def disturb(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> None
     call.for_samples(
         kernel,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         result,
-        target.geometry.offsets,
-        target.geometry.volumes,
+        target.batch_shape.offsets,
+        target.batch_shape.volumes,
         call.positions,
         *call.seed_and_number,
         *parameters,
@@ -94,9 +94,9 @@ def launch_noise(
     calls: kernels marked with `jit` whose translations it calls."""
     source, target = call.inputs[0], call.outputs[0]
     assert call.positions is not None
-    volumes = target.geometry.volumes
+    volumes = target.batch_shape.volumes
     table = np.stack(
-        [source.geometry.offsets, target.geometry.offsets, volumes, call.positions], axis=1
+        [source.batch_shape.offsets, target.batch_shape.offsets, volumes, call.positions], axis=1
     )
     rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}

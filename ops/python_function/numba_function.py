@@ -123,13 +123,13 @@ def _declared(types_name: str, types: Any, ranks_name: str, ranks: Any) -> list[
 
 
 @numba_function.shapes
-def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
+def _shapes(call: op.Call) -> tuple[op.BatchShape, ...]:
     setup = call["setup_fn"]
     if setup is None:
-        geometries = [batch.geometry for batch in call.inputs[: len(call.types)]]
-        return tuple(geometries)
+        batch_shapes = [batch.batch_shape for batch in call.inputs[: len(call.types)]]
+        return tuple(batch_shapes)
     outs = tuple(np.zeros((call.size, type.ndim or 0), np.int64) for type in call.types)
-    ins = tuple(np.ascontiguousarray(batch.geometry.shapes) for batch in call.inputs)
+    ins = tuple(np.ascontiguousarray(batch.batch_shape.shapes) for batch in call.inputs)
     if call.size:
         function = compiled(setup)
         if takes_any_types(function):
@@ -148,13 +148,15 @@ def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
                 got=str(tuple(shapes[bad[0]].tolist())),
                 sample=int(bad[0]),
             )
-    return tuple(op.Geometry.of(shapes) for shapes in outs)
+    return tuple(op.BatchShape.of(shapes) for shapes in outs)
 
 
 @numba_function.cpu
 def _cpu(call: op.Call) -> None:
     function, whole = call["run_fn"], call["batch_processing"]
-    ranks = [tuple(batch.geometry.ndim for batch in part) for part in (call.outputs, call.inputs)]
+    ranks = [
+        tuple(batch.batch_shape.ndim for batch in part) for part in (call.outputs, call.inputs)
+    ]
     run = driver(function, ranks[0], ranks[1], whole)
     protected = takes_any_types(function)
     arrays: list[Any] = []
@@ -183,8 +185,8 @@ def _parts(batch: op.Batch, protect: bool) -> list[Any]:
     data = batch.data.view()
     if protect:
         data.flags.writeable = False
-    geometry = batch.geometry
-    tables = (geometry.offsets, geometry.volumes, geometry.shapes)
+    batch_shape = batch.batch_shape
+    tables = (batch_shape.offsets, batch_shape.volumes, batch_shape.shapes)
     return [data, *(np.ascontiguousarray(table, np.int64) for table in tables)]
 
 

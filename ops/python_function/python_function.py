@@ -104,17 +104,17 @@ def _shapes(call: op.Call) -> _Plan:
             for type in call.types
         )
         empty = [np.empty((0, type.ndim or 0), np.int64) for type in call.types]
-        return _Plan(tuple(map(op.Geometry.of, empty)), [[] for _ in empty])
+        return _Plan(tuple(map(op.BatchShape.of, empty)), [[] for _ in empty])
     made = _batch(call) if call["batch_processing"] else _each(call)
-    types, geometries = [], []
+    types, batch_shapes = [], []
     for index, (arrays, type) in enumerate(zip(made, call.types, strict=True)):
         _check(arrays, type, index)
         dtype = op.DType.from_numpy(arrays[0].dtype)
         types.append(op.SampleType(dtype, arrays[0].ndim, type.layout or ""))
         shapes = np.array([array.shape for array in arrays], np.int64)
-        geometries.append(op.Geometry.of(shapes.reshape(len(arrays), arrays[0].ndim)))
+        batch_shapes.append(op.BatchShape.of(shapes.reshape(len(arrays), arrays[0].ndim)))
     call.types = tuple(types)
-    return _Plan(tuple(geometries), made)
+    return _Plan(tuple(batch_shapes), made)
 
 
 def _each(call: op.Call) -> list[list[Array]]:

@@ -164,8 +164,8 @@ def _cpu(call: op.Call) -> None:
 def _gpu(call: op.Call) -> op.Launch:
     _checked(call)
     target = call.outputs[0]
-    volumes = target.geometry.volumes
-    places: Any = target.geometry.offsets, volumes, call.positions
+    volumes = target.batch_shape.volumes
+    places: Any = target.batch_shape.offsets, volumes, call.positions
     shapes = np.stack([call["alpha"], call["beta"]], axis=1).astype(np.float64)
     unit = _KERNEL.unit(
         {"Target": op.type_name(target.data.dtype)}, _translate.translation_of(normal_from_word)

@@ -66,9 +66,9 @@ def choice(
 
 @choice.shapes
 def _shapes(call: op.Call) -> Any:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     outer = drawn_shapes_of(call, call.inputs[1] if len(call.inputs) > 1 else None)
-    shapes = outer.shapes if isinstance(outer, op.Geometry) else outer
+    shapes = outer.shapes if isinstance(outer, op.BatchShape) else outer
     return np.concatenate([shapes, source.shapes[:, 1:]], axis=1)
 
 
@@ -147,9 +147,9 @@ def _sizes(call: op.Call) -> op.Int64Array:
     """How many elements each sample has. Raises OperatorValueError."""
     source = call.inputs[0]
     if source.ndim:
-        sizes = source.geometry.shapes[:, 0]
+        sizes = source.batch_shape.shapes[:, 0]
     else:
-        values = source.data[source.geometry.offsets]
+        values = source.data[source.batch_shape.offsets]
         if values.dtype == np.uint64:
             values = np.minimum(values, np.uint64(np.iinfo(np.int64).max))
         sizes = values.astype(np.int64)
@@ -193,16 +193,16 @@ def _cpu(call: op.Call) -> None:
     if source.ndim == 0:
         fill(call, _numbers, np.int64, sizes, thresholds)
         return
-    inner = source.geometry.shapes[:, 1:].prod(axis=1)
-    counts = target.geometry.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
+    inner = source.batch_shape.shapes[:, 1:].prod(axis=1)
+    counts = target.batch_shape.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
     # Bytes move whatever they mean: one compiled kernel per element size.
     unsigned = f"u{source.dtype.itemsize}"
     call.for_samples(
         _elements,
         source.data.view(unsigned),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(unsigned),
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         counts,
         inner,
         call.positions,
@@ -223,8 +223,8 @@ def _gpu(call: op.Call) -> op.Launch:
     else:
         sizes = _sizes(call)
     thresholds = _thresholds(call, sizes)
-    inner, volumes = source.geometry.shapes[:, 1:].prod(axis=1), target.geometry.volumes
-    offsets = source.geometry.offsets, target.geometry.offsets
+    inner, volumes = source.batch_shape.shapes[:, 1:].prod(axis=1), target.batch_shape.volumes
+    offsets = source.batch_shape.offsets, target.batch_shape.offsets
     places: Any = (*offsets, volumes, inner, sizes, call.positions)
     # Bytes move whatever they mean, but numbers are computed.
     data, slab = source.data, target.data

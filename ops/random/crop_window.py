@@ -169,8 +169,8 @@ def random_crop_generator(
 
 
 @random_crop_generator.shapes
-def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
-    lengths = call.inputs[0].geometry.volumes
+def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
+    lengths = call.inputs[0].batch_shape.volumes
     bad = (lengths != 2) & (lengths != 3)
     op.refuse_samples(
         bad,
@@ -179,7 +179,7 @@ def _shapes(call: op.Call) -> tuple[op.Geometry, op.Geometry]:
         lambda sample: f"{lengths[sample]} numbers",
         "the input is the shape of an image",
     )
-    pair = op.Geometry.equal(call.size, (2,))
+    pair = op.BatchShape.equal(call.size, (2,))
     return pair, pair
 
 

@@ -41,10 +41,10 @@ def drawn_shapes(call: op.Call) -> Any:
 def drawn_shapes_of(call: op.Call, like: op.Batch | None) -> Any:
     """The shapes of `like`, or those that the argument `shape` says."""
     if like is not None:
-        return like.geometry
+        return like.batch_shape
     rows = call["shape"]
     if rows is None:
-        return op.Geometry.equal(call.size, ())
+        return op.BatchShape.equal(call.size, ())
     op.refuse_samples((rows < 0).any(axis=1), "shape", "extents from 0 on", rows)
     return rows
 
@@ -60,8 +60,8 @@ def fill(call: op.Call, kernel: Callable[..., Any], native: type, *parameters: A
     call.for_samples(
         kernel,
         drawn,
-        target.geometry.offsets,
-        target.geometry.volumes,
+        target.batch_shape.offsets,
+        target.batch_shape.volumes,
         call.positions,
         *call.seed_and_number,
         *parameters,
@@ -83,8 +83,8 @@ def launch_draws(
     with `jit` whose translation the file calls."""
     target = call.outputs[0]
     assert call.positions is not None
-    volumes = target.geometry.volumes
-    table = np.stack([target.geometry.offsets, volumes, call.positions], axis=1)
+    volumes = target.batch_shape.volumes
+    table = np.stack([target.batch_shape.offsets, volumes, call.positions], axis=1)
     blocks = op.blocks_of(-(-volumes // 4))
     types = {"Target": op.type_name(target.data.dtype), "Parameter": op.type_name(parameters.dtype)}
     translation = "" if calls is None else _translate.translation_of(calls)

@@ -40,7 +40,9 @@ def read_files(
     ranges = [(first, min(first + step, len(paths))) for first in range(0, len(paths), step)]
     try:
         pool.run(open_files, ranges)
-        batch = op.Batch.empty(op.Geometry.of(sizes), op.SampleType(op.uint8, 1, "", "cpu"), where)
+        batch = op.Batch.empty(
+            op.BatchShape.of(sizes), op.SampleType(op.uint8, 1, "", "cpu"), where
+        )
         pool.run(read, ranges)
     finally:
         for handle in handles:
@@ -51,12 +53,12 @@ def read_files(
 
 def _without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
     """The batch, in which these samples are empty."""
-    laid = batch.geometry
+    laid = batch.batch_shape
     shapes = laid.shapes.copy()
     shapes[samples] = 0
     uniform = bool((shapes == shapes[0]).all())
-    geometry = op.Geometry(shapes, laid.offsets, laid.size, uniform, False, False)
-    return op.Batch(batch.data, geometry, batch.type, batch.provenance)
+    batch_shape = op.BatchShape(shapes, laid.offsets, laid.size, uniform, False, False)
+    return op.Batch(batch.data, batch_shape, batch.type, batch.provenance)
 
 
 class _failing:  # noqa: N801  used like a function; a generator and what it swallows are a cycle

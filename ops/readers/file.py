@@ -144,7 +144,7 @@ class FileSource(Source):
         where = op.Provenance(positions, paths)
         labels = op.Batch(
             self._labels[samples].reshape(-1),
-            op.Geometry.equal(len(paths), (1,)),
+            op.BatchShape.equal(len(paths), (1,)),
             op.SampleType(op.int32, 1, "", "cpu"),
             where,
         )

@@ -36,7 +36,7 @@ def call_launches(call: op.Call, kind: int, ending: int) -> list[op.Launch]:
     if kind == DEVIATIONS:
         centers, ddof = (call.inputs[1].data, *fitting_means(call)), call["ddof"]
     return reduction_launches(
-        call.inputs[0], kind, ending, axes_of(call), target.data, target.geometry, centers, ddof
+        call.inputs[0], kind, ending, axes_of(call), target.data, target.batch_shape, centers, ddof
     )
 
 
@@ -46,7 +46,7 @@ def reduction_launches(
     ending: int,
     taken: tuple[int, ...],
     result: Any,
-    places: op.Geometry,
+    places: op.BatchShape,
     centers: Centers | None = None,
     ddof: int = 0,
 ) -> list[op.Launch]:
@@ -58,7 +58,7 @@ def reduction_launches(
     if centers is None or kind != DEVIATIONS:
         nowhere = np.zeros(count, np.int64)
         centers = (np.zeros(1), nowhere, np.ones(count, np.int64))
-    extents = groups(source.geometry.shapes, taken)
+    extents = groups(source.batch_shape.shapes, taken)
     table, teams = _table(source, places, extents, start.dtype.kind in "iu", ddof)
     table[:, 3], table[:, 4] = centers[1], centers[2] != 1
     direct = extents.shape[1] == 3 and bool((table[:, 8] == 1).all())
@@ -89,7 +89,7 @@ def reduction_launches(
 
 
 def _table(
-    source: op.Batch, places: op.Geometry, extents: op.Int64Array, exact: bool, ddof: int
+    source: op.Batch, places: op.BatchShape, extents: op.Int64Array, exact: bool, ddof: int
 ) -> tuple[op.Int64Array, op.Int64Array]:
     """The struct `Reduction` of reduce.cuh, but for its centers, and teams of a block of threads.
 
@@ -109,7 +109,7 @@ def _table(
     chunks = np.maximum(-(-columns // LANES), 1)
     reduced = extents[:, 1::2].prod(axis=1)
     table = np.empty((len(source), 15 + extents.shape[1]), np.int64)
-    table[:, 0], table[:, 2] = source.geometry.offsets, places.offsets
+    table[:, 0], table[:, 2] = source.batch_shape.offsets, places.offsets
     table[:, 5], table[:, 6], table[:, 7], table[:, 8] = rows, columns, chunks, splits
     table[:, 9], table[:, 10] = split_rows, doublings
     table[:, 11] = np.where(columns > 0, outer * splits * chunks, 0)

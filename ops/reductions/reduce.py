@@ -112,12 +112,12 @@ def mean_dtype(dtype: op.DType) -> op.DType:
 def axes_of(call: op.Call) -> tuple[int, ...]:
     """The axes that a call reduces."""
     source = call.inputs[0]
-    return resolve_axes(source.geometry.ndim, source.layout, call["axes"], call["axis_names"])
+    return resolve_axes(source.batch_shape.ndim, source.layout, call["axes"], call["axis_names"])
 
 
 def shapes_of(call: op.Call) -> op.Int64Array:
     """The shape rule of all reductions."""
-    return reduced_shapes(call.inputs[0].geometry.shapes, axes_of(call), call["keep_dims"])
+    return reduced_shapes(call.inputs[0].batch_shape.shapes, axes_of(call), call["keep_dims"])
 
 
 def _starts(kind: int, source: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
@@ -154,7 +154,7 @@ def reduce_batch(
     ending: int,
     taken: tuple[int, ...],
     result: np.ndarray[Any, Any],
-    places: op.Geometry,
+    places: op.BatchShape,
     centers: Centers | None = None,
     ddof: int = 0,
 ) -> None:
@@ -179,10 +179,10 @@ def reduce_batch(
     call.for_samples(
         reduce_samples,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         out,
         places.offsets,
-        groups(source.geometry.shapes, taken),
+        groups(source.batch_shape.shapes, taken),
         *centers,
         kind,
         start,
@@ -202,7 +202,7 @@ def call_reduction(call: op.Call, kind: int, ending: int) -> None:
     centers = given_means(call) if kind == DEVIATIONS else None
     ddof = call["ddof"] if kind == DEVIATIONS else 0
     reduce_batch(
-        call, call.inputs[0], kind, ending, taken, target.data, target.geometry, centers, ddof
+        call, call.inputs[0], kind, ending, taken, target.data, target.batch_shape, centers, ddof
     )
 
 
@@ -216,20 +216,20 @@ def given_means(call: op.Call) -> Centers:
 def fitting_means(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
     """Where the means of each sample begin, and how many there are. Raises OperatorValueError."""
     source, means = call.inputs[0], call.inputs[1]
-    shapes, volumes = means.geometry.shapes, means.geometry.volumes
+    shapes, volumes = means.batch_shape.shapes, means.batch_shape.volumes
     taken = axes_of(call)
     fits = volumes == 1
     for keep_dims in (False, True):
-        wanted = reduced_shapes(source.geometry.shapes, taken, keep_dims)
+        wanted = reduced_shapes(source.batch_shape.shapes, taken, keep_dims)
         if wanted.shape == shapes.shape:
             fits |= (wanted == shapes).all(axis=1)
     if not fits.all():
         sample = int(np.flatnonzero(~fits)[0])
-        wanted = reduced_shapes(source.geometry.shapes, taken, call["keep_dims"])
+        wanted = reduced_shapes(source.batch_shape.shapes, taken, call["keep_dims"])
         raise op.OperatorValueError(
             "the mean has the wrong shape",
             expected=f"one number, or the shape {tuple(wanted[sample].tolist())}",
-            got=str(means.geometry.shape(sample)),
+            got=str(means.batch_shape.shape(sample)),
             sample=sample,
         )
-    return means.geometry.offsets, volumes
+    return means.batch_shape.offsets, volumes

@@ -40,10 +40,10 @@ def random_mask_pixel(
 
 
 @random_mask_pixel.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    source = call.inputs[0].geometry
+def _shapes(call: op.Call) -> op.BatchShape:
+    source = call.inputs[0].batch_shape
     op.refuse_samples(source.volumes == 0, "", "one or more", source.shape, "a mask has no pixels")
-    return op.Geometry.equal(call.size, (source.ndim,))
+    return op.BatchShape.equal(call.size, (source.ndim,))
 
 
 @op.jit
@@ -119,16 +119,16 @@ def _cpu(call: op.Call) -> None:
     key = call.seed_and_number
     shared = (call.positions, *key, call["foreground"], by_value)
     parameters = (values if by_value else nothing, limits)
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
 
     def run(begin: int, end: int) -> None:
         _pixels(
             data,
-            source.geometry.offsets,
+            source.batch_shape.offsets,
             shapes,
-            source.geometry.volumes,
+            source.batch_shape.volumes,
             target.data,
-            target.geometry.offsets,
+            target.batch_shape.offsets,
             *shared,
             *parameters,
             begin,

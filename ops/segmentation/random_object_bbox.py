@@ -78,12 +78,12 @@ def random_object_bbox(
 
 
 @random_object_bbox.shapes
-def _shapes(call: op.Call) -> tuple[op.Geometry, ...]:
+def _shapes(call: op.Call) -> tuple[op.BatchShape, ...]:
     ndim = call.inputs[0].ndim
     size = 2 * ndim if call["format"] == "box" else ndim
-    box = op.Geometry.equal(call.size, (size,))
+    box = op.BatchShape.equal(call.size, (size,))
     made = (box,) if call["format"] == "box" else (box, box)
-    return (*made, op.Geometry.equal(call.size, ())) if call["output_class"] else made
+    return (*made, op.BatchShape.equal(call.size, ())) if call["output_class"] else made
 
 
 @op.jit
@@ -211,9 +211,9 @@ def _cpu(call: op.Call) -> None:
     data = source.data.view(np.uint8) if source.dtype is op.bool_ else source.data
     shared = (
         data,
-        source.geometry.offsets,
-        source.geometry.shapes,
-        source.geometry.volumes,
+        source.batch_shape.offsets,
+        source.batch_shape.shapes,
+        source.batch_shape.volumes,
         call.positions,
         *call.seed_and_number,
         probability,

@@ -96,21 +96,21 @@ class MasksPlan(op.Plan):
 @select_masks.shapes
 def _shapes(call: op.Call) -> MasksPlan:
     masks, polygons, vertices = call.inputs
-    three = polygons.geometry.shapes[:, 1] != 3
+    three = polygons.batch_shape.shapes[:, 1] != 3
     op.refuse_samples(
         three,
         "",
         "(n, 3)",
-        polygons.geometry.shape,
+        polygons.batch_shape.shape,
         "`polygons` has three columns: mask, begin, end",
     )
     shapes = np.empty((2, call.size, 2), np.int64)
     shapes[0, :, 1] = 3
-    shapes[1, :, 1] = vertices.geometry.shapes[:, 1]
+    shapes[1, :, 1] = vertices.batch_shape.shapes[:, 1]
     orders = []
     for i in range(call.size):
         rows = polygons.array(i)
-        available = int(vertices.geometry.shapes[i, 0])
+        available = int(vertices.batch_shape.shapes[i, 0])
         found = np.empty((len(rows), 2), np.int64)
         number, more = _chosen(masks.array(i), rows, available, found)
         if number < 0:

@@ -42,25 +42,25 @@ def axes_of(call: op.Call, number: int = 0) -> int | None:
     """
     if len(call.inputs) <= number or not call.size:
         return None
-    shapes = call.inputs[number].geometry.shapes[:, -2:]
+    shapes = call.inputs[number].batch_shape.shapes[:, -2:]
     bad = (shapes[:, 1] != shapes[:, 0] + 1) | (shapes != shapes[0]).any(axis=1)
     bad |= (shapes[:, 0] < 1) | (shapes[:, 0] > MOST_AXES)
     op.refuse_samples(
         bad,
         "",
         f"matrices (n, n + 1) with one n from 1 to {MOST_AXES}",
-        call.inputs[number].geometry.shape,
+        call.inputs[number].batch_shape.shape,
         f"input {number} is no affine transform, or one of other axes than sample 0",
     )
     return int(shapes[0, 0])
 
 
-def made(call: op.Call, axes: int | None, argument: str) -> op.Geometry:
+def made(call: op.Call, axes: int | None, argument: str) -> op.BatchShape:
     """The shapes of the results, where `argument` says how many coordinates there are (None: what
     the input says). Raises OperatorValueError."""
     if not call.size:
         # Values per sample of no samples do not tell how many numbers each of them has.
-        return call.inputs[0].geometry if call.inputs else op.Geometry.equal(0, (1, 2))
+        return call.inputs[0].batch_shape if call.inputs else op.BatchShape.equal(0, (1, 2))
     given = axes_of(call)
     if axes is not None and not 1 <= axes <= MOST_AXES:
         raise op.wrong_value(argument, f"1 to {MOST_AXES} axes", axes)
@@ -72,9 +72,9 @@ def made(call: op.Call, axes: int | None, argument: str) -> op.Geometry:
             got=str(axes),
         )
     if call.inputs:
-        return call.inputs[0].geometry
+        return call.inputs[0].batch_shape
     count = axes or 1
-    return op.Geometry.equal(call.size, (count, count + 1))
+    return op.BatchShape.equal(call.size, (count, count + 1))
 
 
 def vector(call: op.Call, name: str, axes: int, fewest: int = 1) -> F32 | None:
@@ -162,7 +162,7 @@ def apply(call: op.Call, own: F32) -> None:
         target.as_array()[...] = own
         return
     source, before = call.inputs[0], call["reverse_order"]
-    if source.geometry.uniform:
+    if source.batch_shape.uniform:
         given = source.as_array()
         own = own if given.ndim == 3 else own[:, None]
         target.as_array()[...] = product(given, own) if before else product(own, given)

@@ -34,7 +34,7 @@ def combine(
 
 
 @combine.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> op.BatchShape:
     axes = [axes_of(call, number) for number in range(len(call.inputs))]
     other = next((number for number, count in enumerate(axes) if count != axes[0]), None)
     if other is not None:
@@ -43,20 +43,20 @@ def _shapes(call: op.Call) -> op.Geometry:
             expected=f"{axes[0]}, as input 0",
             got=str(axes[other]),
         )
-    longest = max(call.inputs, key=lambda batch: batch.geometry.ndim)
-    if longest.geometry.ndim == 3:
+    longest = max(call.inputs, key=lambda batch: batch.batch_shape.ndim)
+    if longest.batch_shape.ndim == 3:
         for number, batch in enumerate(call.inputs):
-            frames = batch.geometry.shapes[:, 0]
-            wrong = frames != longest.geometry.shapes[:, 0]
-            if batch.geometry.ndim == 3 and wrong.any():
+            frames = batch.batch_shape.shapes[:, 0]
+            wrong = frames != longest.batch_shape.shapes[:, 0]
+            if batch.batch_shape.ndim == 3 and wrong.any():
                 sample = int(np.flatnonzero(wrong)[0])
                 raise op.OperatorValueError(
                     f"input {number} has another number of frames",
-                    expected=str(longest.geometry.shapes[sample, 0]),
+                    expected=str(longest.batch_shape.shapes[sample, 0]),
                     got=str(frames[sample]),
                     sample=sample,
                 )
-    return longest.geometry
+    return longest.batch_shape
 
 
 def _with_frames(batch: op.Batch, target: op.Batch) -> np.ndarray[Any, Any]:
@@ -69,7 +69,7 @@ def _with_frames(batch: op.Batch, target: op.Batch) -> np.ndarray[Any, Any]:
 def _cpu(call: op.Call) -> None:
     order = call.inputs[::-1] if call["reverse_order"] else call.inputs
     target = call.outputs[0]
-    if all(batch.geometry.uniform for batch in order):
+    if all(batch.batch_shape.uniform for batch in order):
         first, *others = (_with_frames(batch, target) for batch in order)
         for other in others:
             first = product(other, first)

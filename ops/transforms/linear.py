@@ -51,7 +51,7 @@ def scale(
 
 
 @scale.shapes
-def _scale_shapes(call: op.Call) -> op.Geometry:
+def _scale_shapes(call: op.Call) -> op.BatchShape:
     count, ndim = call["scale"].shape[1], call["ndim"]
     if ndim is not None and count not in (1, ndim):
         raise op.OperatorValueError(
@@ -68,7 +68,7 @@ def _scale_shapes(call: op.Call) -> op.Geometry:
 
 @scale.cpu
 def _scale_cpu(call: op.Call) -> None:
-    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    axes = int(call.outputs[0].batch_shape.shapes[0, -2])
     linear = np.zeros((call.size, axes, axes), np.float32)
     for k in range(axes):
         factors = call["scale"]
@@ -141,7 +141,7 @@ def rotation(
 
 
 @rotation.shapes
-def _rotation_shapes(call: op.Call) -> op.Geometry:
+def _rotation_shapes(call: op.Call) -> op.BatchShape:
     axis = vector(call, "axis", 3)
     if axis is None:
         return made(call, 2, "angle")

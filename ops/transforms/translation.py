@@ -41,7 +41,7 @@ def translation(
 
 
 @translation.shapes
-def _translation_shapes(call: op.Call) -> op.Geometry:
+def _translation_shapes(call: op.Call) -> op.BatchShape:
     return made(call, call["offset"].shape[1], "offset")
 
 
@@ -137,7 +137,7 @@ def _crop_shapes(call: op.Call) -> CropPlan:
 
 @crop.cpu
 def _crop_cpu(call: op.Call, plan: CropPlan) -> None:
-    axes = int(call.outputs[0].geometry.shapes[0, -2])
+    axes = int(call.outputs[0].batch_shape.shapes[0, -2])
     low, high, to_low, to_high = plan.low, plan.high, plan.to_low, plan.to_high
     if call["absolute"]:
         low, high = np.minimum(low, high), np.maximum(low, high)

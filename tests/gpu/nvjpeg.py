@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gradiva.eager.runtime.host_memory import MemoryPool, _Lease
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import uint8
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.types.sample_type import SampleType
@@ -61,13 +61,13 @@ class SimulatedNvjpeg(FakeNvjpeg):
     def batch(self, contents: Sequence[bytes], first: int = 0) -> Batch:
         """A batch of files that the stand-in knows by their number, with names and positions."""
         sizes = np.array([[len(content)] for content in contents], np.int64).reshape(-1, 1)
-        geometry = Geometry.of(sizes)
-        memory = np.zeros(max(geometry.size, 1), np.uint8)
-        owner = _Owner(memory, geometry.size, MemoryPool())
+        batch_shape = BatchShape.of(sizes)
+        memory = np.zeros(max(batch_shape.size, 1), np.uint8)
+        owner = _Owner(memory, batch_shape.size, MemoryPool())
         data = np.asarray(owner)
         numbers = []
         for number, (content, start) in enumerate(
-            zip(contents, geometry.offsets.tolist(), strict=True)
+            zip(contents, batch_shape.offsets.tolist(), strict=True)
         ):
             data[start : start + len(content)] = np.frombuffer(content, np.uint8)
             serial = next(self.serial)
@@ -79,7 +79,7 @@ class SimulatedNvjpeg(FakeNvjpeg):
             np.arange(first, first + len(contents), dtype=np.int64),
             [f"file{number}" for number in range(len(contents))],
         )
-        return Batch(data, geometry, SampleType(uint8, 1, ""), where)
+        return Batch(data, batch_shape, SampleType(uint8, 1, ""), where)
 
     def _let_go(self, memory: np.ndarray[Any, Any], numbers: list[tuple[int, int]]) -> None:
         memory[...] = 0xEE

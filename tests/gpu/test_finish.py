@@ -11,7 +11,7 @@ import pytest
 
 from gradiva.eager.cuda.launch import Launch
 from gradiva.eager.cuda.nvrtc import ARCHITECTURES
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -84,9 +84,9 @@ def planned(
 
 
 def empty(shapes: np.ndarray[Any, Any], dtype: DType) -> Batch:
-    geometry = Geometry.of(shapes)
-    data = np.full(geometry.size * dtype.itemsize, 0xA5, np.uint8).view(dtype.numpy)
-    return Batch(data, geometry, SampleType(dtype, 3, "HWC"))
+    batch_shape = BatchShape.of(shapes)
+    data = np.full(batch_shape.size * dtype.itemsize, 0xA5, np.uint8).view(dtype.numpy)
+    return Batch(data, batch_shape, SampleType(dtype, 3, "HWC"))
 
 
 def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **how: bool) -> None:

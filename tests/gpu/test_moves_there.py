@@ -7,7 +7,7 @@ import pytest
 
 import gradiva
 from gradiva.eager.operators.operator import operators
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
 from .shim import COMPILER, NO_COMPILER
@@ -43,10 +43,10 @@ def test_on_a_simulated_gpu() -> None:
         for name in ("subscript", "slice", "reshape", "reinterpret", "permute_batch"):
             require_equal_there(name)
         there = gradiva.as_batch([np.arange(8, dtype=np.uint8)]).gpu()
-        odd = Geometry(np.array([[4], [2]]), np.array([1, 5]), 8, False, False, False)
+        odd = BatchShape(np.array([[4], [2]]), np.array([1, 5]), 8, False, False, False)
         crooked = Batch(there.data, odd, there.type)
         pairs = gradiva.reinterpret(crooked, dtype=np.uint16)
-        assert pairs.geometry.offsets.tolist() == [0, 64]
+        assert pairs.batch_shape.offsets.tolist() == [0, 64]
         for one, other in zip(pairs.cpu().arrays(), crooked.cpu().arrays(), strict=True):
             np.testing.assert_array_equal(one.view(np.uint8), other)
 

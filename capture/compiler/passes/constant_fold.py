@@ -12,7 +12,7 @@ from gradiva.eager.execution.error_policy import continues_on_error
 from gradiva.eager.execution.execute import execute
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import GradivaError
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
 __all__ = ["fold"]
@@ -69,7 +69,7 @@ def _rule(rewriter: Rewriter, node: Node, fixed: bool) -> Edge | None:
 
 def _batch(node: Node) -> Batch:
     array: np.ndarray[tuple[int, ...], np.dtype[np.generic]] = node.attribute("value")
-    return Batch(array.reshape(-1), Geometry.repeated(1, array.shape), node.type[0])
+    return Batch(array.reshape(-1), BatchShape.repeated(1, array.shape), node.type[0])
 
 
 def _changes_nothing(node: Node) -> bool:

@@ -12,7 +12,7 @@ from gradiva.eager.gpu.copies import piece_launches
 from gradiva.eager.operators.call import Call
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import OperatorTypeError, describe, user_location
-from gradiva.eager.types.batch_shape import Geometry
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import CPU
 from gradiva.eager.types.provenance import Provenance
 from gradiva.eager.values.batch import Batch
@@ -66,7 +66,7 @@ def with_mark(value: Any, drawn_at: Drawn) -> Any:
         return type(value)(with_mark(one, drawn_at) for one in value)
     # New ones: an operation may have returned what it was given.
     if type(value) is Batch:
-        return Batch(value.data, value.geometry, value.type, value.provenance, drawn_at)
+        return Batch(value.data, value.batch_shape, value.type, value.provenance, drawn_at)
     if type(value) is Tensor:
         return Tensor(value._array, value.layout, value.provenance, drawn_at)
     return value
@@ -103,11 +103,11 @@ def _gathered(parts: Sequence[tuple[Rows, Batch]], size: int) -> Batch:
     owner = np.empty(size, np.int64)
     place = np.empty(size, np.int64)
     for number, (rows, batch) in enumerate(parts):
-        shapes[rows] = batch.geometry.shapes
+        shapes[rows] = batch.batch_shape.shapes
         owner[rows] = number
         place[rows] = np.arange(len(rows))
     device = next((one.device for _, one in parts if one.device is not CPU), CPU)
-    result = Batch.empty(Geometry.of(shapes), parts[0][1].type, _provenance(parts, size), device)
+    result = Batch.empty(BatchShape.of(shapes), parts[0][1].type, _provenance(parts, size), device)
     result.drawn_at = drawn_among(batch for _, batch in parts)
     if device is not CPU:
         _gather_there([(rows, one.to_device(device)) for rows, one in parts], owner, result)
@@ -128,9 +128,9 @@ def _gather_there(parts: Sequence[tuple[Rows, Batch]], owner: Rows, result: Batc
     """The same on a GPU."""
     starts = np.empty(len(owner), np.int64)
     for rows, batch in parts:
-        starts[rows] = batch.geometry.offsets
+        starts[rows] = batch.batch_shape.offsets
     size = result.dtype.itemsize
-    places = result.geometry.offsets * size, result.geometry.volumes * size
+    places = result.batch_shape.offsets * size, result.batch_shape.volumes * size
     pieces = (owner, starts * size, *places)
     slabs = [batch.data for _, batch in parts]
     gpu_of(result.device).run(piece_launches(slabs, result.data, pieces))

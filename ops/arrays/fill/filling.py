@@ -23,11 +23,11 @@ def filled_type(dtype: op.DType | None, shape: Any, layout: str | None) -> op.Sa
         ) from error
 
 
-def filled_shapes(call: op.Call) -> op.Int64Array | op.Geometry:
+def filled_shapes(call: op.Call) -> op.Int64Array | op.BatchShape:
     """The shape rule: `shape` of each sample."""
     rows = call["shape"]
     if rows is None:
-        return op.Geometry.equal(call.size, ())
+        return op.BatchShape.equal(call.size, ())
     op.refuse_samples((rows < 0).any(axis=1), "shape", "extents from 0 on", rows)
     filled_type(None, (0,) * rows.shape[1], call["layout"])
     found: op.Int64Array = rows

@@ -124,15 +124,15 @@ def _broadcast(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
     """Fill each sample of the output with a sample of `values`, broadcast. data: what stands for
     the slab of `values`, converted. Raises OperatorValueError, with the sample."""
     target = call.outputs[0]
-    _check(values.geometry, target.geometry)
+    _check(values.batch_shape, target.batch_shape)
     missing = max(0, values.ndim - target.ndim)
-    if values.geometry.dense and target.geometry.dense and call.size:
-        inner = values.geometry.shape(0)[missing:]
+    if values.batch_shape.dense and target.batch_shape.dense and call.size:
+        inner = values.batch_shape.shape(0)[missing:]
         spread = (call.size, *(1,) * (target.ndim - len(inner)), *inner)
-        whole = data[: values.geometry.size].reshape(spread)
+        whole = data[: values.batch_shape.size].reshape(spread)
     else:
         whole = None
-    source = op.Batch(data, values.geometry, values.type)
+    source = op.Batch(data, values.batch_shape, values.type)
 
     def fill(begin: int, end: int) -> None:
         if whole is not None:
@@ -148,18 +148,18 @@ def _broadcast(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
 def _launch(call: op.Call, values: op.Batch) -> op.Launch:
     """The launch that does what `_broadcast` does, and converts the values."""
     target = call.outputs[0]
-    given, goal = _check(values.geometry, target.geometry)
+    given, goal = _check(values.batch_shape, target.batch_shape)
     paces = np.where(given == 1, 0, steps_of(given))
-    return move_launch(values, target, values.geometry.offsets, goal, paces)
+    return move_launch(values, target, values.batch_shape.offsets, goal, paces)
 
 
-def _check(values: op.Geometry, wanted: op.Geometry) -> tuple[op.Int64Array, op.Int64Array]:
+def _check(values: op.BatchShape, wanted: op.BatchShape) -> tuple[op.Int64Array, op.Int64Array]:
     """Refuse shapes that do not broadcast; leading axes of extent 1 may be dropped. Returns both
     with equally many axes."""
     ndim = max(values.ndim, wanted.ndim)
     given, goal = (
-        np.pad(geometry.shapes, ((0, 0), (ndim - geometry.ndim, 0)), constant_values=1)
-        for geometry in (values, wanted)
+        np.pad(batch_shape.shapes, ((0, 0), (ndim - batch_shape.ndim, 0)), constant_values=1)
+        for batch_shape in (values, wanted)
     )
     bad = ((given != goal) & (given != 1)).any(axis=1)
     if bad.any():

@@ -81,7 +81,7 @@ def _fill(call: op.Call, value: int) -> None:
     target = call.outputs[0]
 
     def fill(begin: int, end: int) -> None:
-        if target.geometry.dense:
+        if target.batch_shape.dense:
             target.as_array()[begin:end] = value
             return
         for sample in range(begin, end):
@@ -94,7 +94,7 @@ def _launch(call: op.Call, value: int) -> op.Launch:
     """The launch that does what `_fill` does."""
     target = call.outputs[0]
     number: np.generic = np.array([value]).astype(target.data.dtype)[0]
-    return fill_launch(target.data, target.geometry.offsets, target.geometry.volumes, number)
+    return fill_launch(target.data, target.batch_shape.offsets, target.batch_shape.volumes, number)
 
 
 def _cases_of_shapes(value: int) -> list[op.Case]:

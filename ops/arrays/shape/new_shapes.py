@@ -80,12 +80,12 @@ def wanted_shapes(call: op.Call) -> op.Int64Array:
     old = source.dtype.itemsize
     assert call.types[0].dtype is not None
     new = call.types[0].dtype.itemsize
-    shapes = _asked(call, source.geometry.shapes, old, new)
+    shapes = _asked(call, source.batch_shape.shapes, old, new)
     ndim = shapes.shape[1]
     call.types = (
         call.types[0].with_(ndim=ndim, layout=_layout(source.type, ndim, call["layout"])),
     )
-    volumes = source.geometry.volumes * old
+    volumes = source.batch_shape.volumes * old
     free = shapes < 0
     _refuse(free.sum(axis=1) > 1, shapes, "at most one negative extent, to be completed", source)
     rest = np.where(free, 1, shapes).astype(np.float64).prod(axis=1) * new
@@ -110,7 +110,7 @@ def _refuse(bad: Any, shapes: op.Int64Array, expected: str, source: op.Batch) ->
         expected,
         lambda sample: (
             f"{tuple(shapes[sample].tolist())}, for samples of shape "
-            f"{source.geometry.shape(sample)} and dtype {source.dtype}"
+            f"{source.batch_shape.shape(sample)} and dtype {source.dtype}"
         ),
     )
 
@@ -120,7 +120,7 @@ def _asked(call: op.Call, extents: op.Int64Array, old: int, new: int) -> op.Int6
     asked = None
     if len(call.inputs) > 1:
         given = call.inputs[1]
-        if not given.geometry.uniform:
+        if not given.batch_shape.uniform:
             raise op.OperatorValueError(
                 "the second input is the shape: all samples must get one number of axes",
                 got=f"the shapes {given.shape[:4]}",
@@ -192,4 +192,4 @@ def _scaled(factors: Any, base: op.Int64Array, chosen: bool) -> op.Int64Array:
 
 def reshaped_view(call: op.Call) -> op.Batch:
     """The output: the bytes of the input under the new shapes."""
-    return view_of(call.inputs[0], call.types[0], call.geometries[0])
+    return view_of(call.inputs[0], call.types[0], call.batch_shapes[0])

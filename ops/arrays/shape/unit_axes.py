@@ -74,7 +74,7 @@ def _places(axes: Sequence[int], ndim: int) -> list[int]:
 
 @expand_dims.shapes
 def _expand_dims_shapes(call: op.Call) -> op.Int64Array:
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     places = _places(call["axes"], shapes.shape[1])
     result = np.ones((call.size, shapes.shape[1] + len(places)), np.int64)
     result[:, [axis for axis in range(result.shape[1]) if axis not in places]] = shapes
@@ -164,7 +164,7 @@ def _squeeze_shapes(call: op.Call) -> op.Int64Array:
     rows = call["axes"]
     if rows is None:
         rows = np.tile(_named(source.layout, call["axis_names"]), (call.size, 1)).astype(np.int64)
-    shapes, ndim = source.geometry.shapes, source.ndim
+    shapes, ndim = source.batch_shape.shapes, source.ndim
     keep = np.ones(shapes.shape, bool)
     different = np.unique(rows, axis=0) if len(rows) else rows[:0]
     for row in different.tolist():
@@ -176,7 +176,7 @@ def _squeeze_shapes(call: op.Call) -> op.Int64Array:
         raise op.OperatorValueError(
             argument="axis_names" if call["axes"] is None else "axes",
             expected="axes of extent 1",
-            got=f"axis {axis} of a sample of shape {source.geometry.shape(sample)}",
+            got=f"axis {axis} of a sample of shape {source.batch_shape.shape(sample)}",
             sample=sample,
         )
     left = max(ndim - rows.shape[1], 0)  # below 0 in empty batches only

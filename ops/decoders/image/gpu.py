@@ -106,7 +106,7 @@ def _placed(
     turned: bool,
 ) -> _Placed:
     """Tell each job where to write: into the output, where its pixels are those of the result."""
-    geometry, data = call.outputs[0].geometry, call.outputs[0].data
+    batch_shape, data = call.outputs[0].batch_shape, call.outputs[0].data
     assert isinstance(data, DeviceArray)
     rows: list[tuple[Job, int, Window]] = []
     size = 0
@@ -115,7 +115,7 @@ def _placed(
         part = window_of(job, None if windows is None else windows[index], turned)
         upright = job.frame.info.orientation == 1 or not turned
         if upright and is_finished(job, part, output_type, data.dtype):
-            job.write_to(data.address + int(geometry.offsets[index]))
+            job.write_to(data.address + int(batch_shape.offsets[index]))
         else:
             rows.append((job, size, part))
             size += -(-math.prod(job.shape) // _ALIGNED) * _ALIGNED

@@ -149,7 +149,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 
-    return decode, call.geometries[0].volumes.tolist()
+    return decode, call.batch_shapes[0].volumes.tolist()
 
 
 image.fusion_role = Decode(_decode)

@@ -47,8 +47,8 @@ def peek_image_shape(
 
 
 @peek_image_shape.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, (3,))
+def _shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, (3,))
 
 
 @peek_image_shape.cpu

@@ -54,7 +54,7 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
     decode = _by_window(call, decode_region_somewhere)
-    channels: int = int(call.geometries[0].shapes[:, 2].max())
+    channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
     return decode, [info.height * info.width * channels for info in DecodePlan.of(call).infos]
 
 

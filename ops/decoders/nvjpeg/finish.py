@@ -56,7 +56,7 @@ def finish_launch(
     as of `window_of`.
     """
     rows = np.zeros(len(jobs), _PICTURE)
-    shapes, offsets = target.geometry.shapes, target.geometry.offsets
+    shapes, offsets = target.batch_shape.shapes, target.batch_shape.offsets
     for number, (job, start, part) in enumerate(jobs):
         source, row, column, plane, channels = _place(job, part, adjust_orientation)
         inks, colour = _colour(job, output_type)

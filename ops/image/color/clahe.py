@@ -61,18 +61,18 @@ def clahe(
 
 
 @clahe.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    geometry = call.inputs[0].geometry
-    if geometry.ndim == 3:
-        wrong = np.flatnonzero(~np.isin(geometry.shapes[:, 2], (1, 3)))
+def _shapes(call: op.Call) -> op.BatchShape:
+    batch_shape = call.inputs[0].batch_shape
+    if batch_shape.ndim == 3:
+        wrong = np.flatnonzero(~np.isin(batch_shape.shapes[:, 2], (1, 3)))
         if wrong.size:
             raise op.OperatorValueError(
                 "the input has the wrong number of channels",
                 expected="1 or 3",
-                got=str(int(geometry.shapes[wrong[0], 2])),
+                got=str(int(batch_shape.shapes[wrong[0], 2])),
                 sample=int(wrong[0]),
             )
-    return geometry
+    return batch_shape
 
 
 @clahe.cpu
@@ -98,7 +98,7 @@ def _cpu(call: op.Call) -> None:
             for c in range(3):
                 out[..., c] = worker.apply(np.ascontiguousarray(image[..., c]))
 
-    call.each_sample(equalise, source.geometry.volumes.tolist())
+    call.each_sample(equalise, source.batch_shape.volumes.tolist())
 
 
 _HERE: Final = Path(__file__).parent
@@ -111,7 +111,7 @@ _KERNEL: Final = op.CudaKernel("clahe", (_HERE / "lab.cuh", _HERE / "clahe.cuh")
 @clahe.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
-    shapes, volumes = source.geometry.shapes, source.geometry.volumes
+    shapes, volumes = source.batch_shape.shapes, source.batch_shape.volumes
     tiles = np.array([call["tiles_y"], call["tiles_x"]])
     sizes = shapes[:, :2]
     channels = shapes[:, 2] if shapes.shape[1] == 3 else np.ones(call.size, np.int64)
@@ -128,12 +128,12 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     counts = np.where(volumes > 0, np.where(luma, 1, channels), 0)
     before = counts.cumsum() - counts
     owner, channel = op.numbered(counts)
-    first = source.geometry.offsets[owner] + channel
+    first = source.batch_shape.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
     rows = [
-        source.geometry.offsets,
-        target.geometry.offsets,
+        source.batch_shape.offsets,
+        target.batch_shape.offsets,
         volumes,
         sizes[:, 1],
         channels,

@@ -62,20 +62,20 @@ def colour_type(
     return op.with_layout(input, layout).with_(dtype=dtype)
 
 
-def require_channels(call: op.Call, wanted: int = 3) -> op.Geometry:
-    """The input's geometry, if each sample has `wanted` channels. Raises OperatorValueError."""
+def require_channels(call: op.Call, wanted: int = 3) -> op.BatchShape:
+    """The input's batch shape, if each sample has `wanted` channels. Raises OperatorValueError."""
     source = call.inputs[0]
     layout = source.layout or call.types[0].layout or ""
-    channels = axes_of(layout, source.geometry.shapes)[1]
+    channels = axes_of(layout, source.batch_shape.shapes)[1]
     wrong = np.flatnonzero(channels != wanted)
     if wrong.size:
         raise op.OperatorValueError(
             "the input has the wrong number of channels",
             expected=str(wanted),
-            got=f"{channels[wrong[0]]}, in a sample of shape {source.geometry.shape(wrong[0])}",
+            got=f"{channels[wrong[0]]}, in a sample of shape {source.batch_shape.shape(wrong[0])}",
             sample=int(wrong[0]),
         )
-    return source.geometry
+    return source.batch_shape
 
 
 def times(left: F32, right: F32) -> F32:

@@ -121,11 +121,11 @@ def _made(call: op.Call) -> int:
 
 
 @color_space_conversion.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> op.BatchShape:
     source = require_channels(call, 1 if call["image_type"] == op.ImageType.GRAY else 3)
     shapes = source.shapes.copy()
     shapes[:, (call.types[0].layout or "").find("C")] = _made(call)
-    return op.Geometry.of(shapes)
+    return op.BatchShape.of(shapes)
 
 
 @op.jit

@@ -50,7 +50,7 @@ def color_twist(
 
 
 @color_twist.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> op.BatchShape:
     return require_channels(call)
 
 

@@ -110,7 +110,7 @@ def _equalize_samples(
 
 def _extents(call: op.Call) -> op.Int64Array:
     """(N, 3): frames, pixels of each, channels of each; interleaved."""
-    shapes, layout = call.inputs[0].geometry.shapes, call.outputs[0].layout
+    shapes, layout = call.inputs[0].batch_shape.shapes, call.outputs[0].layout
     extents = np.ones((call.size, 3), np.int64)
     height = layout.index("H")
     extents[:, 0] = shapes[:, :height].prod(axis=1)
@@ -125,9 +125,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _equalize_samples,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         _extents(call),
     )
 
@@ -147,7 +147,7 @@ _PIECE: Final = 1 << 14
 @equalize.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
-    volumes = source.geometry.volumes
+    volumes = source.batch_shape.volumes
     blocks = op.blocks_of(volumes)
     if not len(blocks):
         return []
@@ -156,7 +156,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     counts = np.where(volumes > 0, frames * channels, 0)
     owners, numbers = op.numbered(counts)
     frame, channel = np.divmod(numbers, np.maximum(channels[owners], 1))
-    first = source.geometry.offsets[owners] + frame * (pixels * channels)[owners] + channel
+    first = source.batch_shape.offsets[owners] + frame * (pixels * channels)[owners] + channel
     pieces = -(-pixels // _PIECE)[owners]
     planes = np.stack([pixels[owners], pieces.cumsum() - pieces, pieces], axis=1)
     plane, part = op.numbered(pieces)
@@ -166,8 +166,8 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     )
     samples = np.stack(
         [
-            source.geometry.offsets,
-            target.geometry.offsets,
+            source.batch_shape.offsets,
+            target.batch_shape.offsets,
             volumes,
             pixels * channels,
             channels,

@@ -41,7 +41,7 @@ def hue(
 
 
 @hue.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> op.BatchShape:
     return require_channels(call)
 
 

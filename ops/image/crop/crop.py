@@ -62,7 +62,7 @@ def window_view(call: op.Call) -> SourceWindow | None:
     For calls with a `WindowPlan`. None for samples without H and W, too.
     """
     layout = call.types[0].layout or ""
-    shapes, windows = call.inputs[0].geometry.shapes, call.geometries[0].shapes
+    shapes, windows = call.inputs[0].batch_shape.shapes, call.batch_shapes[0].shapes
     assert isinstance(call.plan, WindowPlan)
     anchors = call.plan.anchors
     height, width = layout.find("H"), layout.find("W")

@@ -154,7 +154,7 @@ def apply_policy(
 
 def window_in(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
     """Anchors and shapes of the windows of a call, after its policy."""
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     return apply_policy(shapes, *window_of(call, shapes, layout), call["out_of_bounds_policy"])
 
 

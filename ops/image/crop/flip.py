@@ -102,9 +102,9 @@ def _flip_samples(
 
 
 @lru_cache(maxsize=64)
-def _canonical(geometry: op.Geometry, layout: str) -> op.Int64Array:
+def _canonical(batch_shape: op.BatchShape, layout: str) -> op.Int64Array:
     """Extents as (planes, D, H, W, C), (N, 5)."""
-    shapes = geometry.shapes
+    shapes = batch_shape.shapes
     width = layout.index("W")
     first = layout.index("D") if "D" in layout else layout.index("H")
     extents = np.ones((len(shapes), 5), np.int64)
@@ -128,10 +128,10 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _flip_samples,
         source.data.view(unsigned),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(unsigned),
-        target.geometry.offsets,
-        _canonical(source.geometry, layout),
+        target.batch_shape.offsets,
+        _canonical(source.batch_shape, layout),
         flips,
     )
 
@@ -139,14 +139,14 @@ def _cpu(call: op.Call) -> None:
 @flip.gpu
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    extents = _canonical(source.geometry, target.layout)
-    first, steps = source.geometry.offsets.copy(), steps_of(extents)
+    extents = _canonical(source.batch_shape, target.layout)
+    first, steps = source.batch_shape.offsets.copy(), steps_of(extents)
     for axis, name in ((1, "depthwise"), (2, "vertical"), (3, "horizontal")):
         flipped = np.asarray(call[name]) != 0
         first += np.where(flipped, (extents[:, axis] - 1) * steps[:, axis], 0)
         steps[:, axis] = np.where(flipped, -steps[:, axis], steps[:, axis])
     lows = np.zeros_like(extents)
-    table = gather_table(first, target.geometry.offsets, extents, steps, lows, extents)
+    table = gather_table(first, target.batch_shape.offsets, extents, steps, lows, extents)
     return copy_launch(source, target, table)
 
 

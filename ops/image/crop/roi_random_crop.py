@@ -45,8 +45,8 @@ def roi_random_crop(
 
 
 @roi_random_crop.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    return op.Geometry.equal(call.size, (call["crop_shape"].shape[1],))
+def _shapes(call: op.Call) -> op.BatchShape:
+    return op.BatchShape.equal(call.size, (call["crop_shape"].shape[1],))
 
 
 def _rows(call: op.Call, name: str) -> op.Int64Array:
@@ -98,7 +98,7 @@ def _cpu(call: op.Call) -> None:
     lows, highs = np.minimum(start, end - crop), np.maximum(start, end - crop)
     outer = None if call["in_shape"] is None else _rows(call, "in_shape")
     if call.inputs:
-        outer = call.inputs[0].geometry.shapes
+        outer = call.inputs[0].batch_shape.shapes
         if outer.shape[1] < crop.shape[1]:
             raise op.OperatorValueError(
                 argument="crop_shape",

@@ -132,7 +132,7 @@ def channel_fill(call: op.Call, layout: str) -> tuple[Array, int | None]:
     channel = None
     if len(fill) != 1:
         channel = layout.find("C")
-        counts = call.geometries[0].shapes[:, channel]
+        counts = call.batch_shapes[0].shapes[:, channel]
         if channel < 0 or (counts != len(fill)).any():
             many = "; there is no channel axis"
             if channel >= 0:
@@ -147,7 +147,7 @@ def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | Non
     """Fill the output of `call` with the windows of its first input that begin at `anchors`, and
     with `fill` outside of it: (N, 1) or (N, channels), of the output's dtype."""
     source, target = call.inputs[0], call.outputs[0]
-    shapes, windows = source.geometry.shapes, target.geometry.shapes
+    shapes, windows = source.batch_shape.shapes, target.batch_shape.shapes
     tables, axis = merge_axes(shapes, anchors, windows, channel)
     data, result = source.data, target.data
     single = np.dtype(np.float32)
@@ -160,7 +160,7 @@ def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | Non
         # Numba has no such dtypes on the CPU: by way of float32.
         wide = single if target.dtype in HALVES else result.dtype
         data, result = convert_array(data, single), np.zeros(result.shape, wide)
-    offsets = (source.geometry.offsets, target.geometry.offsets)
+    offsets = (source.batch_shape.offsets, target.batch_shape.offsets)
     call.for_samples(copy_kernel, data, offsets[0], result, offsets[1], *tables, fill, axis)
     if target.dtype in HALVES and result.dtype == single:
         target.data[:] = convert_array(result, target.data.dtype)
@@ -171,13 +171,15 @@ def copy_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | Non
 def launch_windows(call: op.Call, anchors: Int64s, fill: Array, channel: int | None) -> op.Launch:
     """What `copy_windows` does, as a launch on a GPU."""
     source, target = call.inputs[0], call.outputs[0]
-    tables, axis = merge_axes(source.geometry.shapes, anchors, target.geometry.shapes, channel)
+    tables, axis = merge_axes(
+        source.batch_shape.shapes, anchors, target.batch_shape.shapes, channel
+    )
     shapes, anchors, windows = tables
     steps = steps_of(shapes)
     lows = np.clip(-anchors, 0, windows)
     highs = np.maximum(np.minimum(shapes - anchors, windows), lows)
-    first = source.geometry.offsets + (anchors * steps).sum(axis=1)
-    table = gather_table(first, target.geometry.offsets, windows, steps, lows, highs)
+    first = source.batch_shape.offsets + (anchors * steps).sum(axis=1)
+    table = gather_table(first, target.batch_shape.offsets, windows, steps, lows, highs)
     same = source.dtype is target.dtype
     dtype = target.dtype.numpy
     fill = fill.astype(dtype, copy=False) if same else convert_array(fill, dtype)

@@ -81,7 +81,7 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
 @debayer.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
-    shapes = source.geometry.shapes
+    shapes = source.batch_shape.shapes
     layout = source.layout or ("HW" if shapes.shape[1] == 2 else "HWC")
     height = layout.index("H")
     if layout[-1] == "C":
@@ -120,7 +120,7 @@ def _cpu(call: op.Call) -> None:
             if not np.shares_memory(made, image):
                 image[...] = made.reshape(image.shape)
 
-    call.each_sample(interpolate, source.geometry.volumes.tolist())
+    call.each_sample(interpolate, source.batch_shape.volumes.tolist())
 
 
 _WAYS: Final = {
@@ -144,11 +144,11 @@ def _gpu(call: op.Call) -> op.Launch:
     for sample, place in enumerate(call["blue_position"].tolist()):
         _tile(place, sample)
     down, across = np.asarray(call["blue_position"]).T
-    shapes = target.geometry.shapes
-    pixels = source.geometry.volumes
+    shapes = target.batch_shape.shapes
+    pixels = source.batch_shape.volumes
     rows = [
-        source.geometry.offsets,
-        target.geometry.offsets,
+        source.batch_shape.offsets,
+        target.batch_shape.offsets,
         pixels,
         shapes[:, -3],
         shapes[:, -2],

@@ -31,15 +31,15 @@ class Windows(NamedTuple):
 def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
     """Blur along W, H and D, with float32 between; of several parts the sum."""
     source, target = call.inputs[0], call.outputs[0]
-    op.refuse_large(source.geometry.volumes)
-    extents, _ = extents_of(source.layout, source.geometry.shapes)
-    blocks = op.blocks_of(target.geometry.volumes)
-    between = [op.Scratch(target.geometry.size, _FLOAT) for _ in range(3)]
+    op.refuse_large(source.batch_shape.volumes)
+    extents, _ = extents_of(source.layout, source.batch_shape.shapes)
+    blocks = op.blocks_of(target.batch_shape.volumes)
+    between = [op.Scratch(target.batch_shape.size, _FLOAT) for _ in range(3)]
     sums = between.pop()
     launches = []
     for number, part in enumerate(parts):
         data: Any = source.data
-        first = source.geometry.offsets
+        first = source.batch_shape.offsets
         # A window of one weight, 1, changes nothing.
         axes = [axis for axis in (2, 1, 0) if part.halves[:, axis].any()] or [2]
         for axis in axes:
@@ -50,7 +50,7 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             weights = np.ascontiguousarray(part.weights[:, axis])
             # Pointers that the kernel does not use point to the weights.
             factors = part.factors if summed and part.factors is not None else weights
-            table = _table(first, target.geometry.offsets, extents, axis, part.halves[:, axis])
+            table = _table(first, target.batch_shape.offsets, extents, axis, part.halves[:, axis])
             types = {"Source": op.type_name(data.dtype), "Target": op.type_name(written.dtype)}
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
             arguments = (
@@ -64,7 +64,7 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
                 factors,
             )
             launches.append(op.Launch(unit, len(blocks), arguments))
-            data, first = written, target.geometry.offsets
+            data, first = written, target.batch_shape.offsets
     return launches
 
 

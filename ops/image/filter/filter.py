@@ -87,8 +87,8 @@ def _first(layout: str) -> int:
 
 @filter.shapes
 def _shapes(call: op.Call) -> op.Int64Array:
-    source, windows = call.inputs[0], call.inputs[1].geometry.shapes
-    shapes = source.geometry.shapes.copy()
+    source, windows = call.inputs[0], call.inputs[1].batch_shape.shapes
+    shapes = source.batch_shape.shapes.copy()
     axes, first = windows.shape[1], _first(source.layout)
     anchors = _anchors(call, axes)
     valid = call["mode"] == "valid"
@@ -131,7 +131,7 @@ def _anchors(call: op.Call, axes: int) -> op.Int64Array:
 @filter.cpu
 def _cpu(call: op.Call) -> None:
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
-    anchors = _anchors(call, windows.geometry.ndim)
+    anchors = _anchors(call, windows.batch_shape.ndim)
     valid, border = call["mode"] == "valid", call["border"]
     fills: list[Any] = [0] * call.size
     if len(call.inputs) > 2:
@@ -140,7 +140,7 @@ def _cpu(call: op.Call) -> None:
             convert_array(np.asarray(given.array(i)), source.data.dtype)[()]
             for i in range(call.size)
         ]
-    first, axes = _first(source.layout), windows.geometry.ndim
+    first, axes = _first(source.layout), windows.batch_shape.ndim
 
     def correlate(sample: int) -> None:
         image, window, result = (one.array(sample) for one in (source, windows, target))
@@ -165,7 +165,7 @@ def _cpu(call: op.Call) -> None:
                 padded = pad(plane, before, after, border, fills[sample])
                 correlate_inside(padded, window, out)
 
-    call.each_sample(correlate, source.geometry.volumes.tolist())
+    call.each_sample(correlate, source.batch_shape.volumes.tolist())
 
 
 # OpenCV adds the same products in other orders, by fused steps or by Fourier transforms, as the
@@ -173,7 +173,7 @@ def _cpu(call: op.Call) -> None:
 # results of larger ones may differ by more, in units of the last place of the terms.
 @filter.gpu_within(1e-4)
 def _gpu(call: op.Call) -> op.Launch:
-    anchors = _anchors(call, call.inputs[1].geometry.ndim)
+    anchors = _anchors(call, call.inputs[1].batch_shape.ndim)
     return filter_launch(call, _first(call.inputs[0].layout), anchors)
 
 

@@ -21,30 +21,30 @@ _EVEN: Final = (op.uint8, op.uint16, op.int16)
 def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launch:
     """first: the first axis that is filtered; anchors: (N, axes)."""
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
-    axes = windows.geometry.ndim
-    op.refuse_large(source.geometry.volumes)
+    axes = windows.batch_shape.ndim
+    op.refuse_large(source.batch_shape.volumes)
     narrow = np.ones((call.size, 14), np.int64)
-    own = windows.geometry.shapes
+    own = windows.batch_shape.shapes
     valid = call["mode"] == "valid"
     parts = (
-        source.geometry.shapes[:, first : first + axes],
-        target.geometry.shapes[:, first : first + axes],
+        source.batch_shape.shapes[:, first : first + axes],
+        target.batch_shape.shapes[:, first : first + axes],
         own,
         np.zeros_like(own) if valid else np.where(anchors < 0, own // 2, anchors),
     )
     narrow[:, 9:12] = 0
     for k, part in enumerate(parts):
         narrow[:, 3 * k + 3 - axes : 3 * k + 3] = part
-    narrow[:, 12] = target.geometry.shapes[:, first + axes :].prod(axis=1)
-    narrow[:, 13] = target.geometry.volumes
+    narrow[:, 12] = target.batch_shape.shapes[:, first + axes :].prod(axis=1)
+    narrow[:, 13] = target.batch_shape.volumes
     fill: Any = np.zeros(1, np.uint8)
-    fills = np.zeros_like(source.geometry.offsets)
+    fills = np.zeros_like(source.batch_shape.offsets)
     if len(call.inputs) > 2:
-        fill, fills = call.inputs[2].data, call.inputs[2].geometry.offsets
+        fill, fills = call.inputs[2].data, call.inputs[2].batch_shape.offsets
     places = source, target, windows
-    wide = np.stack([*(one.geometry.offsets for one in places), fills], axis=1)
+    wide = np.stack([*(one.batch_shape.offsets for one in places), fills], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = op.blocks_of(target.geometry.volumes)
+    blocks = op.blocks_of(target.batch_shape.volumes)
     types = {
         "Source": op.type_name(source.data.dtype),
         "Target": op.type_name(target.data.dtype),

@@ -46,10 +46,10 @@ def gaussian_blur(
 
 
 @gaussian_blur.shapes
-def _shapes(call: op.Call) -> op.Geometry:
+def _shapes(call: op.Call) -> op.BatchShape:
     if call["sigma"] is None and call["window_size"] is None:
         raise op.OperatorValueError("`sigma` or `window_size` must be given")
-    return call.inputs[0].geometry
+    return call.inputs[0].batch_shape
 
 
 @op.jit
@@ -129,7 +129,7 @@ def _blur_samples(
 
 def _windows(call: op.Call) -> tuple[op.Int64Array, F32, op.Int64Array]:
     """Extents, and what `windows` returns."""
-    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
+    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].batch_shape.shapes)
     return extents, *windows(call["sigma"], call["window_size"], axes, call.size)
 
 
@@ -146,9 +146,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _blur_samples,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         result,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         extents,
         weights,
         halves,

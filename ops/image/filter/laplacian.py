@@ -154,7 +154,7 @@ def _derive_samples(
 
 def _windows(call: op.Call) -> tuple[op.Int64Array, F32, op.Int64Array, F32]:
     """Extents, and what `laplacian_windows` returns."""
-    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].geometry.shapes)
+    extents, axes = extents_of(call.inputs[0].layout, call.inputs[0].batch_shape.shapes)
     return extents, *laplacian_windows(
         call["window_size"],
         call["smoothing_size"],
@@ -178,9 +178,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _derive_samples,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         result,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         extents,
         weights,
         halves,

@@ -85,7 +85,7 @@ def _cpu(call: op.Call) -> None:
         for plane, out in zip(*planes, strict=True):
             _median(plane, width, height, out)
 
-    call.each_sample(run, source.geometry.volumes.tolist())
+    call.each_sample(run, source.batch_shape.volumes.tolist())
 
 
 _KERNEL = op.CudaKernel("median_blur", (None, Path(__file__).with_name("median_blur.cuh")))
@@ -97,20 +97,20 @@ _SIDES: Final = (3, 5)
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     sizes = _sizes(call)
-    op.refuse_large(source.geometry.volumes)
+    op.refuse_large(source.batch_shape.volumes)
     first = target.layout.index("H")
-    shapes = source.geometry.shapes
-    wide = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    shapes = source.batch_shape.shapes
+    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     narrow = np.empty((call.size, 6), np.int64)
     narrow[:, :2] = shapes[:, first : first + 2]
     narrow[:, 2] = shapes[:, first + 2 :].prod(axis=1)
-    narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.geometry.volumes
+    narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.batch_shape.volumes
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     side = next((side for side in _SIDES if (sizes == side).all()), 0)
     unit = _KERNEL.unit(
         {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"
     )
-    blocks = op.blocks_of(target.geometry.volumes)
+    blocks = op.blocks_of(target.batch_shape.volumes)
     return op.Launch(unit, len(blocks), (source.data, op.OutputArg(target.data), table, blocks))
 
 

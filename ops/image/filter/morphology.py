@@ -84,7 +84,7 @@ def masks_of(call: op.Call, highest: bool) -> Masks:
     before = np.where(anchors < 0, masks // 2, anchors)
     # Twice the extent on a side is every pixel, whatever the border: more changes nothing.
     first = (call.types[0].layout or "").index("H")
-    most = 2 * call.inputs[0].geometry.shapes[:, [first + 1, first]]
+    most = 2 * call.inputs[0].batch_shape.shapes[:, [first + 1, first]]
     outside = kind.type(limits.min if highest else limits.max)
     return Masks(np.minimum(before, most), np.minimum(masks - 1 - before, most), outside)
 
@@ -116,7 +116,7 @@ def grow(call: op.Call, name: str) -> None:
                     break  # nothing changes any more
             out[...] = flat
 
-    call.each_sample(run, source.geometry.volumes.tolist())
+    call.each_sample(run, source.batch_shape.volumes.tolist())
 
 
 def pairs(call: op.Call, name: str) -> npt.NDArray[np.int64]:

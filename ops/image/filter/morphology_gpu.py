@@ -21,10 +21,10 @@ _GROW: Final = op.CudaKernel(
 def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
     """Across, then down, as often as it is asked for."""
     source, target = call.inputs[0], call.outputs[0]
-    op.refuse_large(source.geometry.volumes)
+    op.refuse_large(source.batch_shape.volumes)
     border = BORDER_NAMES[call["border_mode"]]
     before, after, outside = masks_of(call, highest)
-    extents, _ = extents_of(target.layout, source.geometry.shapes)
+    extents, _ = extents_of(target.layout, source.batch_shape.shapes)
     most = extents[:, [3, 2]]
     # Each time pixels come from farther away, or nothing changes any more.
     times = min(call["iterations"], max(int(most.max(initial=0)), 1))
@@ -32,19 +32,19 @@ def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
         # Several times are once with larger masks; every pixel is within twice the extent.
         before, after = (np.minimum(reach * times, 2 * most) for reach in (before, after))
         times = min(times, 1)
-    blocks = op.blocks_of(target.geometry.volumes)
+    blocks = op.blocks_of(target.batch_shape.volumes)
     text = f"{border_text(border)}constexpr bool HIGHEST = {str(highest).lower()};\n"
     unit = _GROW.unit({"Source": op.type_name(source.data.dtype)}, text)
-    between = [op.Scratch(target.geometry.size, source.dtype.numpy) for _ in range(2)]
+    between = [op.Scratch(target.batch_shape.size, source.dtype.numpy) for _ in range(2)]
     data: Any = source.data
-    first = source.geometry.offsets
+    first = source.batch_shape.offsets
     # Without iterations pixels are copied, by a window of one.
     steps = [axis for _ in range(times) for axis in (0, 1)] or [0]
     reach = (before, after) if times else (before * 0, after * 0)
     launches = []
     for number, axis in enumerate(steps):
         written = target.data if number == len(steps) - 1 else between[number % 2]
-        wide = np.stack([first, target.geometry.offsets], axis=1)
+        wide = np.stack([first, target.batch_shape.offsets], axis=1)
         inner = extents[:, 4 - axis :].prod(axis=1)
         columns = [extents.prod(axis=1), extents[:, 3 - axis], inner]
         columns += [side[:, axis] for side in reach]
@@ -53,5 +53,5 @@ def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
         launches.append(
             op.Launch(unit, len(blocks), (data, op.OutputArg(written), table, blocks, outside))
         )
-        data, first = written, target.geometry.offsets
+        data, first = written, target.batch_shape.offsets
     return launches

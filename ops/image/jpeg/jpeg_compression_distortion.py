@@ -45,21 +45,24 @@ def jpeg_compression_distortion(
 
 
 @jpeg_compression_distortion.shapes
-def _shapes(call: op.Call) -> op.Geometry:
-    geometry = call.inputs[0].geometry
+def _shapes(call: op.Call) -> op.BatchShape:
+    batch_shape = call.inputs[0].batch_shape
     for bad, expected in (
-        (geometry.shapes[:, -1] != 3, "3 channels"),
-        ((geometry.shapes[:, -3:-1] > _MOST).any(axis=1), f"at most {_MOST} pixels along an axis"),
+        (batch_shape.shapes[:, -1] != 3, "3 channels"),
+        (
+            (batch_shape.shapes[:, -3:-1] > _MOST).any(axis=1),
+            f"at most {_MOST} pixels along an axis",
+        ),
     ):
         if bad.any():
             sample = int(np.flatnonzero(bad)[0])
             raise op.OperatorValueError(
                 "the shape of an image",
                 expected=expected,
-                got=str(geometry.shape(sample)),
+                got=str(batch_shape.shape(sample)),
                 sample=sample,
             )
-    return geometry
+    return batch_shape
 
 
 @jpeg_compression_distortion.cpu
@@ -80,7 +83,7 @@ def _cpu(call: op.Call) -> None:
                 raise op.OperatorRuntimeError("the image cannot be encoded", sample=sample)
             simplejpeg.decode_jpeg(data, "RGB", buffer=result)
 
-    call.each_sample(distort, source.geometry.volumes.tolist())
+    call.each_sample(distort, source.batch_shape.volumes.tolist())
 
 
 _LUMA: Final = (
@@ -111,7 +114,7 @@ def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
 @jpeg_compression_distortion.gpu
 def _gpu(call: op.Call) -> list[op.Launch]:
     source, target = call.inputs[0], call.outputs[0]
-    shapes, volumes = source.geometry.shapes, source.geometry.volumes
+    shapes, volumes = source.batch_shape.shapes, source.batch_shape.volumes
     sizes = shapes[:, -3:-1]
     counts = np.where(volumes > 0, shapes[:, :-3].prod(axis=1), 0)
     owner, number = op.numbered(counts)
@@ -119,8 +122,8 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     each = squares.prod(axis=1)[owner]
     place = number * pixels[owner] * 3
     rows = [
-        source.geometry.offsets[owner] + place,
-        target.geometry.offsets[owner] + place,
+        source.batch_shape.offsets[owner] + place,
+        target.batch_shape.offsets[owner] + place,
         sizes[owner, 0],
         sizes[owner, 1],
         each.cumsum() - each,

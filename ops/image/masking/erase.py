@@ -70,7 +70,7 @@ class _Plan(op.Plan):
 
 @erase.shapes
 def _shapes(call: op.Call) -> _Plan:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     if call["anchor"] is not None and call["shape"] is None:
         raise op.OperatorValueError("`anchor` needs `shape`")
     return _Plan(source, *_regions(call, source.shapes))
@@ -193,7 +193,7 @@ def _tables(
 ) -> tuple[op.Int64Array, op.Int64Array, op.Int64Array, Array, int]:
     """What `erase_kernel` takes: shapes, starts, regions, fill and channel."""
     source, target = call.inputs[0], call.outputs[0]
-    ndim = target.geometry.ndim
+    ndim = target.batch_shape.ndim
     if ndim > _AXES:
         raise op.OperatorValueError("the input", expected="at most 5 axes", got=str(ndim))
     values = call["fill_value"]
@@ -201,7 +201,7 @@ def _tables(
     if not values.shape[1]:
         values = np.zeros((call.size, 1), np.float32)
     if values.shape[1] > 1:
-        counts = target.geometry.shapes[:, channel]
+        counts = target.batch_shape.shapes[:, channel]
         if channel < 0 or (counts != values.shape[1]).any():
             many = "; there is no channel axis in the layout"
             if channel >= 0:
@@ -213,7 +213,7 @@ def _tables(
     fill = fill_array(values, single if target.dtype is op.float16 else dtype)
     fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")
     shapes = np.ones((call.size, _AXES), np.int64)
-    shapes[:, _AXES - ndim :] = target.geometry.shapes
+    shapes[:, _AXES - ndim :] = target.batch_shape.shapes
     regions = np.zeros((len(plan.regions), 2, _AXES), np.int64)
     regions[:, 1] = 1
     regions[:, :, _AXES - ndim :] = plan.regions
@@ -228,9 +228,9 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     call.for_samples(
         erase_kernel,
         source.data.view(unsigned),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(unsigned),
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         *_tables(call, plan),
     )
 
@@ -242,9 +242,9 @@ _KERNEL: Final = op.CudaKernel("erase", ("coordinates.cuh", Path(__file__).with_
 def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     shapes, starts, regions, fill, channel = _tables(call, plan)
-    volumes = target.geometry.volumes[:, None]
+    volumes = target.batch_shape.volumes[:, None]
     blocks = op.blocks_of(volumes[:, 0])
-    places = np.stack([source.geometry.offsets, target.geometry.offsets], 1)
+    places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], 1)
     short = [shapes, volumes, starts[:-1, None], starts[1:, None]]
     narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
     data, result = source.data.view(fill.dtype), op.OutputArg(target.data.view(fill.dtype))

@@ -103,7 +103,7 @@ def _plan(call: op.Call) -> tuple[op.Int64Array, np.ndarray[Any, np.dtype[np.flo
     for column, values in enumerate((cosines, sines, call["shift_x"], call["shift_y"])):
         terms[:, column] = values / period
     terms[:, 4] = call["ratio"]
-    layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
+    layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
     height = layout.index("H")
     extents = np.ones((call.size, 4), np.int64)
     extents[:, 0] = shapes[:, :height].prod(axis=1)
@@ -121,9 +121,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         _mask_samples,
         source.data.view(unsigned),
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data.view(unsigned),
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         *_plan(call),
     )
 
@@ -135,9 +135,9 @@ _KERNEL: Final = op.CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     extents, terms = _plan(call)
-    volumes = target.geometry.volumes
+    volumes = target.batch_shape.volumes
     blocks = op.blocks_of(volumes)
-    places = np.stack([source.geometry.offsets, target.geometry.offsets], axis=1)
+    places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     counts = np.concatenate([extents[:, 1:], volumes[:, None]], axis=1).astype(np.int32)
     # A row is a multiple of 8 bytes.
     numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)

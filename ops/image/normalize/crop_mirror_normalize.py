@@ -113,7 +113,7 @@ def _shapes(call: op.Call) -> NormalizePlan:
     layout = _layout(call)
     anchors, windows = window_in(call, layout)
     return plan(
-        call.inputs[0].geometry.shapes,
+        call.inputs[0].batch_shape.shapes,
         anchors,
         windows,
         call["mirror"],
@@ -125,7 +125,7 @@ def _shapes(call: op.Call) -> NormalizePlan:
 
 def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
     """(N, channels) each, see `fold`."""
-    channels = call.inputs[0].geometry.shapes[:, _layout(call).index("C")]
+    channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
     mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
     mean, factor = fold(mean, std, call["scale"], call["shift"])
@@ -144,13 +144,13 @@ def _cpu(call: op.Call, p: NormalizePlan) -> None:
     )
     half = target.dtype is op.float16
     result = np.zeros(target.data.shape, np.float32) if half else target.data
-    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], result.dtype)
+    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], result.dtype)
     call.for_samples(
         normalize_kernel,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         result,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         p.extents,
         p.steps,
         p.starts,
@@ -176,10 +176,10 @@ def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     mean, factor = _mean_factor(call)
     half = target.dtype is op.float16
     native = np.dtype(np.float32) if half else target.data.dtype
-    fill = _fill(call, target.geometry.shapes[:, target.layout.index("C")], native)
-    first = source.geometry.offsets + p.starts
-    table = gather_table(first, target.geometry.offsets, p.extents, p.steps, p.lows, p.highs)
-    blocks = op.blocks_of(target.geometry.volumes)
+    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], native)
+    first = source.batch_shape.offsets + p.starts
+    table = gather_table(first, target.batch_shape.offsets, p.extents, p.steps, p.lows, p.highs)
+    blocks = op.blocks_of(target.batch_shape.volumes)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     arguments = (
         source.data,

@@ -56,13 +56,13 @@ def normalize_launches(call: op.Call) -> list[op.Launch]:
         scaled = _measured_scales(call, taken, means, launches)
     nowhere = np.zeros(call.size, np.int64)
     operands = [
-        Spread(source.data, source.geometry.offsets, source.geometry.shapes),
+        Spread(source.data, source.batch_shape.offsets, source.batch_shape.shapes),
         Spread(means.data, means.offsets, means.shapes),
         Spread(scaled.data, scaled.offsets, scaled.shapes),
         Spread(np.array([call["shift"]], np.float32), nowhere, _no_axes(call)),
     ]
     text = "normalized(operand0[at[0]], f32(operand1[at[1]]), operand2[at[2]], operand3[at[3]])"
-    launches.append(spread_launch(operands, target.data, target.geometry, text, _functions()))
+    launches.append(spread_launch(operands, target.data, target.batch_shape, text, _functions()))
     return launches
 
 
@@ -73,7 +73,7 @@ def _no_axes(call: op.Call) -> op.Int64Array:
 def _on_host(call: op.Call, taken: tuple[int, ...], numbers: Numbers) -> _Statistics:
     """Numbers that were given: one for a sample, or as many as there are results."""
     offsets, several = np.ascontiguousarray(numbers.steps[:, 0]), numbers.steps[:, 1].any()
-    shapes = reduced_shapes(call.inputs[0].geometry.shapes, taken, True)
+    shapes = reduced_shapes(call.inputs[0].batch_shape.shapes, taken, True)
     return _Statistics(
         numbers.values, offsets, numbers.counts, shapes if several else _no_axes(call)
     )
@@ -110,14 +110,14 @@ def _measured_scales(
     return _placed(scales, places, shared)
 
 
-def _placed(data: op.Scratch, places: op.Geometry, shared: bool) -> _Statistics:
+def _placed(data: op.Scratch, places: op.BatchShape, shared: bool) -> _Statistics:
     offsets = np.zeros_like(places.offsets) if shared else places.offsets
     return _Statistics(data, offsets, places.volumes, places.shapes)
 
 
 def _scales_launch(
     call: op.Call,
-    places: op.Geometry,
+    places: op.BatchShape,
     sums: op.Scratch,
     made: op.Scratch,
     factors: np.ndarray[Any, Any],

@@ -99,10 +99,10 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(
         normalize_samples,
         data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         out,
-        target.geometry.offsets,
-        groups(source.geometry.shapes, taken),
+        target.batch_shape.offsets,
+        groups(source.batch_shape.shapes, taken),
         numbers[0],
         mean.steps,
         numbers[1],

@@ -50,7 +50,7 @@ def normalize_row(source: Any, target: Any, row: Any) -> None:
 def _parameters(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
     """(N, channels, 2): mean and factor."""
     source = call.inputs[0]
-    _, channels, _ = axes_of(source.layout, source.geometry.shapes)
+    _, channels, _ = axes_of(source.layout, source.batch_shape.shapes)
     mean, std = (channel_rows(name, call[name], channels) for name in ("mean", "std"))
     mean, factor = fold(mean, std, call["scale"], call["shift"])
     return np.stack(np.broadcast_arrays(mean, factor), axis=-1)

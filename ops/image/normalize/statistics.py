@@ -28,7 +28,7 @@ def _shapes_of(value: Any) -> op.Int64Array | None:
     if value is None:
         return None
     if isinstance(value, op.Batch):
-        return value.geometry.shapes if value.geometry.ndim else None
+        return value.batch_shape.shapes if value.batch_shape.ndim else None
     if value.ndim == 1:
         return None
     return np.tile(np.array(value.shape[1:], np.int64), (len(value), 1))
@@ -37,7 +37,7 @@ def _shapes_of(value: Any) -> op.Int64Array | None:
 def normalized_axes(call: op.Call) -> tuple[int, ...]:
     """The axes to reduce: those named; else those along which arrays that were given have an extent
     of 1; else all. Raises OperatorValueError."""
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     axes, names = call["axes"], call["axis_names"]
     if axes is None and names is None:
         for name in ("mean", "stddev"):
@@ -60,14 +60,14 @@ def given(call: op.Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     if isinstance(value, op.Batch):
         with np.errstate(invalid="ignore"):  # between samples lies what was there
             numbers = value.data.astype(np.float64)
-        offsets = value.geometry.offsets
+        offsets = value.batch_shape.offsets
     else:
         numbers = value.astype(np.float64).reshape(-1)
         offsets = np.arange(call.size) * (numbers.size // max(1, call.size))
     steps[:, 0] = offsets
     if shapes is None:
         return Numbers(numbers, steps, np.ones(call.size, np.int64))
-    wanted = reduced_shapes(call.inputs[0].geometry.shapes, taken, True)
+    wanted = reduced_shapes(call.inputs[0].batch_shape.shapes, taken, True)
     fits = (wanted == shapes).all(axis=1) if wanted.shape == shapes.shape else np.zeros(call.size)
     if not fits.all():
         sample = int(np.flatnonzero(fits == 0)[0])
@@ -82,10 +82,10 @@ def given(call: op.Call, name: str, taken: tuple[int, ...]) -> Numbers | None:
     return Numbers(numbers, steps, wanted.prod(axis=1))
 
 
-def places_of(call: op.Call, taken: tuple[int, ...]) -> op.Geometry:
+def places_of(call: op.Call, taken: tuple[int, ...]) -> op.BatchShape:
     """Where the statistics of each sample go; for those of the whole batch, samples must agree in
     the other axes. Raises OperatorValueError."""
-    places = op.Geometry.of(reduced_shapes(call.inputs[0].geometry.shapes, taken, True))
+    places = op.BatchShape.of(reduced_shapes(call.inputs[0].batch_shape.shapes, taken, True))
     if call["batch"] and not places.uniform:
         sample = int(np.flatnonzero((places.shapes != places.shapes[0]).any(axis=1))[0])
         raise op.OperatorValueError(
@@ -102,15 +102,15 @@ def _in_order(call: op.Call, sums: np.ndarray[Any, Any]) -> Any:
     return np.add.accumulate(sums.reshape(call.size, -1), axis=0)[-1]
 
 
-def _spread(places: op.Geometry, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
+def _spread(places: op.BatchShape, values: np.ndarray[Any, Any], shared: bool) -> Numbers:
     steps = np.ones((len(places), 2), np.int64)
     steps[:, 0] = 0 if shared else places.offsets
     return Numbers(values, steps, places.volumes)
 
 
-def counts_of(call: op.Call, places: op.Geometry) -> np.ndarray[Any, np.dtype[np.float64]]:
+def counts_of(call: op.Call, places: op.BatchShape) -> np.ndarray[Any, np.dtype[np.float64]]:
     """How many values stand behind each number of a sample."""
-    return call.inputs[0].geometry.volumes / np.maximum(places.volumes, 1)
+    return call.inputs[0].batch_shape.volumes / np.maximum(places.volumes, 1)
 
 
 def measured_mean(call: op.Call, taken: tuple[int, ...]) -> Numbers:

@@ -90,7 +90,7 @@ def _shapes(call: op.Call) -> _Plan:
         )
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     others = [axis for axis in range(len(layout)) if axis not in cut]
-    tables = [given.geometry.shapes for given in call.inputs]
+    tables = [given.batch_shape.shapes for given in call.inputs]
     regions = paste_regions(call, [table[:, cut] for table in tables])
     result = tables[0].copy()
     result[:, cut] = regions.sizes
@@ -152,7 +152,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     layout, regions = target.layout, plan.regions
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
-    shapes = target.geometry.shapes
+    shapes = target.batch_shape.shapes
     extents = shapes[owner]
     extents[:, cut] = regions.shape
     there = steps_of(shapes)[owner]
@@ -162,9 +162,9 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     result = np.zeros(target.data.shape, single) if halves else target.data
     for number, given in enumerate(call.inputs):
         own = regions.inputs == number
-        geometry = given.geometry
-        here = steps_of(geometry.shapes)[regions.sources]
-        at = geometry.offsets[regions.sources] + (here[:, cut] * regions.low).sum(axis=1)
+        batch_shape = given.batch_shape
+        here = steps_of(batch_shape.shapes)[regions.sources]
+        at = batch_shape.offsets[regions.sources] + (here[:, cut] * regions.low).sum(axis=1)
         data, into = given.data, result
         if given.dtype is target.dtype:
             # Bytes move whatever they mean: one compiled kernel per element size.
@@ -176,8 +176,8 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
             paste_kernel,
             data,
             into,
-            target.geometry.offsets,
-            target.geometry.volumes,
+            target.batch_shape.offsets,
+            target.batch_shape.volumes,
             regions.starts,
             own,
             *_rows(extents, at, here, place, there, layout[-1] == "C"),
@@ -213,7 +213,7 @@ _KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 @multi_paste.gpu
 def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     target, regions = call.outputs[0], plan.regions
-    shapes, volumes = target.geometry.shapes, target.geometry.volumes
+    shapes, volumes = target.batch_shape.shapes, target.batch_shape.volumes
     cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
     first = _AXES - shapes.shape[1]
     owner = np.repeat(np.arange(call.size), np.diff(regions.starts))
@@ -223,8 +223,8 @@ def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     lows[:, placed], extents[:, placed] = regions.place, regions.shape
     wide = np.ones((call.size, _AXES), np.int64)
     wide[:, first:] = shapes
-    paces = np.stack([steps_of(given.geometry.shapes) for given in call.inputs])
-    offsets = np.stack([given.geometry.offsets for given in call.inputs])
+    paces = np.stack([steps_of(given.batch_shape.shapes) for given in call.inputs])
+    offsets = np.stack([given.batch_shape.offsets for given in call.inputs])
     steps = np.zeros((len(owner), _AXES), np.int64)
     steps[:, first:] = paces[regions.inputs, regions.sources]
     at = offsets[regions.inputs, regions.sources] + (steps[:, placed] * regions.low).sum(axis=1)
@@ -243,7 +243,7 @@ def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
         ends = counts.cumsum()
         short = [wide, volumes[:, None], (ends - counts)[:, None], ends[:, None]]
         narrow = np.concatenate(short, axis=1).astype(np.int32).view(np.int64)
-        canvases = np.concatenate([target.geometry.offsets[:, None], narrow], axis=1)
+        canvases = np.concatenate([target.batch_shape.offsets[:, None], narrow], axis=1)
         places = np.stack([regions.inputs - number, at], axis=1)
         table = np.concatenate([places, steps, corners], axis=1)[mine]
         arguments = (*group, op.OutputArg(result), canvases, blocks, table, np.int64(number == 0))

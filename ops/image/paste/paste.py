@@ -52,7 +52,7 @@ def paste(
 @paste.shapes
 def _shapes(call: op.Call) -> WindowPlan:
     layout = call.types[0].layout or "HWC"
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     _check(call, "ratio", 1, _MOST)
     _check(call, "min_canvas_size", 0, 1 << 30)
     canvas, anchors = shapes.copy(), np.zeros_like(shapes)
@@ -87,7 +87,7 @@ def _window(call: op.Call, plan: WindowPlan) -> tuple[op.Call, Any, Any, int | N
     channel = None
     if len(fill) > 1:
         channel = (call.types[0].layout or "HWC").index("C")
-        counts = target.geometry.shapes[:, channel]
+        counts = target.batch_shape.shapes[:, channel]
         if (counts != counts[0]).any() or counts[0] > len(fill):
             raise op.OperatorValueError(
                 argument="fill_value",

@@ -36,7 +36,7 @@ def resample_call(call: op.Call, tables: Tables, flips: Any = None) -> list[op.L
     side = int(channels[0]) if (channels == channels[0]).all() else 1
     side = side if 1 <= side <= _WIDEST else 1
     steps = [step._replace(made=side) for step in rounding(target.dtype.numpy, call.size)]
-    epilogue = Epilogue(steps, side, target.data, target.geometry.offsets)
+    epilogue = Epilogue(steps, side, target.data, target.batch_shape.offsets)
     return resample_launches(call.inputs[0].data, tables, epilogue, flips)
 
 

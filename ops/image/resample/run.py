@@ -91,7 +91,7 @@ def resample_samples(
     channels = sizes[:, 1]
     values = (window[:, 5] - window[:, 4]) * channels
     samples = table(call.size)
-    samples[:, TARGET] = target.geometry.offsets * item
+    samples[:, TARGET] = target.batch_shape.offsets * item
     samples[:, TARGET_ROW] = values * item
     heights = (window[:, 1] - window[:, 0]) * (window[:, 3] - window[:, 2])
     samples[:, TARGET_FRAME] = heights * values * item

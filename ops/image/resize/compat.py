@@ -89,7 +89,7 @@ def compat_filters(call: op.Call) -> op.Int64Array:
     if compat == "opencv":
         area = filters == op.InterpType.INTERP_TRIANGULAR
         limits = np.where(area, AREA_CHANNELS, MOST_CHANNELS)
-        layout, shapes = call.types[0].layout or "", call.inputs[0].geometry.shapes
+        layout, shapes = call.types[0].layout or "", call.inputs[0].batch_shape.shapes
         channels = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
         if (channels > limits).any():
             sample = int(np.argmax(channels > limits))
@@ -253,7 +253,7 @@ def run_compat(call: op.Call, plan: ResizePlan) -> None:
         for one, other in zip(frames, _frames(made, layout), strict=True):
             pixels(one, region, other, filter)
 
-    volumes = np.maximum(source.geometry.volumes, target.geometry.volumes)
+    volumes = np.maximum(source.batch_shape.volumes, target.batch_shape.volumes)
     call.each_sample(make, volumes.tolist())
 
 

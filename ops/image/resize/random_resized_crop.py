@@ -70,7 +70,7 @@ def _height_and_width(size: Any) -> tuple[int, int]:
 
 @random_resized_crop.shapes
 def _shapes(call: op.Call) -> ResizePlan:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     layout = call.types[0].layout or ""
     axes = [layout.index("H"), layout.index("W")]
     inputs = source.shapes[:, axes]

@@ -97,7 +97,7 @@ def check_dtype(input: op.SampleType, dtype: Any) -> None:
 
 @resize.shapes
 def _shapes(call: op.Call) -> ResizePlan:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     inputs = source.shapes[:, axes]
@@ -115,7 +115,7 @@ def _shapes(call: op.Call) -> ResizePlan:
     return ResizePlan(made, inputs, sizes, low, high, filters)
 
 
-def resample_tables(call: op.Call, source: op.Geometry, layout: str) -> Tables:
+def resample_tables(call: op.Call, source: op.BatchShape, layout: str) -> Tables:
     """What the kernels need to know of each sample, for whole outputs. After the shape rule."""
     plan = call.plan
     assert isinstance(plan, ResizePlan)
@@ -144,7 +144,7 @@ resize.fusion_role = Resample(
 @resize.cpu
 def run_plan(call: op.Call, plan: ResizePlan) -> None:
     """The kernel."""
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     layout = call.outputs[0].layout
     if call["compat"] is not None:
         run_compat(call, plan)
@@ -164,7 +164,7 @@ def launch_plan(call: op.Call, plan: ResizePlan) -> list[op.Launch]:
             got=repr(call["compat"]),
         )
     launches = resample_call(
-        call, resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
+        call, resample_tables(call, call.inputs[0].batch_shape, call.outputs[0].layout)
     )
     if len(call.outputs) > 1:
         launches.append(table_launch(plan.inputs, call.outputs[1]))

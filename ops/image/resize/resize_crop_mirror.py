@@ -66,7 +66,7 @@ class _Plan(ResizePlan):
 
 @resize_crop_mirror.shapes
 def _shapes(call: op.Call) -> _Plan:
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     layout = call.types[0].layout or ""
     axes = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
     count = len(axes)
@@ -105,7 +105,7 @@ def _shapes(call: op.Call) -> _Plan:
 
 
 def _tables(call: op.Call, plan: _Plan) -> Tables:
-    tables = resample_tables(call, call.inputs[0].geometry, call.outputs[0].layout)
+    tables = resample_tables(call, call.inputs[0].batch_shape, call.outputs[0].layout)
     first = 6 - 2 * plan.anchors.shape[1]
     tables.window[:, first::2] = plan.anchors
     tables.window[:, first + 1 :: 2] = plan.anchors + plan.windows

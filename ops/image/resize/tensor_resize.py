@@ -96,7 +96,7 @@ class _Plan(op.Plan):
 
 @tensor_resize.shapes
 def _shapes(call: op.Call) -> _Plan:
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     axes = _axes(call, shapes.shape[1])
     inputs, count = shapes[:, axes], len(axes)
     if (call["sizes"] is None) == (call["scales"] is None):
@@ -177,7 +177,7 @@ def _tables(call: op.Call, shapes: op.Int64Array, sizes: op.Int64Array, regions:
     window[:, 1::2] = table[:, 5:8]
     roi = np.tile(np.array([0.0, 1.0]), (len(shapes), 3))
     roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = low, high
-    return Tables(call.inputs[0].geometry.offsets, table, window, roi, filters)
+    return Tables(call.inputs[0].batch_shape.offsets, table, window, roi, filters)
 
 
 @tensor_resize.cpu

@@ -108,8 +108,8 @@ def displace(call: op.Call, kernel: Callable[..., Any], *parameters: Any) -> Non
     *parameters, begin, end) over the samples whose mask is not 0, and copy the others."""
     source, target = call.inputs[0], call.outputs[0]
     masks = np.asarray(call["mask"]) != 0
-    places = (source.data, source.geometry.offsets, target.data, target.geometry.offsets)
-    shapes = source.geometry.shapes
+    places = (source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets)
+    shapes = source.batch_shape.shapes
     linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
     call.for_samples(copy_unmasked, *places, shapes, masks)
     call.for_samples(kernel, *places, shapes, masks, linear, *outside_of(call), *parameters)

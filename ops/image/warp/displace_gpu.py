@@ -36,15 +36,15 @@ def displace_launch(
     """The launch of `displace`. name: of the operator, and of the file with its `origin_of`; terms:
     what that reads; own: a number for each sample, which it is given."""
     source, target = call.inputs[0], call.outputs[0]
-    shapes = source.geometry.shapes
-    op.refuse_large(source.geometry.volumes)
+    shapes = source.batch_shape.shapes
+    op.refuse_large(source.batch_shape.volumes)
     wide = np.empty((call.size, 3), np.int64)
-    wide[:, 0], wide[:, 1] = source.geometry.offsets, target.geometry.offsets
+    wide[:, 0], wide[:, 1] = source.batch_shape.offsets, target.batch_shape.offsets
     wide[:, 2] = own
     moved = np.asarray(call["mask"]) != 0
     narrow = np.concatenate([shapes, moved[:, None]], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = op.blocks_of(np.where(source.geometry.volumes, shapes[:, 0] * shapes[:, 1], 0))
+    blocks = op.blocks_of(np.where(source.batch_shape.volumes, shapes[:, 0] * shapes[:, 1], 0))
     text = interpolation_text(call["interp_type"] == op.InterpType.INTERP_LINEAR)
     return op.Launch(
         _KERNELS[name].unit(pixel_types(source, target), text),

@@ -34,22 +34,23 @@ def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
     size = axes * (axes + 1)
     firsts = places[:, 0] * size
     if matrices is None:
-        firsts, matrices = call.inputs[1].geometry.offsets, call.inputs[1].data
-    op.refuse_large(source.geometry.volumes)
-    op.refuse_large(target.geometry.volumes)
+        firsts, matrices = call.inputs[1].batch_shape.offsets, call.inputs[1].data
+    op.refuse_large(source.batch_shape.volumes)
+    op.refuse_large(target.batch_shape.volumes)
     width = np.clip(sizes[:, -1], 1, _TILE)
     across = -(-sizes[:, -1] // _TILE)
     lines = sizes[:, :-1].prod(axis=1)
     tiles = shapes[:, 0] * lines * across
     groups = np.minimum(_PLACES // width, _MOST_TILES)
     wide = np.stack(
-        [source.geometry.offsets, target.geometry.offsets, firsts, places[:, 1] * size], axis=1
+        [source.batch_shape.offsets, target.batch_shape.offsets, firsts, places[:, 1] * size],
+        axis=1,
     )
     narrow = np.ones((call.size, 12), np.int64)
     narrow[:, 3 - axes : 3], narrow[:, 6 - axes : 6] = shapes[:, 1:-1], sizes
     narrow[:, 6:] = np.stack([shapes[:, -1], across, width, groups, tiles, lines], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = op.blocks_of(np.where(target.geometry.volumes, tiles, 0), groups)
+    blocks = op.blocks_of(np.where(target.batch_shape.volumes, tiles, 0), groups)
     linear = call["interp_type"] == op.InterpType.INTERP_LINEAR
     text = f"constexpr i32 AXES = {axes};\n{interpolation_text(linear)}"
     filled, hard, soft = filling_of(call)

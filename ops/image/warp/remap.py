@@ -54,7 +54,7 @@ def remap(
 
 def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
     """The shapes of maps as (frames, h, w). Raises OperatorValueError."""
-    shapes, ndim = map.geometry.shapes, map.geometry.ndim
+    shapes, ndim = map.batch_shape.shapes, map.batch_shape.ndim
     many = ndim == 4 or (ndim == 3 and sequence and map.layout[:1] in ("", "F"))
     result = np.ones((len(shapes), 3), np.int64)
     result[:, 1 - many :] = shapes[:, : 2 + many]
@@ -63,7 +63,7 @@ def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
         raise op.OperatorValueError(
             f"input {number} is a map",
             expected="(h, w) or (h, w, 1), and frames before these only for sequences",
-            got=f"samples of shape {map.geometry.shape(0)}, layout {map.layout!r}",
+            got=f"samples of shape {map.batch_shape.shape(0)}, layout {map.layout!r}",
         )
     return result
 
@@ -78,7 +78,7 @@ class _Plan(op.Plan):
 @remap.shapes
 def _shapes(call: op.Call) -> _Plan:
     sequence = (call.types[0].layout or "").startswith("F")
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     if not call.size:
         return _Plan(shapes, np.zeros((2, 0), np.int64))
     across, down = (_frames(call.inputs[number], sequence, number) for number in (1, 2))
@@ -153,7 +153,7 @@ def remap_samples(
 
 def _framed(call: op.Call) -> NDArray[np.int64]:
     """(N, 4): the shapes of the inputs with frames."""
-    shapes = call.inputs[0].geometry.shapes
+    shapes = call.inputs[0].batch_shape.shapes
     if shapes.shape[1] == 4:
         return shapes
     return np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
@@ -170,15 +170,15 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
     call.for_samples(
         remap_samples,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         _framed(call),
-        np.ascontiguousarray(target.geometry.shapes[:, -3:-1]),
+        np.ascontiguousarray(target.batch_shape.shapes[:, -3:-1]),
         mapx.data,
-        mapx.geometry.offsets,
+        mapx.batch_shape.offsets,
         mapy.data,
-        mapy.geometry.offsets,
+        mapy.batch_shape.offsets,
         plan.steps,
         _shift(call),
         call["interp"] == op.InterpType.INTERP_LINEAR,
@@ -192,13 +192,13 @@ _KERNEL = op.CudaKernel("remap", (None, TAPS, TAPS.with_name("remap.cuh")))
 @remap.gpu
 def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
-    op.refuse_large(source.geometry.volumes)
-    op.refuse_large(target.geometry.volumes)
+    op.refuse_large(source.batch_shape.volumes)
+    op.refuse_large(target.batch_shape.volumes)
     shapes = _framed(call)
-    areas = target.geometry.shapes[:, -3:-1].prod(axis=1)
+    areas = target.batch_shape.shapes[:, -3:-1].prod(axis=1)
     batches = (source, target, *call.inputs[1:])
-    wide = np.stack([*(one.geometry.offsets for one in batches), *(plan.steps * areas)], axis=1)
-    pixels = np.where(target.geometry.volumes, shapes[:, 0] * areas, 0)
+    wide = np.stack([*(one.batch_shape.offsets for one in batches), *(plan.steps * areas)], axis=1)
+    pixels = np.where(target.batch_shape.volumes, shapes[:, 0] * areas, 0)
     narrow = np.stack([*shapes[:, 1:].T, areas, pixels, pixels], axis=1)
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
     blocks = op.blocks_of(pixels)

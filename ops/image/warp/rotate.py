@@ -107,7 +107,7 @@ def _maps(call: op.Call) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     axis = _axis(call, axes)
     # The map is from output to input. In images y points down: turned back is turned on.
     linear = turned(call["angle"] if axis is None else -call["angle"], axis)
-    shapes = call.outputs[0].geometry.shapes
+    shapes = call.outputs[0].batch_shape.shapes
     half = np.float32(0.5)
     middle = extents[:, ::-1].astype(np.float32) * half
     out_middle = shapes[:, shapes.shape[1] - 1 - axes : -1][:, ::-1].astype(np.float32) * half

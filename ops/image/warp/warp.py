@@ -113,12 +113,12 @@ def out_sizes(
 def extents_of(call: op.Call) -> Int64s:
     """The spatial extents of the samples, (N, 2) or (N, 3)."""
     first = _first_axis(call.types[0].layout or "")
-    return call.inputs[0].geometry.shapes[:, first:-1]
+    return call.inputs[0].batch_shape.shapes[:, first:-1]
 
 
 def require_pixels(call: op.Call, sizes: Int64s, filled: bool) -> None:
     """Refuse samples without pixels, where the nearest pixel is asked for."""
-    source = call.inputs[0].geometry
+    source = call.inputs[0].batch_shape
     bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
     if bad.any() and not filled:
         sample = int(np.flatnonzero(bad)[0])
@@ -131,7 +131,7 @@ def require_pixels(call: op.Call, sizes: Int64s, filled: bool) -> None:
 
 def out_shapes(call: op.Call, sizes: Int64s) -> Int64s:
     """The shapes of the outputs: the inputs', with other spatial extents."""
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     first = _first_axis(call.types[0].layout or "")
     shapes[:, first:-1] = sizes
     return shapes
@@ -170,10 +170,10 @@ def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, I
             )
         return np.ascontiguousarray(given.reshape(-1, rows, columns)), places
     second, layout = call.inputs[1], call.types[0].layout or ""
-    shapes = second.geometry.shapes
+    shapes = second.batch_shape.shapes
     wrong = (shapes[:, -2:] != (rows, columns)).any(axis=1)
-    if second.geometry.ndim == 3:
-        frames = call.inputs[0].geometry.shapes[:, 0] if layout.startswith("F") else -1
+    if second.batch_shape.ndim == 3:
+        frames = call.inputs[0].batch_shape.shapes[:, 0] if layout.startswith("F") else -1
         wrong |= shapes[:, 0] != frames
         places[:, 1] = 1
         places[:, 0] = np.concatenate([[0], shapes[:-1, 0].cumsum()]) if call.size else 0
@@ -182,7 +182,7 @@ def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, I
         raise op.OperatorValueError(
             "the second input holds the wrong matrices",
             expected=f"shape ({rows}, {columns}), or with one for each frame before it",
-            got=str(second.geometry.shape(sample)),
+            got=str(second.batch_shape.shape(sample)),
             sample=sample,
         )
     return None, places
@@ -248,10 +248,10 @@ def filling_of(call: op.Call) -> Filling:
 
 def framed(call: op.Call) -> tuple[Int64s, Int64s]:
     """The shapes of the inputs with frames first, and the spatial extents of the outputs."""
-    layout, shapes = call.outputs[0].layout, call.inputs[0].geometry.shapes
+    layout, shapes = call.outputs[0].layout, call.inputs[0].batch_shape.shapes
     if not layout.startswith("F"):
         shapes = np.concatenate([np.ones((call.size, 1), np.int64), shapes], axis=1)
-    sizes = call.outputs[0].geometry.shapes[:, _first_axis(layout) : -1]
+    sizes = call.outputs[0].batch_shape.shapes[:, _first_axis(layout) : -1]
     return np.ascontiguousarray(shapes), np.ascontiguousarray(sizes)
 
 
@@ -263,9 +263,9 @@ def run_affine(call: op.Call, matrices: F32, places: Int64s) -> None:
     call.for_samples(
         warp_volumes if "D" in target.layout else warp_planes,
         source.data,
-        source.geometry.offsets,
+        source.batch_shape.offsets,
         target.data,
-        target.geometry.offsets,
+        target.batch_shape.offsets,
         shapes,
         sizes,
         matrices,

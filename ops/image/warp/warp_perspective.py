@@ -114,7 +114,7 @@ class _Plan(MatrixPlan):
 @warp_perspective.shapes
 def _shapes(call: op.Call) -> _Plan:
     layout = call.types[0].layout or ""
-    shapes = call.inputs[0].geometry.shapes.copy()
+    shapes = call.inputs[0].batch_shape.shapes.copy()
     height = layout.index("H")
     extents = shapes[:, height : height + 2]
     empty = (extents == 0).any(axis=1)
@@ -130,7 +130,7 @@ def _shapes(call: op.Call) -> _Plan:
 
 def _fill(call: op.Call) -> NDArray[np.float64]:
     """The fill value of each channel. Raises OperatorValueError."""
-    layout, shapes = call.outputs[0].layout, call.outputs[0].geometry.shapes
+    layout, shapes = call.outputs[0].layout, call.outputs[0].batch_shape.shapes
     counts = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
     given = call["fill_value"] or (0.0,)
     if len(given) > 1 and (counts != len(given)).any():
@@ -209,7 +209,7 @@ def _cpu(call: op.Call, plan: _Plan) -> None:
                     if not np.may_share_memory(made, where):
                         where[...] = made.reshape(where.shape)
 
-    call.each_sample(warp, target.geometry.volumes.tolist())
+    call.each_sample(warp, target.batch_shape.volumes.tolist())
 
 
 # The places are those of OpenCV 5 with fused steps, which it takes in vectors only, and where the

@@ -31,14 +31,14 @@ def perspective_launches(
     """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout
-    op.refuse_large(source.geometry.volumes)
+    op.refuse_large(source.batch_shape.volumes)
     # The matrices, one after the other, wherever they lie in the slab.
     if matrices is None:
         maps = call.inputs[1]
-        counts = maps.geometry.volumes // _SIZE
+        counts = maps.batch_shape.volumes // _SIZE
         before = counts.cumsum() - counts
         numbers = np.arange(counts.sum()) - np.repeat(before, counts)
-        firsts = np.repeat(maps.geometry.offsets, counts) + numbers * _SIZE
+        firsts = np.repeat(maps.batch_shape.offsets, counts) + numbers * _SIZE
         data: Any = maps.data
     else:
         firsts, data = np.arange(len(matrices), dtype=np.int64) * _SIZE, matrices
@@ -52,19 +52,19 @@ def perspective_launches(
         np.bool_(not call["inverse_map"]),
     )
     height = layout.index("H")
-    shapes, sizes = source.geometry.shapes, target.geometry.shapes[:, height : height + 2]
+    shapes, sizes = source.batch_shape.shapes, target.batch_shape.shapes[:, height : height + 2]
     last = shapes[:, height + 2 :].prod(axis=1)
     planes = shapes[:, height - 1] if layout.endswith("CHW") else np.ones_like(last)
     rows = np.clip(sizes[:, 0], 1, 16)
     stretch = np.minimum(_BLOCK // rows, np.maximum(sizes[:, 1], 1))
-    pixels = target.geometry.shapes[:, : height + 2].prod(axis=1)
-    wide = np.stack([source.geometry.offsets, target.geometry.offsets, *places.T], axis=1)
+    pixels = target.batch_shape.shapes[:, : height + 2].prod(axis=1)
+    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, *places.T], axis=1)
     narrow = np.stack(
         [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch], axis=1
     )
     table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
-    blocks = op.blocks_of(np.where(target.geometry.volumes, pixels, 0))
-    op.refuse_large(target.geometry.volumes)
+    blocks = op.blocks_of(np.where(target.batch_shape.volumes, pixels, 0))
+    op.refuse_large(target.batch_shape.volumes)
     taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]
     # Four channels are taken at a time, and what remains.
     classic = 1 if source.dtype is op.int16 else 2 if (last % 4 == 2).any() else 0

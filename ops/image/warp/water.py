@@ -98,7 +98,7 @@ def _shifts(call: op.Call) -> list[NDArray[np.float32]]:
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
     with np.errstate(over="ignore"):
         terms = np.array([call[name] for name in names], np.float32)
-    sizes = call.inputs[0].geometry.shapes[:, :2].max(axis=0, initial=0).tolist()
+    sizes = call.inputs[0].batch_shape.shapes[:, :2].max(axis=0, initial=0).tolist()
     shifts, rises = (np.empty(size, np.float32) for size in sizes)
     wave_shifts(terms, shifts, rises)
     return [shifts, rises]
