@@ -12,7 +12,7 @@ from typing import Any
 from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
 from gradiva.eager.runtime.host_memory import MemoryStats, pool
 from gradiva.eager.runtime.memory_settings import settings
-from gradiva.eager.support.errors import OperatorRuntimeError, blaming
+from gradiva.eager.support.errors import OperatorRuntimeError, annotate_error
 from gradiva.eager.support.validation import integer
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.buffers import gpu_named
@@ -84,7 +84,7 @@ def ReleaseUnusedMemory() -> None:  # noqa: N802
 def PreallocatePinnedMemory(bytes: int) -> None:  # noqa: N802
     """Have a block of pinned memory waiting for the copies from and to a GPU. Raises
     OperatorRuntimeError without a GPU."""
-    with blaming("PreallocatePinnedMemory"):
+    with annotate_error("PreallocatePinnedMemory"):
         count = _byte_count(bytes)
         gpu_of(gpu_named(Device.current(), None)).pinned.allocate(count)
 
@@ -92,7 +92,7 @@ def PreallocatePinnedMemory(bytes: int) -> None:  # noqa: N802
 def PreallocateDeviceMemory(bytes: int, device_id: int = 0) -> None:  # noqa: N802
     """Have a block of a GPU's memory waiting. Raises OperatorRuntimeError without that GPU, or if
     it has not as much left."""
-    with blaming("PreallocateDeviceMemory"):
+    with annotate_error("PreallocateDeviceMemory"):
         count = _byte_count(bytes)
         gpu = gpu_of(Device("gpu", device_id))
         try:

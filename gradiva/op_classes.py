@@ -17,7 +17,7 @@ from gradiva import fn
 from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.values.value import Value
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import LATER
@@ -52,7 +52,7 @@ class OperatorClass:
     in_order: tuple[str, ...] = ()
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        with blaming(f"ops.{type(self).__name__}"):
+        with annotate_error(f"ops.{type(self).__name__}"):
             if len(arguments) > len(self.in_order):
                 wanted = ", ".join(self.in_order) or "none"
                 raise OperatorTypeError(
@@ -95,7 +95,7 @@ class OperatorClass:
         symbols, it is called for each of them (other inputs are shared), and a list comes back."""
         twice = [name for name in keywords if self.arguments.get(name) is not None]
         if twice:
-            with blaming(f"ops.{type(self).__name__}"):
+            with annotate_error(f"ops.{type(self).__name__}"):
                 raise OperatorValueError(
                     "it was given to the constructor already", argument=twice[0]
                 )
@@ -105,7 +105,7 @@ class OperatorClass:
         if not sets:
             return function(*inputs, **given)
         if len(set(sets)) > 1:
-            with blaming(f"ops.{type(self).__name__}"):
+            with annotate_error(f"ops.{type(self).__name__}"):
                 raise OperatorValueError(
                     "inputs that are lists have one length", expected=str(sets[0]), got=str(sets)
                 )
@@ -134,7 +134,7 @@ class Compose:
     """
 
     def __init__(self, operators: Sequence[Callable[..., Any]]) -> None:
-        with blaming("ops.Compose"):
+        with annotate_error("ops.Compose"):
             if not isinstance(operators, list | tuple) or not all(map(callable, operators)):
                 raise OperatorTypeError(
                     argument="operators", expected="a list of operators", got=repr(operators)

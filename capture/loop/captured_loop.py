@@ -47,7 +47,12 @@ from gradiva.eager.random.step import close_step, current_step, enter_step, leav
 from gradiva.eager.readers.reader import make_loop
 from gradiva.eager.runtime.closer import Closer, closer
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, blaming, user_location
+from gradiva.eager.support.errors import (
+    GradivaError,
+    OperatorRuntimeError,
+    annotate_error,
+    user_location,
+)
 
 from .interpreter import LoopInterpreter
 from .prefetcher import Item, LoopSource, Prefetcher, read_item
@@ -164,7 +169,7 @@ class CapturedLoop(Iterator[Any]):
         assert error is not None
         try:
             if isinstance(error, GradivaError):
-                with blaming(self._source.name):
+                with annotate_error(self._source.name):
                     raise error
             if isinstance(error, StopIteration):
                 leave_step(self._source.ahead)
@@ -317,7 +322,7 @@ class CapturedLoop(Iterator[Any]):
 
 
 def _make(source: LoopSource, operator: OperatorBase, single: bool, strict: bool) -> CapturedLoop:
-    with blaming(source.name):
+    with annotate_error(source.name):
         return CapturedLoop(source, operator, single, strict)
 
 

@@ -12,7 +12,7 @@ from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
-    blaming,
+    annotate_error,
     describe,
     user_location,
 )
@@ -67,7 +67,7 @@ class PipelineBase:
         self._definition = GraphDefinition(Device("gpu", self._options.device_id))
         self._restored: Restored | None = None
         if self._options.checkpoint is not None:
-            with blaming("Pipeline"):
+            with annotate_error("Pipeline"):
                 self._restored = read_checkpoint(self._options.checkpoint)
         self._runtime: PipelineRuntime | None = None
         self._runs = ScheduledRuns()
@@ -160,7 +160,7 @@ class PipelineBase:
             if self._runtime is not None:
                 return
             if self._building:
-                with blaming("Pipeline.build"):
+                with annotate_error("Pipeline.build"):
                     raise OperatorRuntimeError(
                         "the pipeline is being built: there is no data, and nothing to be known "
                         "about it, until its graph is defined"

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradiva.capture.recording.data_node import DataNode
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    describe,
+)
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.external_source.fed_source import FedSource
 
@@ -30,7 +35,7 @@ def feed(
 ) -> None:
     """Feed batches to sources, by name or symbol: all of them, or none if one is refused."""
     accepted: list[tuple[FedSource, int, Batch]] = []
-    with blaming("Pipeline.feed_input"):
+    with annotate_error("Pipeline.feed_input"):
         for target, data in items.items() if isinstance(items, Mapping) else items:
             for source, output, item in _targets(plan, target, data):
                 accepted.append(

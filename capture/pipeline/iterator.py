@@ -10,7 +10,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
     frameless,
 )
@@ -65,7 +65,7 @@ class PipelineIterator:
         last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
         prepare_first_batch: bool = True,
     ) -> None:
-        with blaming(type(self).__name__):
+        with annotate_error(type(self).__name__):
             self._pipes = check_pipelines(pipelines)
             self._names = check_names(output_map, self._pipes)
             self._auto_reset = check_auto_reset(auto_reset)
@@ -103,7 +103,7 @@ class PipelineIterator:
                 for pipe in self._pipes:
                     pipe._wait_as(PipelineAPIType.ITERATOR)
             except StopIteration:
-                with blaming(type(self).__name__):
+                with annotate_error(type(self).__name__):
                     raise OperatorRuntimeError("the pipeline has no data at all") from None
 
     @property
@@ -199,7 +199,7 @@ class PipelineIterator:
         """Go to the place in the epoch from which pipelines made of checkpoints go on."""
         before = {pipe._built().batches_before() for pipe in self._pipes}
         if len(before) > 1:
-            with blaming(type(self).__name__):
+            with annotate_error(type(self).__name__):
                 raise OperatorValueError(
                     "the pipelines go on from checkpoints after different numbers of batches",
                     argument="pipelines",

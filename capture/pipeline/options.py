@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
     user_location,
 )
@@ -157,7 +157,7 @@ class PipelineOptions:
 def _checked(given: dict[str, Any]) -> PipelineOptions:
     dynamic, old = given["exec_dynamic"], given.pop("experimental_exec_dynamic")
     types = [given.pop(name) for name in ("output_dtype", "output_ndim", "output_layout")]
-    with blaming("Pipeline"):
+    with annotate_error("Pipeline"):
         given.update(
             batch_size=_given_count("batch_size", given["batch_size"]),
             num_threads=_given_count("num_threads", given["num_threads"]) or 0,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.contexts.stream import device_stream
-from gradiva.eager.support.errors import OperatorTypeError, blaming, describe
+from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe
 from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import CPU, require_device
 from gradiva.eager.values.batch import Batch, batch_on
@@ -41,7 +41,7 @@ class TensorCPU(PipelineTensor):
     __slots__ = ()
 
     def __init__(self, data: Any, layout: str | None = None, is_pinned: bool = False) -> None:
-        with blaming("TensorCPU"):
+        with annotate_error("TensorCPU"):
             given = tensor_on(data, layout=layout)
         self._take(np.asarray(given), given.layout, given.provenance, given.drawn_at)
 
@@ -78,7 +78,7 @@ class TensorListCPU(PipelineBatch[TensorCPU]):
     def __init__(
         self, data: Any, layout: str | None = None, is_pinned: bool = False, contiguous: bool = True
     ) -> None:
-        with blaming("TensorListCPU"):
+        with annotate_error("TensorListCPU"):
             self._take(batch_on(data, layout=layout))
 
     @staticmethod
@@ -122,7 +122,7 @@ class TensorGPU(PipelineTensor):
     __slots__ = ()
 
     def __init__(self, data: Any, layout: str | None = None) -> None:
-        with blaming("TensorGPU"):
+        with annotate_error("TensorGPU"):
             require_device(gpu_named(CPU, None))
             given = tensor_on(data, layout=layout).gpu()
         self._take(given._array, given.layout, given.provenance, given.drawn_at)
@@ -157,7 +157,7 @@ class TensorListGPU(PipelineBatch[TensorGPU]):
     _sample = TensorGPU
 
     def __init__(self, data: Any, layout: str | None = None, contiguous: bool = True) -> None:
-        with blaming("TensorListGPU"):
+        with annotate_error("TensorListGPU"):
             require_device(gpu_named(CPU, None))
             self._take(batch_on(data, layout=layout).gpu())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.runtime.closer import Closer, closer
-from gradiva.eager.support.errors import OperatorValueError, blaming, frameless
+from gradiva.eager.support.errors import OperatorValueError, annotate_error, frameless
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .checkpoint import checkpoint
@@ -251,7 +251,7 @@ class Pipeline(PipelineProperties):
         or context that is no plain data.
         """
         executor = self._built().executor
-        with blaming("Pipeline.checkpoint"):
+        with annotate_error("Pipeline.checkpoint"):
             states, ended = executor.source_states()
             return checkpoint(executor.plan, states, ended, self._recorded(), filename, context)
 

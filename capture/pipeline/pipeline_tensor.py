@@ -11,7 +11,12 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    describe,
+)
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.dtypes import DType, DTypeLike
 from gradiva.eager.types.provenance import Provenance
@@ -152,13 +157,13 @@ class PipelineBatch(Batch, Generic[T]):
 
     def as_tensor(self) -> T:
         """One tensor with a leading axis N. Raises OperatorValueError for a ragged batch."""
-        with blaming(f"{type(self).__name__}.as_tensor"):
+        with annotate_error(f"{type(self).__name__}.as_tensor"):
             array = self.as_array()
         return self._made(array, "N" + self.layout if self.layout else "")
 
     def as_reshaped_tensor(self, new_shape: Any) -> T:
         """One tensor of the given shape. Raises OperatorValueError if it does not fit."""
-        with blaming(f"{type(self).__name__}.as_reshaped_tensor"):
+        with annotate_error(f"{type(self).__name__}.as_reshaped_tensor"):
             array = self.as_array()
             try:
                 return self._made(array.reshape(tuple(int(extent) for extent in new_shape)), "")
@@ -170,7 +175,7 @@ class PipelineBatch(Batch, Generic[T]):
                 ) from None
 
     def _require_dense(self) -> None:
-        with blaming(f"{type(self).__name__}.data_ptr"):
+        with annotate_error(f"{type(self).__name__}.data_ptr"):
             if not self.batch_shape.dense:
                 raise OperatorValueError(
                     "the samples do not follow each other in memory; use as_tensor()"
@@ -189,7 +194,7 @@ class PipelineBatch(Batch, Generic[T]):
 
     def reset(self) -> None:
         """Drop the samples: the list is empty afterwards."""
-        with blaming(f"{type(self).__name__}.reset"):
+        with annotate_error(f"{type(self).__name__}.reset"):
             empty = batch_on([], self.dtype, layout=str(self.layout))
             self._take(empty.to_device(self.device))
 

@@ -6,7 +6,7 @@ import enum
 from collections import deque
 from typing import Any
 
-from gradiva.eager.support.errors import OperatorRuntimeError, blaming
+from gradiva.eager.support.errors import OperatorRuntimeError, annotate_error
 
 from .outputs import Outputs, release
 from .runtime import PipelineRuntime
@@ -35,7 +35,7 @@ class ApiCheck:
         if self.used is None or not self.enabled:
             self.used = kind
         if self.used is not kind:
-            with blaming("Pipeline"):
+            with annotate_error("Pipeline"):
                 raise OperatorRuntimeError(
                     "the ways to run a pipeline do not mix, because each has its own rule for how "
                     "long outputs live; make a second pipeline, or call enable_api_check(False)",
@@ -63,7 +63,7 @@ class ScheduledRuns:
         if not self.scheduled:
             if runtime.setup.ended:
                 raise StopIteration
-            with blaming("Pipeline.share_outputs"):
+            with annotate_error("Pipeline.share_outputs"):
                 raise OperatorRuntimeError(
                     "no batch is under way: call schedule_run before each share_outputs"
                 )

@@ -18,7 +18,7 @@ from gradiva.eager.readers.source import Source
 from gradiva.eager.runtime.affinity import thread_cpus
 from gradiva.eager.runtime.memory_settings import settings
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, blaming
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError, annotate_error
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.device import Device, require_device
 from gradiva.eager.types.sample_type import SampleType
@@ -57,7 +57,7 @@ def build_runtime(
     check_types(declared, [edge.node.type[edge.output] for edge in recorded.outputs])
     batch_size, seed = options.required_batch_size(), options.seed
     if restored is not None:
-        with blaming("Pipeline"):
+        with annotate_error("Pipeline"):
             restored.check(recorded, batch_size, seed)
         seed = restored.seed
     program = Program(recorded)
@@ -80,7 +80,7 @@ def build_runtime(
             plan.program.statistics = MemoryStatistics(graph)
         ended = False
         if restored is not None:
-            with blaming("Pipeline"):
+            with annotate_error("Pipeline"):
                 ended = restored.put_into(plan)
         if options.enable_checkpointing:
             plan.begin_states()
@@ -202,13 +202,13 @@ class PipelineRuntime:
         """Raise OperatorRuntimeError for a CUDA stream where no output is on a GPU; but the default
         stream is no wish."""
         if cuda_stream not in _NO_STREAM and self.plan.stage is None:
-            with blaming("Pipeline"):
+            with annotate_error("Pipeline"):
                 require_device(self._gpu)
 
     def order_stream(self, cuda_stream: Any, outputs: Outputs) -> None:
         """Let what the stream is given from now on come after the work on these outputs."""
         if not (cuda_stream is None or cuda_stream == -1) and self.plan.stage is not None:
-            with blaming("Pipeline"):
+            with annotate_error("Pipeline"):
                 self.plan.stage.precede(cuda_stream, outputs)
 
     def readers(self) -> dict[str, Source]:
@@ -255,7 +255,7 @@ def check_types(declared: Sequence[SampleType], actual: Sequence[SampleType]) ->
             ("output_layout", wanted.layout, found.layout),
         ):
             if expected is not None and got is not None and expected != got:
-                with blaming("Pipeline"):
+                with annotate_error("Pipeline"):
                     raise OperatorTypeError(
                         f"output {index} is not what was declared",
                         argument=name,

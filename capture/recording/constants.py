@@ -13,7 +13,7 @@ from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
 )
 from gradiva.eager.support.layouts import check_layout
@@ -39,7 +39,7 @@ class ScalarConstant(Tensor):
     __slots__ = ()
 
     def __init__(self, value: Any, dtype: DTypeLike | None = None) -> None:
-        with blaming("types.Constant"):
+        with annotate_error("types.Constant"):
             if isinstance(value, Tensor) or np.ndim(value) or not _is_number(value):
                 raise OperatorTypeError(
                     argument="value", expected="a bool, an int or a float", got=describe(value)
@@ -123,7 +123,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
     layout: str | None = None,
 ) -> Any:
     """As `Constant`, never a ScalarConstant."""
-    with blaming("types.Constant"):
+    with annotate_error("types.Constant"):
         where = to_device(device)
         if isinstance(value, str | bytes) or value is None:
             raise OperatorTypeError(
@@ -152,7 +152,7 @@ def constant(
     shape: of a sample, by default that of a vector with all numbers; a single one is repeated.
     dtype, layout, device: see `types.Constant`. Raises OperatorTypeError or OperatorValueError.
     """
-    with blaming("constant"):
+    with annotate_error("constant"):
         if (fdata is None) == (idata is None):
             raise OperatorValueError("exactly one of `fdata` and `idata` is given")
         data = np.asarray(fdata, np.float32) if idata is None else np.asarray(idata)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
 from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
@@ -50,10 +50,10 @@ _FLOATS = (
     "FloatArrayArg",
 )
 _ELEMENTS = {
-    **{KINDS[name]: "int64" for name in _INTS},
-    **{KINDS[name]: "float" for name in _FLOATS},
-    **{KINDS[name]: "string" for name in ("str", "Strings", "Path", "Paths", "Layout")},
-    KINDS["bool"]: "bool",
+    **{ARGUMENT_TYPES[name]: "int64" for name in _INTS},
+    **{ARGUMENT_TYPES[name]: "float" for name in _FLOATS},
+    **{ARGUMENT_TYPES[name]: "string" for name in ("str", "Strings", "Path", "Paths", "Layout")},
+    ARGUMENT_TYPES["bool"]: "bool",
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import WholeBatch
-from gradiva.eager.operators.argument_types import KINDS
+from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
 from gradiva.eager.support.errors import GradivaError, OperatorValueError
 from gradiva.eager.types.dtypes import DType
@@ -132,7 +132,7 @@ def _operator(
 ) -> Any:
     for name in list(arguments):
         declared = operator.arguments.get(name)
-        if declared is not None and declared.kind is KINDS["DTypeLike"]:
+        if declared is not None and declared.kind is ARGUMENT_TYPES["DTypeLike"]:
             if arguments[name] == _NO_TYPE:
                 del arguments[name]
             else:

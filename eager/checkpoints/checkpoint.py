@@ -10,7 +10,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
 )
 
@@ -81,7 +81,7 @@ class Checkpoint:
         were loaded and there is none of this name; OperatorRuntimeError for a new name after
         `collect`, and for an object that has another name already.
         """
-        with blaming("Checkpoint.register"):
+        with annotate_error("Checkpoint.register"):
             if not all(callable(getattr(op, name, None)) for name in ("get_state", "set_state")):
                 raise OperatorTypeError(
                     argument="op",
@@ -150,7 +150,7 @@ class Checkpoint:
         """Take the states of all registered objects. Raises OperatorRuntimeError if states were
         loaded whose objects are not registered yet; OperatorTypeError for a state that is no plain
         data."""
-        with blaming("Checkpoint.collect"):
+        with annotate_error("Checkpoint.collect"):
             self._refuse_left_over()
             self._entries = {
                 key: _Entry(
@@ -166,7 +166,7 @@ class Checkpoint:
         Raises OperatorRuntimeError for objects without a state and states without an object;
         OperatorTypeError for a state of another type of object.
         """
-        with blaming("Checkpoint.restore"):
+        with annotate_error("Checkpoint.restore"):
             if not self._entries:
                 return
             self._refuse_left_over()
@@ -203,7 +203,7 @@ class Checkpoint:
         Raises CheckpointKeyError for a new name after `collect`; OperatorTypeError for a value that
         is no plain data.
         """
-        with blaming("Checkpoint.set_state"):
+        with annotate_error("Checkpoint.set_state"):
             if self._complete and name not in self._operators:
                 raise CheckpointKeyError(f"nothing is registered as {name!r}")
             kind = getattr(op_type, "__name__", op_type)
@@ -231,7 +231,7 @@ class Checkpoint:
     def deserialize(self, data: str | bytes) -> None:
         """Hold the states in a text that `serialize` returned. Objects that are registered already
         are put into theirs by `restore`. Raises CheckpointError."""
-        with blaming("Checkpoint.deserialize"):
+        with annotate_error("Checkpoint.deserialize"):
             if not isinstance(data, str | bytes):
                 raise OperatorTypeError(argument="data", expected="a string", got=describe(data))
             self._take(unpack(data, "dynamic"))
@@ -253,7 +253,7 @@ class Checkpoint:
         `<filename>.previous`. Folders are made. Raises OperatorRuntimeError if there are no states
         or the file cannot be written; OperatorValueError for another pattern.
         """
-        with blaming("Checkpoint.save"):
+        with annotate_error("Checkpoint.save"):
             pattern = os.fspath(filename)
             numbered = is_pattern(pattern)
             text = self.serialize()
@@ -279,7 +279,7 @@ class Checkpoint:
         whole is taken, with a warning. Raises CheckpointNotFoundError (a FileNotFoundError) if
         there is no file; CheckpointError if none is whole.
         """
-        with blaming("Checkpoint.load"):
+        with annotate_error("Checkpoint.load"):
             path, older = os.fspath(filename), None
             if is_pattern(path):
                 series = series_of(path)

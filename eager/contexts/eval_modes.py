@@ -21,7 +21,12 @@ from gradiva.eager.runtime.worker_pool import (
     default_pool,
     thread_count,
 )
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    describe,
+)
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.types.device import Device, DeviceLike, require_device
 from gradiva.eager.types.device import device as to_device
@@ -98,7 +103,7 @@ class EvalContext:
         device: DeviceLike | None = None,
     ) -> None:
         number = gpu_number(device_id, "EvalContext")
-        with blaming("EvalContext"):
+        with annotate_error("EvalContext"):
             self._device = None if device is None else require_device(to_device(device))
             if number is not None:
                 self._device = Device("gpu", number)

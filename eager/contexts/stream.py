@@ -11,7 +11,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
 )
 from gradiva.eager.types.device import Device
@@ -51,7 +51,7 @@ class Stream:
     """Asks for a new stream."""
 
     def __init__(self, stream: Any = create_new, device_id: int | None = None) -> None:
-        with blaming("Stream"):
+        with annotate_error("Stream"):
             self._stream: DeviceStream = device_stream(stream, device_id)
 
     @property
@@ -111,7 +111,7 @@ def device_stream(
         raise OperatorRuntimeError(problem, argument=argument) from error
     made = DeviceStream(gpu, handle)
     if handle is not None:
-        gpu.lenders[made.handle] = stream
+        gpu.stream_owners[made.handle] = stream
     return made
 
 
@@ -139,7 +139,7 @@ def _handle_of(stream: Any, argument: str) -> int:
 
 def stream(*, stream: Any = Stream.create_new, device_id: int | None = None) -> Stream | None:
     """The CUDA stream that `stream` means: None for None, else see `Stream`."""
-    with blaming("stream"):
+    with annotate_error("stream"):
         return None if stream is None else face_of(device_stream(stream, device_id))
 
 
@@ -157,7 +157,7 @@ def get_default_stream() -> Stream | None:
 
 def set_current_stream(stream: Any) -> None:
     """Set the stream of calls in this thread; None: the default one. Raises as `Stream`."""
-    with blaming("set_current_stream"):
+    with annotate_error("set_current_stream"):
         if stream is not None:
             chosen = device_stream(stream)
             chosen.gpu.set_stream(chosen)
@@ -168,7 +168,7 @@ def set_current_stream(stream: Any) -> None:
 
 def set_default_stream(stream: Any) -> None:
     """Set the stream of calls where none is current; None: one of gradiva's. Raises as `Stream`."""
-    with blaming("set_default_stream"):
+    with annotate_error("set_default_stream"):
         if stream is not None:
             chosen = device_stream(stream)
             chosen.gpu.default_stream = chosen

@@ -49,7 +49,7 @@ class Gpu:
         """Streams whose objects are gone."""
         self.memory = DevicePool(runtime, self.streams_left)
         self.pinned = PinnedPool(runtime)
-        self.lenders: dict[int, Any] = {}
+        self.stream_owners: dict[int, Any] = {}
         """By handle: objects of other libraries whose streams were made current. Memory is kept for
         these streams, so they may not be destroyed."""
         self._kernels: dict[KernelSource, Any] = {}

@@ -88,7 +88,7 @@ def last_point(stream: DeviceStream) -> Ready:
     try:
         return Ready(stream)
     except OperatorRuntimeError:
-        if not stream.lent:
+        if not stream.external:
             raise
     return Ready(DeviceStream(stream.gpu, LEGACY))
 
@@ -130,13 +130,14 @@ class Held(Generic[T]):
 
 
 class DeviceStream:
-    """A stream. handle: its cudaStream_t, ours (then it lives as long as this object) or `lent`."""
+    """A stream. handle: its cudaStream_t, ours (then it lives as long as this object) or
+    `external`."""
 
-    __slots__ = ("__weakref__", "gpu", "handle", "lent")
+    __slots__ = ("__weakref__", "external", "gpu", "handle")
 
     def __init__(self, gpu: StreamOwner, handle: int | None = None, priority: int = 0) -> None:
         self.gpu = gpu
-        self.lent = handle is not None
+        self.external = handle is not None
         self.handle = gpu.runtime.create_stream(priority) if handle is None else handle or LEGACY
 
     def follow(self, other: DeviceStream, ready: Ready | None = None) -> None:
@@ -163,7 +164,7 @@ class DeviceStream:
         self.gpu.runtime.synchronize(self.handle)
 
     def __del__(self) -> None:
-        if not self.lent and hasattr(self, "handle"):
+        if not self.external and hasattr(self, "handle"):
             self.gpu.streams_left.append(self.handle)
 
     def __repr__(self) -> str:

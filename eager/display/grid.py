@@ -16,7 +16,7 @@ from gradiva.eager.support.errors import (
     OperatorRuntimeError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
 )
 from gradiva.eager.support.lazy_import import lazy_module
@@ -158,7 +158,7 @@ class Figure:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the figure as a PNG file. Raises OperatorValueError for a name that does not end
         in `.png`, OperatorRuntimeError if the file cannot be written."""
-        with blaming("Figure.save"):
+        with annotate_error("Figure.save"):
             try:
                 name = os.fsdecode(path)
             except TypeError:

@@ -7,7 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gradiva.eager.random.step import current_step, narrow_step
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming, describe
+from gradiva.eager.support.errors import (
+    OperatorTypeError,
+    OperatorValueError,
+    annotate_error,
+    describe,
+)
 from gradiva.eager.types.batch_shape import Int64Array
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
@@ -32,7 +37,7 @@ def align(*batches: V) -> tuple[V, ...]:
     Raises OperatorTypeError for what is no batch; OperatorValueError for batches of different sizes
     where the positions of one are not known, and for a position that a batch has twice.
     """
-    with blaming("align"):
+    with annotate_error("align"):
         if all(_is_symbol(value) for value in batches):
             return batches
         for value in batches:

@@ -16,7 +16,7 @@ import numpy as np
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.dtypes import DType, ImageType, InterpType
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["ARGUMENT_TYPES", "ArgumentType"]
 
 
 def _integer(value: Any) -> int:
@@ -86,7 +86,7 @@ def _enumeration(kind: type[ImageType] | type[InterpType]) -> Callable[[Any], in
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ArgumentType:
     """How one kind of argument is written, checked and stored.
 
     expected: for error messages; convert: from what the user wrote to a hashable value;
@@ -105,41 +105,45 @@ class Kind:
     shaped: bool = False
 
 
-KINDS: dict[str, Kind] = {
-    "Any": Kind("a value", lambda value: value),
-    "int": Kind("an integer", _integer),
-    "float": Kind("a number", _real),
-    "bool": Kind("True or False", _boolean),
-    "str": Kind("a string", _text),
-    "OnError": Kind("'raise', 'skip' or 'replace'", _policy),
-    "Ints": Kind("an integer or several", _vector(_integer)),
-    "Floats": Kind("a number or several", _vector(_real)),
-    "Strings": Kind("a string or several", _vector(_text)),
-    "Path": Kind("a path", _path),
-    "Paths": Kind("a path or several", _vector(_path)),
-    "Layout": Kind("a layout such as 'HWC'", check_layout),
-    "DTypeLike": Kind("an element type such as gradiva.uint8", DType.of),
-    "ImageType": Kind("an image type such as types.RGB", _enumeration(ImageType)),
-    "IntArg": Kind("an integer, or one per sample", _integer, np.int64),
-    "FloatArg": Kind("a number, or one per sample", _single, np.float32),
-    "FloatArrayArg": Kind("a number, or an array per sample", _single, np.float32, shaped=True),
-    "IntsArg": Kind("integers, or a row per sample", _vector(_integer), np.int64, True),
-    "FloatsArg": Kind("numbers, or a row per sample", _vector(_single), np.float32, True),
-    "MatrixArg": Kind(
+ARGUMENT_TYPES: dict[str, ArgumentType] = {
+    "Any": ArgumentType("a value", lambda value: value),
+    "int": ArgumentType("an integer", _integer),
+    "float": ArgumentType("a number", _real),
+    "bool": ArgumentType("True or False", _boolean),
+    "str": ArgumentType("a string", _text),
+    "OnError": ArgumentType("'raise', 'skip' or 'replace'", _policy),
+    "Ints": ArgumentType("an integer or several", _vector(_integer)),
+    "Floats": ArgumentType("a number or several", _vector(_real)),
+    "Strings": ArgumentType("a string or several", _vector(_text)),
+    "Path": ArgumentType("a path", _path),
+    "Paths": ArgumentType("a path or several", _vector(_path)),
+    "Layout": ArgumentType("a layout such as 'HWC'", check_layout),
+    "DTypeLike": ArgumentType("an element type such as gradiva.uint8", DType.of),
+    "ImageType": ArgumentType("an image type such as types.RGB", _enumeration(ImageType)),
+    "IntArg": ArgumentType("an integer, or one per sample", _integer, np.int64),
+    "FloatArg": ArgumentType("a number, or one per sample", _single, np.float32),
+    "FloatArrayArg": ArgumentType(
+        "a number, or an array per sample", _single, np.float32, shaped=True
+    ),
+    "IntsArg": ArgumentType("integers, or a row per sample", _vector(_integer), np.int64, True),
+    "FloatsArg": ArgumentType("numbers, or a row per sample", _vector(_single), np.float32, True),
+    "MatrixArg": ArgumentType(
         "a matrix as numbers row by row, or one per sample",
         _vector(_single),
         np.float32,
         True,
         matrix=True,
     ),
-    "InterpType": Kind("an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)),
-    "RaggedIntsArg": Kind(
+    "InterpType": ArgumentType(
+        "an interpolation such as types.INTERP_LINEAR", _enumeration(InterpType)
+    ),
+    "RaggedIntsArg": ArgumentType(
         "integers, or some per sample", _vector(_integer), np.int64, True, ragged=True
     ),
-    "RaggedFloatsArg": Kind(
+    "RaggedFloatsArg": ArgumentType(
         "numbers, or some per sample", _vector(_single), np.float32, True, ragged=True
     ),
-    "InterpArg": Kind(
+    "InterpArg": ArgumentType(
         "an interpolation such as types.INTERP_LINEAR, or one per sample",
         _enumeration(InterpType),
         np.int64,

@@ -20,7 +20,7 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.types.dtypes import DTypeLike, ImageType, InterpType
 from gradiva.eager.values.value import Value
 
-from .argument_types import KINDS, Kind
+from .argument_types import ARGUMENT_TYPES, ArgumentType
 
 if TYPE_CHECKING:
     from gradiva.eager.random.generator import RNG
@@ -109,7 +109,7 @@ class Argument:
     """A declared argument. `default` is None where "not given" has a meaning of its own."""
 
     name: str
-    kind: Kind
+    kind: ArgumentType
     default: Any
     required: bool
 
@@ -184,7 +184,7 @@ def bytes_hint(value: Any) -> tuple[int, ...]:
         "expected": "a number of bytes or several",
     }
     try:
-        hints: tuple[int, ...] = KINDS["Ints"].convert(value)
+        hints: tuple[int, ...] = ARGUMENT_TYPES["Ints"].convert(value)
     except TypeError:
         raise OperatorTypeError(**facts, got=describe(value)) from None
     if not hints or min(hints) < 0:
@@ -226,18 +226,18 @@ def parse_signature(
     return found, common
 
 
-def _kind_of(parameter: inspect.Parameter) -> Kind:
+def _kind_of(parameter: inspect.Parameter) -> ArgumentType:
     """The kind that the parameter's annotation names. Raises OperatorTypeError."""
     annotation = parameter.annotation
     text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    kind = KINDS.get(text.removesuffix(" | None").rpartition(".")[2])
+    kind = ARGUMENT_TYPES.get(text.removesuffix(" | None").rpartition(".")[2])
     if kind is None:
         missing = annotation is parameter.empty
         raise OperatorTypeError(
             "the annotation of an operator's argument says what kind it is, by name; "
             "begin the file with `from __future__ import annotations`",
             argument=parameter.name,
-            expected=f"one of {', '.join(KINDS)}",
+            expected=f"one of {', '.join(ARGUMENT_TYPES)}",
             got="no annotation" if missing else describe(text, 40),
         )
     return kind

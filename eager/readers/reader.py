@@ -14,7 +14,7 @@ from gradiva.eager.operators.signature import extended
 from gradiva.eager.random.default_generator import default
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.runtime.worker_pool import WorkerPool, default_pool
-from gradiva.eager.support.errors import OperatorTypeError, blaming
+from gradiva.eager.support.errors import OperatorTypeError, annotate_error
 from gradiva.eager.support.hooks import Hook
 from gradiva.eager.support.validation import integer
 
@@ -72,7 +72,7 @@ class Epoch(Iterator[Any]):
             raise StopIteration
         try:
             # Several threads may share a loop: each batch goes to one of them.
-            with self._reader._ahead.turn, blaming(self._name):
+            with self._reader._ahead.turn, annotate_error(self._name):
                 if self._ended:
                     raise StopIteration
                 self._reader._ahead.pause()
@@ -139,7 +139,7 @@ def _unpack(values: Any) -> Any:
 
 def size_of_batches(batch_size: Any, operator: str) -> int:
     """Raises OperatorTypeError, OperatorValueError for what is no integer from 1 on."""
-    with blaming(operator):
+    with annotate_error(operator):
         return integer(
             batch_size,
             1,
@@ -166,7 +166,7 @@ class Reader:
         self.name = name or self.operator.name
         self.max_batch_size = max_batch_size
         arguments.pop("enable_checkpointing", None)
-        with blaming(self.operator.name):
+        with annotate_error(self.operator.name):
             self.operator.check((), arguments)
             common = {
                 key: value
@@ -220,7 +220,7 @@ class Reader:
 
         Raises OperatorRuntimeError for a file that cannot be read.
         """
-        with blaming(self.operator.name):
+        with annotate_error(self.operator.name):
             if getattr(current_interpreter(), "symbolic", False):
                 raise OperatorTypeError(
                     "a reader object is read in dynamic mode; inside a pipeline definition use "
@@ -247,19 +247,19 @@ class Reader:
     def get_metadata(self, batch_size: int | None = None) -> dict[str, int]:
         """epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
         stick_to_shard."""
-        with blaming(self.operator.name):
+        with annotate_error(self.operator.name):
             return self._source.meta() or {}
 
     def get_state(self, *, cuda_stream: object = None) -> dict[str, Any]:
         """The reader's place, as plain data."""
-        with blaming(self.operator.name):
+        with annotate_error(self.operator.name):
             place = self._ahead.place()
             return self._source.get_state() if place is None else cast("dict[str, Any]", place)
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go to a place that `get_state` returned. Raises OperatorValueError."""
         self._ahead.pause()
-        with blaming(self.operator.name):
+        with annotate_error(self.operator.name):
             self._source.set_state(state)
             self._moved = False
 

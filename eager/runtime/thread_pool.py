@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from gradiva.eager.support.errors import blaming
+from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.types.device import Device, require_device
 
 from .worker_pool import WorkerPool, default_num_threads, pool_in_force, thread_count
@@ -87,5 +87,5 @@ def gpu_number(device_id: Any, operator: str) -> int | None:
     OperatorTypeError, OperatorValueError, and OperatorRuntimeError if there is no such GPU."""
     if device_id is None or (not isinstance(device_id, bool) and device_id in _CPU):
         return None
-    with blaming(operator):
+    with annotate_error(operator):
         return require_device(Device("gpu", device_id)).device_id

@@ -17,7 +17,7 @@ from gradiva.eager.support.errors import (
     GradivaError,
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
 )
 from gradiva.eager.support.validation import integer
@@ -52,7 +52,7 @@ def show(
 
     Raises OperatorTypeError and OperatorValueError for what does not fit, naming the sample.
     """
-    with blaming("show"):
+    with annotate_error("show"):
         if getattr(current_interpreter(), "symbolic", False):
             _refuse_symbol()
         columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")

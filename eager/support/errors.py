@@ -24,7 +24,7 @@ __all__ = [
     "OperatorTypeError",
     "OperatorValueError",
     "SampleDataError",
-    "blaming",
+    "annotate_error",
     "describe",
     "frameless",
     "fresh",
@@ -167,7 +167,7 @@ def _rebuild(kind: type[GradivaError], facts: dict[str, Any]) -> GradivaError:
     return kind(facts.pop("problem"), **facts)
 
 
-class blaming:  # noqa: N801  it is used as a function is
+class annotate_error:  # noqa: N801  it is used as a function is
     """Errors leave the block with the operator's name and the user's line, and a short trace.
 
     No generator: that would keep the frames (`contextlib` gives the error its old traceback back).

@@ -11,7 +11,7 @@ from gradiva.eager.display import text
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     user_location,
 )
 from gradiva.eager.types.batch_shape import BatchShape
@@ -279,7 +279,7 @@ def batch(
     first axis is the batch. dtype: element type to convert to, as `cast` does. layout: of a sample,
     such as "HWC". Raises OperatorTypeError or OperatorValueError, naming the sample.
     """
-    with blaming("batch"):
+    with annotate_error("batch"):
         made = batch_on(tensors, dtype, device, layout)
         shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
         return made.to_device(made.device, force_copy=True) if shared else made
@@ -292,7 +292,7 @@ def as_batch(
     layout: str | None = None,
 ) -> Batch:
     """Like `batch`, but one array, tensor or batch is used where it is, without a copy."""
-    with blaming("as_batch"):
+    with annotate_error("as_batch"):
         return batch_on(tensors, dtype, device, layout)
 
 

@@ -37,7 +37,7 @@ ArrayLike: TypeAlias = Any
 """A Tensor, NumPy array, scalar, (nested) list of numbers, bytes, str, buffer, or an object with
 `__dlpack__`, `__array__` or `__array_interface__` whose memory is on the CPU."""
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 
@@ -138,7 +138,7 @@ def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def checked(check: Callable[..., Made], *values: Any) -> Made:
+def checked(check: Callable[..., Result], *values: Any) -> Result:
     """What `check` makes of values, its TypeError and ValueError as errors of an operator."""
     try:
         return check(*values)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradiva.eager.display import text
-from gradiva.eager.support.errors import OperatorValueError, blaming
+from gradiva.eager.support.errors import OperatorValueError, annotate_error
 from gradiva.eager.support.layouts import check_layout
 from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import DeviceLike, require_device
@@ -148,7 +148,7 @@ class Tensor(DeviceValue):
         """A view: integers, ranges, `...`, None (a whole axis) and newaxis; the layout loses the
         axes that integers take. Numbers may be tensors; with a batch of numbers, one per sample,
         the result is a batch. Raises OperatorTypeError or OperatorValueError."""
-        with blaming("subscript"):
+        with annotate_error("subscript"):
             items, given = parse(ranges)
             if not given and on_cpu(self._array):
                 layout = result_type(self.type, items).layout or ""
@@ -219,7 +219,7 @@ def tensor(
     element type to convert to, as `cast` does. layout: such as "HWC".
     Raises OperatorTypeError or OperatorValueError.
     """
-    with blaming("tensor"):
+    with annotate_error("tensor"):
         view = tensor_on(data, dtype, device, layout, pad)
         return Tensor(view._array.copy(), view.layout, view.provenance, view.drawn_at)
 
@@ -232,7 +232,7 @@ def as_tensor(
     pad: bool = False,
 ) -> Tensor:
     """Like `tensor`, but on the same memory if `data` is contiguous and has the right dtype."""
-    with blaming("as_tensor"):
+    with annotate_error("as_tensor"):
         return tensor_on(data, dtype, device, layout, pad)
 
 

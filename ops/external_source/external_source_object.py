@@ -13,7 +13,7 @@ from gradiva.eager.contexts.eval_modes import pool_of
 from gradiva.eager.random.step import close_step, enter_step, leave_step
 from gradiva.eager.readers.read_ahead import ReadAhead
 from gradiva.eager.readers.reader import Loop, make_loop, size_of_batches
-from gradiva.eager.support.errors import blaming, frameless, fresh
+from gradiva.eager.support.errors import annotate_error, frameless, fresh
 from gradiva.eager.types.device import device as to_device
 from gradiva.eager.types.device import require_device
 from gradiva.eager.values.batch import batch_on
@@ -45,7 +45,7 @@ class ExternalSource:
         layout: Any = None,
         dtype: Any = None,
     ) -> None:
-        with blaming("ExternalSource"):
+        with annotate_error("ExternalSource"):
             self._device = require_device(to_device(device))
             self._feed = Feed(source, cycle)
             self._count = num_outputs
@@ -106,13 +106,13 @@ class ExternalSource:
             self._ended = False
             self._feed.restart()
         try:
-            with blaming("ExternalSource"):
+            with annotate_error("ExternalSource"):
                 item = self._feed.next(self._position)
         except StopIteration:
             self._ended = True
             raise
         items = (item,) if self._count == 1 else tuple(item)
-        with blaming("ExternalSource"):
+        with annotate_error("ExternalSource"):
             if len(items) != self._count:
                 raise op.OperatorTypeError(
                     "the source returned the wrong thing",
@@ -125,7 +125,7 @@ class ExternalSource:
         """The place in the source, as plain data. Items that a captured loop has taken ahead do not
         count. Raises OperatorRuntimeError or OperatorTypeError if the source's own `state_dict`
         raises or returns what is no plain data."""
-        with blaming("ExternalSource"):
+        with annotate_error("ExternalSource"):
             mark = self._ahead.place()
             if mark is None:
                 mark = self._mark()
@@ -140,7 +140,7 @@ class ExternalSource:
         continued there.
         """
         self._ahead.pause()
-        with blaming("ExternalSource"):
+        with annotate_error("ExternalSource"):
             try:
                 position, ended, feed = int(state["position"]), state["ended"], state["feed"]
             except (KeyError, TypeError, ValueError) as error:
@@ -164,7 +164,7 @@ class ExternalSource:
         self, item: list[op.Batch | op.Tensor], batch_size: int | None
     ) -> tuple[list[op.Batch | op.Tensor], np.ndarray[Any, np.dtype[np.int64]]]:
         """The values of an item and the positions of their samples."""
-        with blaming("ExternalSource"):
+        with annotate_error("ExternalSource"):
             values = [_value(part, batch_size).to_device(self._device) for part in item]
         size = next((len(value) for value in values if isinstance(value, op.Batch)), 1)
         positions = np.arange(self._position, self._position + size, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import move_launch, steps_of
-from gradiva.eager.support.errors import blaming
+from gradiva.eager.support.errors import annotate_error
 from gradiva.eager.values.indexing import GIVEN, expand, newaxis, out_of_range, parse, result_type
 from gradiva.eager.values.value import arithmetic
 
@@ -60,7 +60,7 @@ def subscript(
 
 def _take(value: op.Value, ranges: Any) -> Any:
     """`value.slice[ranges]`."""
-    with blaming(subscript.name):
+    with annotate_error(subscript.name):
         items, numbers = parse(ranges)
     return subscript.bind((value, *numbers), {"ranges": items})
 

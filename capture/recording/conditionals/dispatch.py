@@ -20,7 +20,7 @@ from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.recording.branches import Branch
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.eager.operators.interpreter import current_interpreter
-from gradiva.eager.support.errors import OperatorTypeError, blaming, describe, user_location
+from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe, user_location
 from gradiva.eager.types.dtypes import bool_
 from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.value import Value
@@ -56,18 +56,18 @@ def _is_symbolic(test: Any) -> bool:
 def _truth(test: Any) -> bool:
     """The truth of a value that is no symbol, or of a constant of the graph."""
     if isinstance(test, DataNode):
-        with blaming("if"):
+        with annotate_error("if"):
             require_scalar(test.type, "a condition")
         return bool(np.asarray(test.edge.node.attribute("value")))
     if isinstance(test, Value) and getattr(current_interpreter(), "symbolic", False):
-        with blaming("if"):
+        with annotate_error("if"):
             refuse_drawn(test)
     return bool(test)
 
 
 def _sides(test: DataNode, what: str) -> tuple[Branch, Branch]:
     branches = test.recorder.branches
-    with blaming(what):
+    with annotate_error(what):
         require_scalar(test.type, "a condition")
         return branches.sides(branches.bring(test.edge), user_location())
 
@@ -204,7 +204,7 @@ def leave(statement: str, *around: If) -> None:
 def _boolean(value: Any, what: str) -> Any:
     """An operand of `and` or `or`: a bool, or a symbol of bools."""
     if isinstance(value, DataNode):
-        with blaming(what):
+        with annotate_error(what):
             require_boolean(value.type, f"an operand of `{what}`")
         known = value.type.dtype is bool_ and value.type.ndim == 0
         return value if known else boolean(value)

@@ -9,7 +9,7 @@ from gradiva.eager.execution.eager_interpreter import as_seed
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     user_location,
 )
 from gradiva.eager.support.validation import integer
@@ -23,14 +23,14 @@ _LAST = (1 << 63) - 1
 def at_least(lowest: int, value: Any, caller: str, argument: str) -> int:
     """An integer that is not too small. Raises OperatorTypeError or OperatorValueError."""
     expected = f"an integer of at least {lowest}"
-    with blaming(caller):
+    with annotate_error(caller):
         return integer(value, lowest, expected=expected, bools=False, argument=argument)
 
 
 def in_range(value: Any, count: int, caller: str, argument: str) -> int:
     """An integer of 0 ... count - 1. Raises OperatorTypeError or OperatorValueError."""
     expected = f"an integer from 0 to {count - 1} (there are {count} magnitude bins)"
-    with blaming(caller):
+    with annotate_error(caller):
         return integer(value, 0, count - 1, expected=expected, bools=False, argument=argument)
 
 

@@ -20,7 +20,7 @@ from gradiva.eager.random.step import current_step, narrow_step
 from gradiva.eager.support.errors import (
     OperatorTypeError,
     OperatorValueError,
-    blaming,
+    annotate_error,
     describe,
     user_location,
 )
@@ -69,7 +69,7 @@ def select(
     if isinstance(selected_op_idx, DataNode):
         return _in_graph(offered, selected_op_idx, op_args, op_kwargs)
     if getattr(current_interpreter(), "symbolic", False):
-        with blaming(_TITLE):
+        with annotate_error(_TITLE):
             refuse_drawn(selected_op_idx, argument="selected_op_idx")
     drawn = drawn_among((selected_op_idx,))
     if isinstance(selected_op_idx, Batch):

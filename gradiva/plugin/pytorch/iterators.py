@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, blaming
+from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.tensor import Tensor
 
@@ -152,7 +152,7 @@ def feed_ndarray(dali_tensor: Batch | Tensor, arr: torch.Tensor, cuda_stream: An
 
     Returns `arr`. Raises OperatorValueError for another shape, OperatorTypeError for another type.
     """
-    with blaming("feed_ndarray"):
+    with annotate_error("feed_ndarray"):
         given = dali_tensor.torch()
         if given.dtype != arr.dtype:
             raise OperatorTypeError(argument="arr", expected=str(given.dtype), got=str(arr.dtype))

@@ -165,10 +165,10 @@ class _Host:
         does not go on after that."""
         self.beside(_nothing, [])
         for sample in sorted(self._failures):
-            if not self._is_forgiven(sample):
+            if not self._continues_after(sample):
                 raise self._failures.pop(sample)  # its frames must not hold it
 
-    def _is_forgiven(self, sample: int) -> bool:
+    def _continues_after(self, sample: int) -> bool:
         error = self._failures[sample]
         return isinstance(error, op.SampleDataError) and self._call.goes_on_after(error)
 

@@ -14,7 +14,7 @@ from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
 from gradiva.eager.runtime.worker_pool import default_pool
-from gradiva.eager.support.errors import blaming
+from gradiva.eager.support.errors import annotate_error
 from gradiva.ops.readers.contents import read_files
 
 from .image import image
@@ -33,7 +33,7 @@ def imread(
     Returns HWC pixels. Raises OperatorRuntimeError, with the file, for one that cannot be read or
     decoded; OperatorTypeError for something that is no path; OperatorValueError for one with a NUL.
     """
-    with blaming("imread"):
+    with annotate_error("imread"):
         if getattr(current_interpreter(), "symbolic", False):
             raise op.OperatorTypeError(
                 "imread works in dynamic mode; in a pipeline use readers.file"
@@ -49,7 +49,7 @@ def imread(
         where = op.Provenance(np.arange(len(names), dtype=np.int64), names)
         if continues_on_error(options):
             refuse_single(options, single)
-            decoded = _forgiving(names, where, options)
+            decoded = _decode_readable(names, where, options)
         else:
             decoded = image(read_files(names, where, default_pool()), **options)
         return decoded.select(0) if single else decoded
@@ -74,7 +74,7 @@ def _name(path: Any) -> str:
     return name
 
 
-def _forgiving(names: list[str], where: op.Provenance, options: dict[str, Any]) -> Any:
+def _decode_readable(names: list[str], where: op.Provenance, options: dict[str, Any]) -> Any:
     """A file that cannot be read comes to the decoder without bytes, and fails there."""
     failures: dict[int, op.GradivaError] = {}
     files = read_files(names, where, default_pool(), failures)

@@ -154,7 +154,7 @@ class JpegDecoder:
                         )
             except BaseException as error:
                 tasks.call_off()
-                self._settle()
+                self._finish_parts()
                 self._explain(error)
                 raise
             for part in (self._hardware, *self._workers):
@@ -213,9 +213,9 @@ class JpegDecoder:
         with self._busy:
             self._require_open()
             self._runtime.activate()
-            self._settle()
+            self._finish_parts()
 
-    def _settle(self) -> None:
+    def _finish_parts(self) -> None:
         for part in (self._hardware, *self._workers):
             if part is not None:
                 with contextlib.suppress(Exception):  # a broken context has stopped by itself

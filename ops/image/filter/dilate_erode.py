@@ -8,8 +8,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .morphology import grow, grown_type
-from .morphology_gpu import grow_launches
+from .morphology import dilate_erode, dilate_erode_type
+from .morphology_gpu import dilate_erode_launches
 
 
 @op.argument_group(mask_size=3, anchor=-1, border_mode="constant", iterations=1)
@@ -45,7 +45,7 @@ def dilate(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sampl
 
     As OpenCV's `dilate`, by which it is computed.
     """
-    return grown_type(input, options["border_mode"], options["iterations"])
+    return dilate_erode_type(input, options["border_mode"], options["iterations"])
 
 
 @op.operator("experimental.erode", schema="experimental__Erode", same_shapes=True)
@@ -55,13 +55,13 @@ def erode(input: op.SampleType, /, **options: op.Unpack[Arguments]) -> op.Sample
 
     As OpenCV's `erode`, by which it is computed.
     """
-    return grown_type(input, options["border_mode"], options["iterations"])
+    return dilate_erode_type(input, options["border_mode"], options["iterations"])
 
 
-dilate.cpu(lambda call: grow(call, "dilate"))
-erode.cpu(lambda call: grow(call, "erode"))
-dilate.gpu(lambda call: grow_launches(call, highest=True))
-erode.gpu(lambda call: grow_launches(call, highest=False))
+dilate.cpu(lambda call: dilate_erode(call, "dilate"))
+erode.cpu(lambda call: dilate_erode(call, "erode"))
+dilate.gpu(lambda call: dilate_erode_launches(call, highest=True))
+erode.gpu(lambda call: dilate_erode_launches(call, highest=False))
 
 
 def _expected(image: Any, best: Any, width: int, height: int, x: int, y: int) -> Any:

@@ -38,7 +38,7 @@ _FEW: Final = 4
 """After more iterations it is worth looking whether they still change something."""
 
 
-def grown_type(input: op.SampleType, border_mode: str, iterations: int) -> op.SampleType:
+def dilate_erode_type(input: op.SampleType, border_mode: str, iterations: int) -> op.SampleType:
     """The type rule of both."""
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     if border_mode not in BORDER_NAMES:
@@ -89,7 +89,7 @@ def masks_of(call: op.Call, highest: bool) -> Masks:
     return Masks(np.minimum(before, most), np.minimum(masks - 1 - before, most), outside)
 
 
-def grow(call: op.Call, name: str) -> None:
+def dilate_erode(call: op.Call, name: str) -> None:
     """The kernel of both; `name`: of OpenCV's function."""
     source, target = call.inputs[0], call.outputs[0]
     layout, iterations = target.layout, call["iterations"]

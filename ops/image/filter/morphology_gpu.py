@@ -14,11 +14,12 @@ from .borders import border_text
 from .morphology import BORDER_NAMES, masks_of
 
 _GROW: Final = op.CudaKernel(
-    "grow", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "grow")))
+    "dilate_erode",
+    (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "dilate_erode"))),
 )
 
 
-def grow_launches(call: op.Call, highest: bool) -> list[op.Launch]:
+def dilate_erode_launches(call: op.Call, highest: bool) -> list[op.Launch]:
     """Across, then down, as often as it is asked for."""
     source, target = call.inputs[0], call.outputs[0]
     op.refuse_large(source.batch_shape.volumes)

@@ -13,7 +13,7 @@ DEVICE Source better(Source one, Source other) {
 }
 
 // outside: of a constant border.
-KERNEL(grow)(
+KERNEL(dilate_erode)(
     const Source* source, Source* target, const Window* samples, const Block* blocks,
     Source outside
 ) {
