@@ -205,7 +205,8 @@ _declare()
 
 
 def _any_cases(operands: int) -> list[op.Case]:
-    """Calls for any operator of so many operands; tests/test_values.py checks the values."""
+    """Calls for any operator of so many operands; tests/eager/values/test_values.py checks the
+    values."""
     shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
     images = op.samples(*shapes)
     signed = op.samples(*shapes, dtype=op.int16, low=1, high=6)

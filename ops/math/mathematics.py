@@ -97,7 +97,7 @@ def _declare() -> dict[str, Function]:
 
 
 def _cases(operands: int) -> list[op.Case]:
-    """Calls for any function of so many operands; tests/test_math.py checks the values."""
+    """Calls for any function of so many operands; tests/ops/math/test_math.py checks the values."""
     shapes = ((4, 5, 3), (1, 7, 3), (6, 1, 3))
     images = [op.samples(*shapes, seed=seed) for seed in range(operands)]
     signed = [op.samples(*shapes, dtype=op.int16, seed=seed) for seed in range(operands)]

@@ -22,8 +22,8 @@ from gradiva.ops.decoders.formats.probe import probe
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.declarations import Output
 from gradiva.ops.decoders.nvjpeg.library import Library
+from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
 
-from ..nvjpeg_fake import FakeNvjpeg
 from .simulated import SimulatedRuntime, simulated
 
 

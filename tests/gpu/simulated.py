@@ -22,8 +22,8 @@ from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.context import Gpu
 from gradiva.eager.cuda.launch import THREADS, KernelSource
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorTypeError
+from tests.ops.decoders.nvjpeg_clock import Clock, FakeGpu, merge
 
-from ..nvjpeg_clock import Clock, FakeGpu, merge
 from .objects import library_of
 
 _CONST = re.compile(r"^\s*const\b[^*]*\*")

@@ -16,8 +16,8 @@ from gradiva.eager.values.value import arithmetic
 from gradiva.ops.math.arithmetic import BINARY, UNARY
 from gradiva.ops.math.expression import EXACT, applied, expression_launch, operand
 from gradiva.ops.math.mathematics import functions
+from tests.tiers import few
 
-from ..tiers import few
 from .harness import Planned, all_launches, fresh_like, planned, require_equal
 from .shim import COMPILER, NO_COMPILER, run_launches
 

@@ -10,8 +10,8 @@ import pytest
 import gradiva
 from gradiva import auto_aug
 from gradiva.auto_aug import augmentations
+from tests.tiers import few
 
-from ..tiers import few
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated
 

@@ -19,8 +19,8 @@ from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg.library import Library
+from tests.ops.decoders.nvjpeg_fake import FakeNvjpeg
 
-from ..nvjpeg_fake import FakeNvjpeg
 from .nvjpeg import SimulatedNvjpeg, decoding
 from .shim import COMPILER, NO_COMPILER
 from .simulated import SimulatedRuntime, simulated

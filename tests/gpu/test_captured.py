@@ -15,8 +15,8 @@ import gradiva
 from gradiva import EvalMode, ExternalSource, Pipeline, capture, fn, random
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.streams import DeviceStream
+from tests.tiers import few
 
-from ..tiers import few
 from .nvjpeg import decoding
 from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER

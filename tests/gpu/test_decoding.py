@@ -25,9 +25,9 @@ from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
 from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders
 from gradiva.ops.decoders.nvjpeg.library import NvjpegError
+from tests.oracle import flavours
+from tests.tiers import few
 
-from ..oracle import flavours
-from ..tiers import few
 from .nvjpeg import SimulatedNvjpeg, decoding
 from .shim import COMPILER, NO_COMPILER
 from .simulated import simulated

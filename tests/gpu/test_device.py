@@ -24,8 +24,8 @@ from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorRuntimeError
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.library import Library
+from tests.oracle import flavours
 
-from ..oracle import flavours
 from .harness import Planned, all_launches, planned, require_equal, with_gpu_kernels
 from .nvjpeg import SimulatedNvjpeg
 from .objects import objects_of

@@ -12,8 +12,8 @@ import gradiva
 from gradiva import fn, math, types
 from gradiva.capture.compiler.passes.fuse_elementwise import fuse_elementwise
 from gradiva.capture.compiler.verify import verify_graph
+from tests.tiers import few
 
-from ..tiers import few
 from .recipes import device, in_loop, outputs, pipeline
 from .shim import COMPILER, NO_COMPILER
 

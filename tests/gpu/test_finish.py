@@ -22,9 +22,9 @@ from gradiva.ops.decoders.nvjpeg.finish import finish_launch, window_of
 from gradiva.ops.decoders.nvjpeg.job import WHOLE
 from gradiva.ops.decoders.nvjpeg.plan import plan
 from gradiva.ops.decoders.nvjpeg.route import Options
+from tests.ops.decoders.nvjpeg_fake import as_asked
+from tests.oracle import flavours
 
-from ..nvjpeg_fake import as_asked
-from ..oracle import flavours
 from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import needs_nvrtc, require_small
 

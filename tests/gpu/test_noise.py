@@ -11,8 +11,8 @@ import pytest
 import gradiva
 from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import operators
+from tests.tiers import few
 
-from ..tiers import few
 from .harness import all_launches, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
 

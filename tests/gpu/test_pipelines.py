@@ -13,8 +13,8 @@ from gradiva import Pipeline, fn, pipeline_def, types
 from gradiva.eager.cuda import cupy_runtime
 from gradiva.eager.cuda.streams import DeviceStream
 from gradiva.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+from tests.tiers import few
 
-from ..tiers import few
 from .recipes import BODIES, SIZE, bits, colours, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 from .simulated import simulated

@@ -14,8 +14,8 @@ from gradiva.eager.gpu.fused_elementwise import gpu_kernel
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.operator import operators
 from gradiva.eager.values.batch import Batch
+from tests.tiers import few
 
-from ..tiers import few
 from .harness import also_planning, with_gpu_kernels
 
 

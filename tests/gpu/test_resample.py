@@ -22,8 +22,8 @@ from gradiva.eager.operators.operator import operators
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.types.dtypes import DType, float32, int8, int16, uint8, uint16
+from tests.tiers import few
 
-from ..tiers import few
 from .harness import all_launches, fresh_like, planned
 from .shim import COMPILER, NO_COMPILER, run_launches
 from .test_nvrtc import REASON, require_small

@@ -9,8 +9,8 @@ import pytest
 
 from gradiva import Pipeline, fn, pipeline_def, types
 from gradiva.capture.serialization import files
+from tests.tiers import few
 
-from ..tiers import few
 from .recipes import BODIES, SIZE, bits, device, in_loop, outputs, pipeline, samples
 from .shim import COMPILER
 

@@ -1,7 +1,8 @@
 """Which test draws the arguments of each operator, and why some have none.
 
-`tests/test_drawn_operators.py` holds this list against the registry, so that a new operator cannot
-go without. Operators in the tables of `lines.py` and `test_drawn_random.py` need no line here.
+`tests/eager/operators/test_drawn_operators.py` holds this list against the registry, so that a new
+operator cannot go without. Operators in the tables of `lines.py` and `test_drawn_random.py` need no
+line here.
 """
 
 from __future__ import annotations

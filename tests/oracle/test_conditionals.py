@@ -11,7 +11,7 @@ import pytest
 import gradiva
 import gradiva.fn
 import gradiva.types
-from tests.conditional_forms import FORMS
+from tests.capture.recording.conditional_forms import FORMS
 
 from . import reference
 

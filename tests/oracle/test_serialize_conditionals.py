@@ -13,7 +13,7 @@ import gradiva.fn
 import gradiva.math
 import gradiva.types
 from gradiva.capture.serialization.reader import read_pipeline
-from tests.conditional_forms import FORMS
+from tests.capture.recording.conditional_forms import FORMS
 
 from .reference import dali, fn, math, types
 

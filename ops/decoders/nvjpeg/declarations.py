@@ -1,5 +1,5 @@
 """What nvJPEG's interface looks like: numbers, structures, functions. Facts of the public header,
-checked against it and against the library by tests/test_nvjpeg_abi.py."""
+checked against it and against the library by tests/ops/decoders/test_nvjpeg_abi.py."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ rounded to 16 bits with as many binary places as the largest of them allows (at 
 several fall on one pixel, the largest while they are added); the sum along an axis
 is rounded half up and clipped to a byte; W comes first, then H. For float32 the weights are float32
 and so are the sums, in the order of the taps; torch may contract a multiplication and an addition,
-so the last bits differ. Checked against torch 2.13.0 on the CPU (tests/test_resize_torch.py).
+so the last bits differ. Checked against torch 2.13.0 on the CPU
+(tests/ops/image/test_resize_torch.py).
 
 The weights: an output pixel i of m lies at (i + 0.5) n / m in an input of n. Bilinear is the
 triangle; bicubic is Keys' kernel with a = -0.5 with antialiasing (which also stretches the kernels

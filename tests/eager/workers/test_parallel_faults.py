@@ -1,0 +1,284 @@
+"""Parallel sources under fire: workers and masters are killed, memory runs out, nothing is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import fn, types
+from gradiva.eager.workers import shared_memory
+from tests.eager.workers import worker_callbacks as sources
+from tests.eager.workers.test_parallel_source import error_at, gone, pipeline, plain, stream
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.alone,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks into /proc"),
+]
+
+ROOT = Path(__file__).parents[3]
+
+
+def slow_sample(info: types.SampleInfo) -> Any:
+    if info.iteration >= 150:
+        raise StopIteration
+    time.sleep(0.001)
+    return np.random.default_rng(info.idx_in_epoch).integers(0, 255, (40, 3), np.uint8)
+
+
+def slow_batches() -> Iterator[Any]:
+    for index in range(150):
+        time.sleep(0.004)
+        yield np.random.default_rng(index).integers(0, 255, (4, 40, 3), np.uint8)
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("source", [slow_sample, slow_batches])
+def test_workers_killed_at_50_random_points(method: str, source: Any) -> None:
+    options: dict[str, Any] = {"batch": source is slow_batches, "prefetch_queue_depth": 2}
+    expected = stream(pipeline(source, parallel=False, **options), 1)[0]
+    chance = random.Random(7)
+    killed, told = 0, list[str]()
+    while killed < 50:
+        pipe = pipeline(source, 3, py_start_method=method, **options)
+        pipe.build()
+        found: list[Any] = []
+        pause = time.monotonic()
+        while True:
+            if killed < 50 and pipe._built().processes.pids and time.monotonic() > pause:
+                try:
+                    os.kill(chance.choice(pipe._built().processes.pids), signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+                pause = time.monotonic() + chance.random() * 0.05
+            try:
+                found += plain([pipe.run()])
+            except StopIteration:
+                break
+            except RuntimeError as error:
+                told.append(str(error))
+        assert not [text for text in told if "the batch is lost" in text]
+        assert found == expected
+        pipe.close()
+    assert told
+    assert all("SIGKILL" in text for text in told)
+
+
+MASTER = """
+import sys, threading, time
+sys.path.insert(0, {root!r})
+import numpy as np
+import gradiva
+from gradiva import fn
+from tests.eager.workers import worker_callbacks
+
+def main():
+    @gradiva.pipeline_def(batch_size=4, num_threads=2, py_num_workers=3, py_start_method={method!r})
+    def program():
+        return fn.external_source({source}, batch=False, parallel=True)
+
+    pipe = program()
+    pipe.run()
+    print("running", *pipe._built().processes.pids, flush=True)
+    while True:
+        pipe.run()
+        pipe.reset()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def marked(mark: str) -> list[int]:
+    """Processes that have the mark in their environment and are no zombies."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
+                state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                found += [int(folder.name)] if state not in "ZX" else []
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def heed_control_c() -> None:
+    """As from a terminal: a shell starts its background jobs with the signal ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def start_master(tmp_path: Path, method: str, source: str, mark: str) -> subprocess.Popen[str]:
+    script = tmp_path / "master.py"
+    script.write_text(MASTER.format(root=str(ROOT), method=method, source=source))
+    master = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "GRADIVA_TEST_MARK": mark, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        start_new_session=True,
+        preexec_fn=heed_control_c,  # noqa: PLW1509
+    )
+    assert master.stdout is not None
+    line = master.stdout.readline()
+    assert line.startswith("running"), master.communicate()[1]
+    return master
+
+
+def nothing_left(mark: str, seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while marked(mark):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+MASTERS = [
+    (method, source)
+    for method in ("fork", "spawn", "forkserver")
+    for source in (
+        "worker_callbacks.mine",
+        "worker_callbacks.Trouble('sleep', 9)",
+        "worker_callbacks.Trouble('spin', 9)",
+    )
+]
+
+
+@pytest.mark.parametrize(("method", "source"), MASTERS)
+def test_the_master_is_killed(method: str, source: str, tmp_path: Path) -> None:
+    before = set(os.listdir("/dev/shm"))
+    chance = random.Random(method + source)
+    for _ in range(4 if method == "fork" else 2):
+        mark = uuid.uuid4().hex
+        master = start_master(tmp_path, method, source, mark)
+        time.sleep(chance.random() * 0.2)
+        assert len(marked(mark)) >= 4
+        master.kill()
+        master.communicate()
+        assert nothing_left(mark), marked(mark)
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_the_master_is_killed_20_times(tmp_path: Path) -> None:
+    before = set(os.listdir("/dev/shm"))
+    chance = random.Random(3)
+    for _ in range(20):
+        mark = uuid.uuid4().hex
+        master = start_master(tmp_path, "fork", "worker_callbacks.sample", mark)
+        time.sleep(chance.random() * 0.05)
+        master.kill()
+        master.communicate()
+        assert nothing_left(mark), marked(mark)
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_control_c_ends_everything(method: str, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    master = start_master(tmp_path, method, "worker_callbacks.mine", mark)
+    os.killpg(master.pid, signal.SIGINT)
+    _, told = master.communicate(timeout=5)
+    assert told.count("KeyboardInterrupt") == 1, told
+    assert nothing_left(mark), marked(mark)
+
+
+def test_the_fork_server_is_killed() -> None:
+    expected = stream(pipeline(slow_sample, parallel=False, batch=False), 1)[0]
+    pipe = pipeline(slow_sample, 2, batch=False)
+    found = plain([pipe.run()])
+    server = pipe._built().processes._launcher._fork_server.pid
+    os.kill(server, signal.SIGKILL)
+    failures = 0
+    while len(found) < len(expected):
+        try:
+            found += plain([pipe.run()])
+        except RuntimeError:
+            failures += 1
+            assert failures < 10
+    assert found == expected
+    pids = pipe._built().processes.pids
+    pipe.close()
+    assert all(gone(pid) for pid in pids)
+
+
+def test_300_pipelines_leave_nothing() -> None:
+    def facts() -> tuple[int, int, int]:
+        gc.collect()
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        return len(os.listdir("/proc/self/fd")), threading.active_count(), len(children)
+
+    pipe = pipeline(sources.sample, 2, batch=False)
+    pipe.run()
+    pipe.close()
+    before = facts()
+    for _ in range(300):
+        pipe = pipeline(sources.sample, 2, batch=False)
+        pipe.run()
+        pipe.close()
+    assert facts() == before
+
+
+def test_many_workers_and_much_data() -> None:
+    """More processes than cores, and every batch is checked."""
+
+    @gradiva.pipeline_def(batch_size=33, num_threads=2, py_num_workers=8)
+    def program() -> Any:
+        one = fn.external_source(slow_sample, batch=False, parallel=True, prefetch_queue_depth=3)
+        return one, one + 1
+
+    pipe = program()
+    for run in range(30):
+        one, two = pipe.run()
+        wanted = [
+            np.random.default_rng(33 * run + i).integers(0, 255, (40, 3), np.uint8)
+            for i in range(33)
+        ]
+        np.testing.assert_array_equal(one.as_array(), wanted)
+        assert len(two) == 33
+    pipe.close()
+
+
+def test_a_small_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without memfd, on a file system of 4 MiB: an error, and no signal."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", str(small)]
+    if not mount or not umount or subprocess.run([mount, *options], check=False).returncode:
+        pytest.skip("cannot mount a file system")
+    try:
+        monkeypatch.setattr(shared_memory, "_HAS_MEMFD", False)
+        monkeypatch.setattr(shared_memory, "folder", lambda: str(small))
+        pipe = pipeline(sources.big, 1, batch=False)
+        with pytest.raises(RuntimeError, match="there is not enough shared memory"):
+            pipe.build()
+        pipe = pipeline(sources.big, 1, 1, batch=False, exec_async=False)
+        text, run, _ = error_at(pipe, 30)
+        assert run > 3
+        assert "shared memory" in text
+        pipe.close()
+        # What statvfs says can be gone a moment later: the pages are taken at once.
+        monkeypatch.setattr(shared_memory, "free_bytes", lambda: 1 << 40)
+        pipe = pipeline(sources.big, 1, batch=False)
+        with pytest.raises(RuntimeError, match="No space left"):
+            pipe.build()
+    finally:
+        subprocess.run([umount, str(small)], check=True)

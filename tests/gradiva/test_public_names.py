@@ -1,0 +1,56 @@
+"""The public modules show all operators, each from where it is declared."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from gradiva.eager.operators.operator import operators
+from tests.gradiva.make_names import (
+    FILES,
+    FOLDER,
+    WITHOUT_SCHEMA,
+    declared,
+    imported,
+    missing,
+    written,
+)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_up_to_date(file: str) -> None:
+    """If this fails: `python -m tests.gradiva.make_names`."""
+    path, wanted = FOLDER / file, declared()[FILES[file]]
+    assert wanted
+    assert missing(path.read_text("utf-8"), wanted) == {}
+    module = importlib.import_module(
+        "gradiva." + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    )
+    names = getattr(module, "__all__", dir(module))
+    assert set(wanted) - set(names) == set()
+
+
+def test_all_operators_are_found() -> None:
+    """Those that the registry has, and a module for each of their packages."""
+    for package, names in declared().items():
+        for name, module in names.items():
+            assert operators[f"{package}.{name}".lstrip(".")].__module__ == module
+    ours = {
+        name
+        for name, one in operators.items()
+        if one.schema and one.__module__.startswith("gradiva.ops.") and not name.startswith("_")
+    }
+    found = {
+        f"{package}.{name}".lstrip(".") for package in declared() for name in declared()[package]
+    }
+    assert found == {*ours, *WITHOUT_SCHEMA}
+    assert set(declared()) == {*FILES.values(), "readers"}
+
+
+def test_what_is_out_of_date_is_written() -> None:
+    text = '"""Some."""\n\nfrom gradiva.ops.old import one, two\n\n__all__ = ["one", "two"]\n'
+    wanted = {"one": "gradiva.ops.new", "two": "gradiva.ops.old", "three": "gradiva.ops.more"}
+    assert set(missing(text, wanted)) == {"one", "three"}
+    found = imported(written(text, wanted, exported=False))
+    assert {name: module for name, (_, module) in found.items()} == wanted

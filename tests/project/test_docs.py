@@ -1,0 +1,113 @@
+"""The documents are true: their examples run and print what they say, their links lead somewhere.
+
+A block fenced as `python run` is executed. The blocks of one document share their names, like the
+cells of a notebook. A block fenced as `text output` that follows one is what it must print.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+
+_BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+_TREE_LINE = re.compile(r"^( *)(\S+\.py|\S+/)(?: |$)")
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    """(what stands after the fence, text) of all fenced blocks."""
+    return [(kind.strip(), text) for kind, text in _BLOCK.findall(document.read_text("utf-8"))]
+
+
+def with_examples() -> list[Path]:
+    return [
+        document
+        for document in DOCUMENTS
+        if any(kind == "python run" for kind, _ in blocks(document))
+    ]
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", with_examples(), ids=name_of)
+def test_examples(
+    document: Path, photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").symlink_to(photographs, target_is_directory=True)
+    names: dict[str, Any] = {}
+    printed = ""
+    for kind, text in blocks(document):
+        if kind == "python run":
+            (tmp_path / "example.py").write_text(text, "utf-8")
+            linecache.clearcache()
+            stream = io.StringIO()
+            with contextlib.redirect_stdout(stream):
+                names = runpy.run_path("example.py", names, "__main__")
+            printed = stream.getvalue()
+        elif kind == "text output":
+            assert printed == text, f"the example before this output in {name_of(document)}"
+
+
+def test_examples_are_found() -> None:
+    assert ROOT / "README.md" in with_examples()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links(document: Path) -> None:
+    for target in _LINK.findall(_BLOCK.sub("", document.read_text("utf-8"))):
+        assert (document.parent / target).exists(), target
+
+
+def tree(document: Path) -> list[Path]:
+    """Files and folders that the picture of the tree names."""
+    text = next(text for kind, text in blocks(document) if kind == "text tree")
+    folders: list[tuple[int, Path]] = [(-1, ROOT)]
+    found = []
+    for line in text.splitlines():
+        matched = _TREE_LINE.match(line)
+        if matched:
+            depth, name = len(matched[1]), matched[2]
+            while folders[-1][0] >= depth:
+                folders.pop()
+            path = folders[-1][1] / name
+            found.append(path)
+            if name.endswith("/"):
+                folders.append((depth, path))
+    return found
+
+
+def test_tree() -> None:
+    """What the picture names is there; it names the packages of the rooms."""
+    named = tree(ROOT / "docs" / "design.md")
+    assert [str(path) for path in named if not path.exists()] == []
+    for room in ("eager", "ops", "capture"):
+        for file in (ROOT / room).rglob("__init__.py"):
+            assert file.parent in named, file.parent
+
+
+def test_the_design_is_short() -> None:
+    """What each module does is said in its first line, details are in documents of their own."""
+    assert len((ROOT / "docs" / "design.md").read_text("utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_lines_are_short(document: Path) -> None:
+    """Beside tables and code."""
+    if document.name == "CHANGELOG.md":
+        return
+    text = _BLOCK.sub("", document.read_text("utf-8"))
+    long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith("|")]
+    assert long == []

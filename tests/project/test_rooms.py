@@ -1,0 +1,89 @@
+"""The house: what stays unloaded, how long files are. `lint-imports` checks who imports whom."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("eager", "ops", "capture", "gradiva")
+LAZY = {"jit.py": {"numba", "numba.extending"}, "tensor.py": {"torch"}}
+
+
+def files(room: str) -> Iterator[Path]:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        if room != "gradiva" or not {"eager", "ops", "capture"} & set(path.relative_to(ROOT).parts):
+            yield path
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_function_level_imports_are_the_named_ones(room: str) -> None:
+    for path in files(room):
+        tree = ast.parse(path.read_text())
+        for function in ast.walk(tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    names = {alias.name for alias in node.names}
+                    assert names <= LAZY.get(path.name, set()), f"{path}: {names}"
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "tests"])
+def test_files_are_small(room: str) -> None:
+    """200 lines are a wish, 300 a smell."""
+    for path in files(room):
+        assert len(path.read_text("utf-8").splitlines()) <= 500, path
+
+
+def test_packages_are_small() -> None:
+    """Those of rooms have at most 20 modules of their own."""
+    for room in ROOMS[:3]:
+        for init in (ROOT / room).rglob("__init__.py"):
+            assert len(list(init.parent.glob("*.py"))) <= 21, init.parent
+
+
+def test_no_part_of_a_user_program_is_loaded_early() -> None:
+    script = (
+        "import sys, gradiva\n"
+        "heavy = {'numba', 'cupy', 'cv2', 'PIL', 'simplejpeg', 'tqdm', 'torch'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert run.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("room", ["eager", "ops", "capture"])
+def test_bare_imports_are_refused(room: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", f"import {room}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert run.returncode != 0
+    assert f"import gradiva.{room}" in run.stderr
+
+
+def test_folders_are_packages() -> None:
+    """So they are installed, with the sources of GPU kernels that lie in them."""
+    found = [path for room in ROOMS[:3] for path in (ROOT / room).rglob("*.*")]
+    folders = {path.parent for path in found if path.suffix in (".py", ".cuh")}
+    assert len(folders) > 50
+    assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
+    assert '\n"*" = ["*.cuh"]\n' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_modules_say_what_they_are(room: str) -> None:
+    for path in files(room):
+        text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert text.split("\n")[0].strip(), path
