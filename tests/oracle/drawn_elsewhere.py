@@ -75,17 +75,17 @@ ELSEWHERE: dict[str, str] = {
 ON_A_GPU_ONLY = "the reference has it on a GPU only"
 A_PART = "a part of compiled graphs or of pipelines, no operator of users"
 WITHOUT: dict[str, tuple[str, str]] = {
-    "experimental.dilate": (ON_A_GPU_ONLY, "test_morphology.py::test_as_opencv"),
-    "experimental.erode": (ON_A_GPU_ONLY, "test_morphology.py::test_as_opencv"),
-    "experimental.median_blur": (ON_A_GPU_ONLY, "test_morphology.py::test_median"),
-    "experimental.remap": (ON_A_GPU_ONLY, "test_remap.py::test_like_opencv"),
-    "jitter": (ON_A_GPU_ONLY, "test_remap.py::test_jitter_stays_near"),
+    "experimental.dilate": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
+    "experimental.erode": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_as_opencv"),
+    "experimental.median_blur": (ON_A_GPU_ONLY, "ops/image/test_morphology.py::test_median"),
+    "experimental.remap": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_like_opencv"),
+    "jitter": (ON_A_GPU_ONLY, "ops/image/test_remap.py::test_jitter_stays_near"),
     "io.file.read": ("its input is a path", "oracle/test_segmentation.py::test_files"),
     "constant": ("no arguments but the values", "oracle/test_python_function.py::test_fn_constant"),
     "dump_image": ("writes files", "oracle/test_python_function.py::test_dump_image"),
     "numba_function": (
         "its argument is a function",
-        "test_numba_function.py::test_scalars_and_single_tensors",
+        "ops/python_function/test_numba_function.py::test_scalars_and_single_tensors",
     ),
     "python_function": (
         "its argument is a function",
@@ -103,8 +103,8 @@ WITHOUT: dict[str, tuple[str, str]] = {
     "_conditional.merge": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.not_": (A_PART, "oracle/test_conditionals.py::test_forms"),
     "_conditional.split": (A_PART, "oracle/test_conditionals.py::test_forms"),
-    "fused": (A_PART, "test_programs.py::test_same_bits_and_errors"),
-    "input": (A_PART, "test_programs.py::test_same_bits_and_errors"),
-    "random_key": (A_PART, "test_rng.py::test_steps_of_a_loop"),
+    "fused": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
+    "input": (A_PART, "random_programs/test_programs.py::test_same_bits_and_errors"),
+    "random_key": (A_PART, "eager/random/test_rng.py::test_steps_of_a_loop"),
 }
 """Why an operator is not drawn, and the test that checks it instead."""

@@ -180,7 +180,7 @@ def _cases() -> list[op.Case]:
         op.case("plane", op.samples((9, 8), layout="HW"), **tiled).no_oracle(),
         op.case("no limit", images, tiles_x=2, tiles_y=3, clip_limit=0.0),
         op.case("empty", op.samples(), **tiled).equals([]),
-        op.case("no tiles", images, tiles_x=0, tiles_y=3).value_error("`tiles_x`"),
+        op.case("no tiles", images, tiles_x=0, tiles_y=3, clip_limit=2.0).value_error("`tiles_x`"),
         op.case("negative limit", images, tiles_x=2, tiles_y=3, clip_limit=-1.0).value_error(
             "`clip_limit`"
         ),
