@@ -20,6 +20,7 @@ HEADINGS = ("Args", "Returns", "Raises", "Example")
 _HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):$", re.MULTILINE)
 _NAMES = r"\**[A-Za-z_*][\w*]*(?:(?:, and |, | or | and )\**[A-Za-z_*][\w*]*)*"
 _ENTRY = re.compile(rf"^({_NAMES}): ?(.*)$")
+_NAMES_GO_ON = re.compile(r"^((?:[\w*]+, )*[\w*]+,)\n +", re.MULTILINE)
 _FIELD = re.compile(r"^([\w*., ]+?): ?(.*)$")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 _ERROR = re.compile(r"(?:,|;|,? and)\s+(?=(?:and )?[A-Z]\w*(?:Error|Iteration)\b)")
@@ -88,8 +89,10 @@ def _google(text: str) -> Sections:
 
 
 def _fields(content: str) -> list[tuple[str, str]]:
-    """`name: text` entries; further lines of an entry are indented."""
+    """`name: text` entries; further lines of an entry are indented, also those of its names."""
     found: list[tuple[str, list[str]]] = []
+    while content != (content := _NAMES_GO_ON.sub(r"\1 ", content)):
+        pass
     for line in content.splitlines():
         matched = _FIELD.match(line) if line[:1].strip() else None
         if matched:

@@ -4,7 +4,11 @@ A group is a TypedDict, whose documentation is a part of that of each operator t
 
     @argument_group(rounding="round")
     class Window(TypedDict, total=False):
-        \"\"\"size: of the window, in pixels. rounding: of its place.\"\"\"
+        \"\"\"
+        Args:
+            size: of the window, in pixels.
+            rounding: of its place.
+        \"\"\"
 
         size: IntsArg | None
         rounding: str
@@ -17,6 +21,7 @@ A group is a TypedDict, whose documentation is a part of that of each operator t
     def cut(input: SampleType, /, *, mirror: int = 0, **options: Unpack[Arguments]) -> SampleType:
 
 Users see `cut(input, *, mirror=0, size=None, rounding="round", ...)`; `options` holds all of them.
+The sections of the docstrings (`Args:`, `Returns:`, `Raises:`) are merged.
 """
 
 from __future__ import annotations
@@ -26,6 +31,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from types import EllipsisType
 from typing import Any, TypeVar
+
+from gradiva.eager.operators.docstrings import merge_docstrings
 
 __all__ = ["argument_group", "takes"]
 
@@ -60,11 +67,13 @@ def takes(*order: type | str | EllipsisType) -> Callable[[F], F]:
             return function(*inputs, **{**defaults, **given})
 
         signature = inspect.signature(function)
-        rule.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=_arranged(signature, order if ... in order else (..., *order))
+        parameters = _arranged(signature, order if ... in order else (..., *order))
+        rule.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        rule.__doc__ = merge_docstrings(
+            function.__doc__ or "",
+            [group.__doc__ or "" for group in groups],
+            [one.name for one in parameters],
         )
-        paragraphs = [function, *groups]
-        rule.__doc__ = "\n\n".join(inspect.cleandoc(one.__doc__ or "") for one in paragraphs)
         return rule  # type: ignore[return-value]
 
     return declare

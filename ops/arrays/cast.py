@@ -20,9 +20,18 @@ def cast(
 ) -> op.SampleType:
     """Convert each element to `dtype`; shapes and layout stay.
 
-    input: any dtype and rank. Floats that become integers are rounded half away from zero and
-    saturate, NaN becomes 0; integers saturate. A number is true if it does not round to 0. float16
-    is rounded half away from zero too, bfloat16 half to even.
+    Args:
+        input: any dtype and rank. Floats that become integers are rounded half away from zero and
+            saturate, NaN becomes 0; integers saturate. A number is true if it does not round to 0.
+            float16 is rounded half away from zero too, bfloat16 half to even.
+        dtype: of the output.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for what is no dtype.
+        OperatorValueError: for text that names none.
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return input.with_(dtype=chosen)
@@ -86,7 +95,15 @@ def _cast_cases() -> list[op.Case]:
 def cast_like(input: op.SampleType, like: Any, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Convert each element to the dtype of `like`; shapes and layout stay.
 
-    input: any dtype and rank, converted as by `cast`. like: only its dtype counts.
+    Args:
+        input: any dtype and rank, converted as by `cast`.
+        like: only its dtype counts.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for another number of inputs than two.
     """
     return input.with_(dtype=like.dtype)
 

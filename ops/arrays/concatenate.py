@@ -23,13 +23,21 @@ def cat(
 ) -> op.SampleType:
     """Join the samples of several batches, number by number, along an axis that they have.
 
-    inputs: 1 to 999 of one dtype and rank, at least 1-D, any layout; the extents of a sample agree
-    but for those of the axis. axis: 0 by default, negative ones count from the end. axis_name:
-    the axis by its letter in the layout of the first input, in place of `axis`.
+    The result has the layout of the first input.
 
-    The result has the layout of the first input. Raises OperatorTypeError for inputs of different
-    dtypes or ranks and for scalars, OperatorValueError for shapes that do not fit, with the sample,
-    and for an axis that is not there.
+    Args:
+        input, more: 1 to 999 of one dtype and rank, at least 1-D, any layout; the extents of a
+            sample agree but for those of the axis.
+        axis: 0 by default, negative ones count from the end.
+        axis_name: the axis by its letter in the layout of the first input, in place of `axis`.
+
+    Returns:
+        Samples that are longer along the axis.
+
+    Raises:
+        OperatorTypeError: for inputs of different dtypes or ranks and for scalars.
+        OperatorValueError: for shapes that do not fit, with the sample, and for an axis that is not
+            there.
     """
     type = alike((input, *more))
     if type.ndim == 0:
@@ -116,13 +124,21 @@ def stack(
 ) -> op.SampleType:
     """Join the samples of several batches, number by number, along a new axis.
 
-    inputs: 1 to 999 of one dtype, rank and shape per sample, any layout. axis: where the new axis
-    stands in the result; negative numbers count from the end of the result. axis_name: a letter for
-    the new axis.
-
     The result has a layout if the new axis has a letter, and the first input a layout or no axes.
-    Raises OperatorTypeError for inputs of different dtypes or ranks, OperatorValueError for
-    different shapes, with the sample, for an axis out of range and a letter that is there already.
+
+    Args:
+        input, more: 1 to 999 of one dtype, rank and shape per sample, any layout.
+        axis: where the new axis stands in the result; negative numbers count from the end of the
+            result.
+        axis_name: a letter for the new axis.
+
+    Returns:
+        Samples with one axis more.
+
+    Raises:
+        OperatorTypeError: for inputs of different dtypes or ranks.
+        OperatorValueError: for different shapes, with the sample, for an axis out of range and a
+            letter that is there already.
     """
     type = alike((input, *more))
     if type.ndim is None:

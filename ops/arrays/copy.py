@@ -65,6 +65,15 @@ def copy(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleTy
 
     What comes out of `reshape`, `squeeze` or `permute_batch` lies in the memory of their input;
     a copy is independent of it.
+
+    Args:
+        input: any dtype, rank and layout.
+
+    Returns:
+        The same samples.
+
+    Raises:
+        OperatorTypeError: for another number of inputs than one.
     """
     return input
 

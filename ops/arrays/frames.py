@@ -51,15 +51,22 @@ def per_frame(
 ) -> op.SampleType:
     """Say that the first axis is that of frames, in the layout. Nothing is copied.
 
-    input: any dtype, at least 1-D. Without a layout it gets "F", and "*" for each further axis.
-    replace: whether another letter of the first axis becomes F.
-
     Only the layout changes. Operators on sequences take a batch with such a layout as an argument
     with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
     the other operators on colours, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
     `experimental.warp_perspective`, `coord_transform` and `transforms.*`, whose results are then
-    sequences. Raises OperatorTypeError for scalars, and for a layout that begins with another
-    letter unless `replace` says so.
+    sequences.
+
+    Args:
+        input: any dtype, at least 1-D. Without a layout it gets "F", and "*" for each further axis.
+        replace: whether another letter of the first axis becomes F.
+
+    Returns:
+        The same samples under the new layout.
+
+    Raises:
+        OperatorTypeError: for scalars, and for a layout that begins with another letter unless
+            `replace` says so.
     """
     if input.ndim == 0 or not replace:
         require_frames(input)
@@ -103,12 +110,19 @@ def element_extract(
 ) -> op.SampleType | tuple[op.SampleType, ...]:
     """Single frames of each sequence.
 
-    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
-    or none. element_map: numbers of frames, from 0; one output for each.
+    Args:
+        input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins
+            with F, or none.
+        element_map: numbers of frames, from 0; one output for each.
 
-    The outputs have an axis and a letter less than the input: one, or a tuple of several. Raises
-    OperatorTypeError for other layouts and scalars, OperatorValueError for no numbers at all and,
-    with the sample, for frames that are not there.
+    Returns:
+        An output for each number in `element_map`, with an axis and a letter less than the input:
+        one, or a tuple of several.
+
+    Raises:
+        OperatorTypeError: for other layouts and scalars.
+        OperatorValueError: for no numbers at all and, with the sample, for frames that are not
+            there.
     """
     chosen: tuple[int, ...] = element_map  # type: ignore[assignment]  # converted by the engine
     require_frames(input)
@@ -173,12 +187,18 @@ def sequence_rearrange(
 ) -> op.SampleType:
     """The frames of each sequence in another order; frames may come several times, or not at all.
 
-    input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins with F,
-    or none. new_order: for each frame of the result its number in the input, from 0. May differ per
-    sample, in its length too.
+    Args:
+        input: any dtype, at least 1-D, whose first axis is that of frames: a layout that begins
+            with F, or none.
+        new_order: for each frame of the result its number in the input, from 0. May differ per
+            sample, in its length too.
 
-    Raises OperatorTypeError for other layouts and scalars, OperatorValueError, with the sample, for
-    an empty order and for frames that are not there.
+    Returns:
+        The chosen frames of each sequence.
+
+    Raises:
+        OperatorTypeError: for other layouts and scalars.
+        OperatorValueError: with the sample, for an empty order and for frames that are not there.
     """
     require_frames(input)
     if not isinstance(new_order, op.SampleType | op.Value):

@@ -32,19 +32,25 @@ def one_hot(
 ) -> op.SampleType:
     """Class numbers as vectors: along a new axis, `on_value` at the class and else `off_value`.
 
-    input: any dtype, rank and layout; fractions are dropped. A number that is no class, such as
-        -1, gives `off_value` everywhere.
-    axis: where the new axis stands in the result, the end by default; negative numbers count from
-        the end of the result. Without it, if each sample of the batch has one element, whatever
-        its rank, the results are vectors of `num_classes`.
-    axis_name: a letter for the new axis. The result has a layout if the new axis has a letter and
-        the input a layout, or if it is a vector.
-    dtype: of the result. num_classes: length of the new axis.
-    on_value, off_value: converted to `dtype`; for integers fractions are dropped, and values out of
-        range become the nearest ones.
+    Args:
+        input: any dtype, rank and layout; fractions are dropped. A number that is no class, such as
+            -1, gives `off_value` everywhere.
+        axis: where the new axis stands in the result, the end by default; negative numbers count
+            from the end of the result. Without it, if each sample of the batch has one element,
+            whatever its rank, the results are vectors of `num_classes`.
+        axis_name: a letter for the new axis. The result has a layout if the new axis has a letter
+            and the input a layout, or if it is a vector.
+        dtype: of the result.
+        num_classes: length of the new axis.
+        on_value, off_value: converted to `dtype`; for integers fractions are dropped, and values
+            out of range become the nearest ones.
 
-    Raises OperatorValueError for a negative number of classes, an axis out of range and a letter
-    that does not fit.
+    Returns:
+        Samples with one axis more, of `dtype`.
+
+    Raises:
+        OperatorValueError: for a negative number of classes, an axis out of range and a letter that
+            does not fit.
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     if num_classes < 0:

@@ -21,15 +21,21 @@ def batch_permutation(
 ) -> op.SampleType:
     """The numbers of the samples of a batch, 0 to N - 1, in random order.
 
-    allow_repetitions: draw each number for itself; some then come several times, others not at all.
-    no_fixed_points: no sample gets its own number (where there are at least two).
-    batch_size, rng, seed: see `gradiva.random`. Without `batch_size` dynamic mode makes the only
-    permutation of one sample, 0.
+    Args:
+        allow_repetitions: draw each number for itself; some then come several times, others not at
+            all.
+        no_fixed_points: no sample gets its own number (where there are at least two).
+        batch_size, rng, seed: see `gradiva.random`. Without `batch_size` dynamic mode makes the
+            only permutation of one sample, 0.
 
-    Returns int32 scalars. Each permutation, or each without fixed points, is as likely as the
-    others: Fisher and Yates' shuffle ("Statistical tables", 1938), repeated until no point is
-    fixed. The result is about the whole batch: it depends on the position of the batch's first
-    sample, and on the batch size.
+    Returns:
+        Int32 scalars. Each permutation, or each without fixed points, is as likely as the others:
+        Fisher and Yates' shuffle ("Statistical tables", 1938), repeated until no point is fixed.
+        The result is about the whole batch: it depends on the position of the batch's first sample,
+        and on the batch size.
+
+    Raises:
+        OperatorTypeError: for flags that are neither True nor False.
     """
     return op.SampleType(op.int32, 0, "")
 
@@ -127,13 +133,21 @@ def permute_batch(
     """The samples of a batch in another order; samples may come several times, or not at all.
     Nothing is copied: the result lies in the memory of the input.
 
-    input: any dtype, rank and layout. indices: for each sample of the result its number in the
-    input, from 0: one number per sample, as a batch of scalars or as a sequence. A single number
-    takes the same sample everywhere.
-
     The names of files go with the samples; positions stay, so that later random values differ for
-    samples that come several times. Raises OperatorValueError for a wrong number of indices, and,
-    with the sample, for one that is out of range.
+    samples that come several times.
+
+    Args:
+        input: any dtype, rank and layout.
+        indices: for each sample of the result its number in the input, from 0: one number per
+            sample, as a batch of scalars or as a sequence. A single number takes the same sample
+            everywhere.
+
+    Returns:
+        The chosen samples.
+
+    Raises:
+        OperatorValueError: for a wrong number of indices, and, with the sample, for one that is out
+            of range.
     """
     return input
 

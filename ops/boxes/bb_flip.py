@@ -24,13 +24,20 @@ def bb_flip(
 ) -> op.SampleType:
     """Mirror boxes in the unit square.
 
-    input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
-        fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
-        bottom).
-    horizontal, vertical: nonzero to mirror; may differ per sample.
+    Args:
+        input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
+            fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
+            bottom).
+        horizontal, vertical: nonzero to mirror; may differ per sample.
+        ltrb: whether boxes are (left, top, right, bottom); else (left, top, width, height).
 
-    Returns boxes of the same shapes and layout: left becomes 1 - right. Widths and heights keep
-    their bits. Raises OperatorTypeError for other dtypes, OperatorValueError for other shapes.
+    Returns:
+        Boxes of the same shapes and layout: left becomes 1 - right. Widths and heights keep their
+        bits.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for other shapes.
     """
     require_flat_boxes(input)
     return input
@@ -152,15 +159,22 @@ def bbox_paste(
 ) -> op.SampleType:
     """Keep boxes in place when their image is pasted on a canvas `ratio` times its size (`paste`).
 
-    input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
-        fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
-        bottom).
-    ratio: from 1 on. paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1.
-        All may differ per sample.
+    Args:
+        input: boxes, float32: samples of shape (..., 4), or 1-D with four numbers for each box, in
+            fractions of the image. (left, top, width, height), or with `ltrb` (left, top, right,
+            bottom).
+        ratio: from 1 on.
+        paste_x, paste_y: where on the canvas the image is, from 0 (left, top) to 1. All may differ
+            per sample.
+        ltrb: whether boxes are (left, top, right, bottom); else (left, top, width, height).
 
-    Returns boxes of the same shapes and layout, in fractions of the canvas: x / ratio + paste_x *
-    (ratio - 1) / ratio, y alike, and sizes divided by `ratio`. Raises OperatorTypeError for other
-    dtypes, OperatorValueError for other shapes, for a ratio below 1 and places that are no numbers.
+    Returns:
+        Boxes of the same shapes and layout, in fractions of the canvas: x / ratio + paste_x *
+        (ratio - 1) / ratio, y alike, and sizes divided by `ratio`.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for other shapes, for a ratio below 1 and places that are no numbers.
     """
     require_flat_boxes(input)
     return input

@@ -38,21 +38,33 @@ def bbox_rotate(
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
     """Keep boxes in place when their image is rotated about its centre (`rotate`).
 
-    boxes: float32, (n, 4); bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; as
-        fractions of the image, or pixels with bbox_normalized=False. labels: int32, (n,) or (n, 1).
-    angle: in degrees, counter-clockwise. input_shape: of the image, in the order `shape_layout`,
-        which has an H and a W. Both may differ per sample.
-    keep_size: the result has the size of the image; size: it has this one (height, width), which
-        may differ per sample. Without both, it holds all of the rotated image.
-    mode: "expand": a box holds all of its rotated self; "fixed": it keeps its size, about the
-        rotated centre, with its sides exchanged from 45 degrees on; "halfway": sizes are half way
-        between these.
-    remove_threshold: a box is removed if less than this part of it, from 0 to 1, is left inside;
-        boxes without an area too, unless it is 0; boxes with numbers that are not finite always.
+    Args:
+        boxes: float32, (n, 4).
+        bbox_layout: "xyXY", corners, or "xyWH", a corner and the size; as fractions of the image,
+            or pixels with bbox_normalized=False.
+        bbox_normalized: whether boxes are in fractions of the image; else in pixels.
+        labels: int32, (n,) or (n, 1).
+        angle: in degrees, counter-clockwise.
+        input_shape: of the image, in the order `shape_layout`, which has an H and a W. Both may
+            differ per sample.
+        keep_size: the result has the size of the image.
+        size: the size of the result (height, width), which may differ per sample. Without it and
+            `keep_size`, the result holds all of the rotated image.
+        mode: "expand": a box holds all of its rotated self; "fixed": it keeps its size, about the
+            rotated centre, with its sides exchanged from 45 degrees on; "halfway": sizes are half
+            way between these.
+        remove_threshold: a box is removed if less than this part of it, from 0 to 1, is left
+            inside; boxes without an area too, unless it is 0; boxes with numbers that are not
+            finite always.
+        shape_layout: the order of `input_shape`, with an H and a W.
 
-    Returns the boxes in the layout they came in, in fractions of the new size or in its pixels, cut
-    at the edges; and the labels of those that are left, if given. Raises OperatorTypeError for
-    other dtypes and ranks, OperatorValueError for arguments out of range.
+    Returns:
+        The boxes in the layout they came in, in fractions of the new size or in its pixels, cut at
+        the edges; and the labels of those that are left, if given.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for arguments out of range.
     """
     require_boxes(boxes, labels)
     if bbox_layout not in _LAYOUTS:

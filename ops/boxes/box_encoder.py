@@ -32,20 +32,29 @@ def box_encoder(
     """Match boxes with anchors (Liu et al.: "SSD: single shot multibox detector", ECCV 2016,
     section 2.2).
 
-    boxes: float32, (n, 4): left, top, right, bottom. labels: int32, (n,) or (n, 1).
-    anchors: four numbers for each anchor, in the same order.
-    criteria: an anchor gets the box with which its intersection over union is largest, if that is
-        above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best, whatever
-        the overlap. Of equals, the last anchor is taken, and the last box.
-    offset: return the differences from the anchors: of centres as fractions of the anchor's size,
-        of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four numbers
-        each: x, y, width, height). scale: multiplies boxes and anchors before, which changes no
-        more than the last digits of the differences.
+    Args:
+        boxes: float32, (n, 4): left, top, right, bottom.
+        labels: int32, (n,) or (n, 1).
+        anchors: four numbers for each anchor, in the same order.
+        criteria: an anchor gets the box with which its intersection over union is largest, if that
+            is above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best,
+            whatever the overlap. Of equals, the last anchor is taken, and the last box.
+        offset: return the differences from the anchors: of centres as fractions of the anchor's
+            size, of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four
+            numbers each: x, y, width, height).
+        scale: multiplies boxes and anchors before, which changes no more than the last digits of
+            the differences.
+        means: four numbers, subtracted from the differences with `offset`.
+        stds: four numbers, by which the differences are then divided.
 
-    Returns, for each anchor, centre x, centre y, width and height of its box, float32 (anchors, 4);
-    and the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
-    `offset`) for a box. Raises OperatorTypeError for other dtypes and ranks, OperatorValueError for
-    anchors that are none and other arguments out of range.
+    Returns:
+        For each anchor centre x, centre y, width and height of its box, float32 (anchors, 4); and
+        the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
+        `offset`) for a box.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for anchors that are none and other arguments out of range.
     """
     require_boxes(boxes, labels)
     numbers = (anchors, means, stds)

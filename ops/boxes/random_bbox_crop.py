@@ -41,32 +41,48 @@ def random_bbox_crop(
 ) -> tuple[op.SampleType, ...]:
     """Draw a crop window under conditions on boxes, and crop the boxes.
 
-    boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input. bbox_layout: what the
-        columns are: x, y, z (start), X, Y, Z (end) or W, H, D (size), in any order; "xyXY" or
-        "xyzXYZ" by default, sizes with `ltrb=False`. labels: int32, (n,) or (n, k).
-    thresholds: one is drawn for a search, with the same probability. threshold_type: what must
-        reach it: "iou", the intersection over union of box and window; or "overlap", the part of
-        the box in the window. It must for all boxes (all_boxes_above_threshold), or for one.
-    allow_no_crop: the whole input is one more choice; by default yes, but not with `crop_shape`.
-    num_attempts: windows to draw before the choice is drawn anew. total_num_attempts: windows to
-        draw in all; then the best one is taken, with a warning unless `quiet`.
-    scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by default.
-    aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges, of
-        x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions.
-    crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both may
-        differ per sample; shape_layout: their order, "WH" or "WHD" by default.
-    bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none; by
-        default those whose centre is.
-    output_bbox_indices: return the indices of the boxes that are kept.
-    rng, seed: see `gradiva.random`.
-
     Sides are drawn independently and uniformly, and drawn again if a ratio is out of range; the
-    place uniformly. A window that would keep no box does not count. Returns where the window begins
-    and its size, float32, in the order x, y, z, as fractions (as pixels with `crop_shape`); the
-    boxes in fractions of the window, cut at its edges; the labels, if given; and int32 indices, if
-    asked for. Raises OperatorTypeError for other dtypes and ranks; OperatorValueError for boxes
-    outside the input, and arguments out of range; OperatorRuntimeError if a million windows without
-    `total_num_attempts` did not fit.
+    place uniformly. A window that would keep no box does not count.
+
+    Args:
+        boxes: float32, (n, 4), or (n, 6) in volumes; fractions of the input.
+        bbox_layout: what the columns are: x, y, z (start), X, Y, Z (end) or W, H, D (size), in any
+            order; "xyXY" or "xyzXYZ" by default, sizes with `ltrb=False`.
+        ltrb: whether boxes are given by their ends, where `bbox_layout` is not given.
+        labels: int32, (n,) or (n, k).
+        thresholds: one is drawn for a search, with the same probability.
+        threshold_type: what must reach it: "iou", the intersection over union of box and window; or
+            "overlap", the part of the box in the window. It must for all boxes
+            (all_boxes_above_threshold), or for one.
+        all_boxes_above_threshold: whether all boxes must reach the threshold, or one.
+        allow_no_crop: the whole input is one more choice; by default yes, but not with
+            `crop_shape`.
+        num_attempts: windows to draw before the choice is drawn anew.
+        total_num_attempts: windows to draw in all; then the best one is taken, with a warning
+            unless `quiet`.
+        scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by
+            default.
+        aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges,
+            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions.
+        crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both
+            may differ per sample.
+        input_shape: the size of the input in pixels, in the order of `shape_layout`.
+        shape_layout: their order, "WH" or "WHD" by default.
+        bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none;
+            by default those whose centre is.
+        output_bbox_indices: return the indices of the boxes that are kept.
+        quiet: give no warning if `total_num_attempts` were not enough.
+        rng, seed: see `gradiva.random`.
+
+    Returns:
+        Where the window begins and its size, float32, in the order x, y, z, as fractions (as pixels
+        with `crop_shape`); the boxes in fractions of the window, cut at its edges; the labels, if
+        given; and int32 indices, if asked for.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for boxes outside the input, and arguments out of range.
+        OperatorRuntimeError: if a million windows without `total_num_attempts` did not fit.
     """
     require_boxes(boxes, labels)
     check_options(locals())

@@ -29,13 +29,18 @@ def numpy(
 ) -> op.SampleType:
     """The array in an npy file.
 
-    input: the bytes of one file per sample: int8 or uint8, 1-D. Arrays of booleans, integers and
-        floats in either byte order and either order of axes, of format versions 1 to 3.
-    dtype: convert to this type (rounding half away from zero, saturating); that of the files by
-        default, which is then one for all samples.
+    Args:
+        input: the bytes of one file per sample: int8 or uint8, 1-D. Arrays of booleans, integers
+            and floats in either byte order and either order of axes, of format versions 1 to 3.
+        dtype: convert to this type (rounding half away from zero, saturating); that of the files by
+            default, which is then one for all samples.
 
-    Returns the arrays, whose ranks are equal. Raises OperatorRuntimeError, with the sample and its
-    file, for what is no such file, is cut or too long, or differs in type or rank.
+    Returns:
+        The arrays, whose ranks are equal.
+
+    Raises:
+        OperatorRuntimeError: with the sample and its file, for what is no such file, is cut or too
+            long, or differs in type or rank.
     """
     op.require_dtype(input, (op.uint8, op.int8), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

@@ -58,39 +58,47 @@ def external_source(
 ) -> Any:
     """Take batches from a callable or an iterable.
 
-    source: an iterable or a generator function, whose items are batches; or a callable that
-        returns the next batch and raises StopIteration at the end. A callable with an argument is
-        told which batch: its number in the epoch, or a BatchInfo with `batch_info=True`.
-        A batch is an array with a leading axis, a list of arrays, or a Batch.
-        None: the batches are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
-    batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
-    num_outputs: if given, items are tuples of that many batches (or samples), and a tuple is
-        returned.
-    cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
-        starts again; "raise" ends the epoch, and starts again after `reset`.
-    layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is an
-        error; without `dtype` and `ndim` the first batch fixes them.
-    repeat_last: deliver the last batch again where the data has ended.
-    blocking: let `run` wait for data that is to be fed, instead of raising OperatorRuntimeError; a
-        callable or iterable always is waited for.
-    no_copy: use the arrays where they are; the caller must not change them while they are in use.
-    parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
-        pipeline); the same bits. A callable takes one argument and must depend on nothing else:
-        samples of a batch (`batch=False`), or batches, are made by several workers at once. An
-        iterable lives in one worker; if that dies, what was delivered is skipped in another.
-    prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
-    bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
-    cuda_stream, use_copy_kernel: of GPU sources; without effect.
-
     Batches may be smaller than the pipeline's batch size, not larger. A checkpoint continues a
     callable with an argument at its number, and whatever has `state_dict()` and
     `load_state_dict(data)` by these; other iterables are started again and run up to their place,
     earlier rounds included; a callable without an argument cannot be continued.
 
-    Raises OperatorRuntimeError, with the callable's own traceback, if it raises; OperatorTypeError
-    for data that is no batch. With `parallel`, an OperatorRuntimeError also tells that a worker
-    process ended, with its signal and the sample that it was at; the next `run` asks for the same
-    batch again, up to five times.
+    With `parallel`, an OperatorRuntimeError also tells that a worker process ended, with its signal
+    and the sample that it was at; the next `run` asks for the same batch again, up to five times.
+
+    Args:
+        source: an iterable or a generator function, whose items are batches; or a callable that
+            returns the next batch and raises StopIteration at the end. A callable with an argument
+            is told which batch: its number in the epoch, or a BatchInfo with `batch_info=True`. A
+            batch is an array with a leading axis, a list of arrays, or a Batch. None: the batches
+            are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
+        batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
+        batch_info: hand a BatchInfo to a callable, in place of a number.
+        num_outputs: if given, items are tuples of that many batches (or samples), and a tuple is
+            returned.
+        cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
+            starts again; "raise" ends the epoch, and starts again after `reset`.
+        layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is
+            an error; without `dtype` and `ndim` the first batch fixes them.
+        repeat_last: deliver the last batch again where the data has ended.
+        blocking: let `run` wait for data that is to be fed, instead of raising
+            OperatorRuntimeError; a callable or iterable always is waited for.
+        no_copy: use the arrays where they are; the caller must not change them while they are in
+            use.
+        parallel: call the source in worker processes (`py_num_workers` and `py_start_method` of the
+            pipeline); the same bits. A callable takes one argument and must depend on nothing else:
+            samples of a batch (`batch=False`), or batches, are made by several workers at once. An
+            iterable lives in one worker; if that dies, what was delivered is skipped in another.
+        prefetch_queue_depth: with `parallel`, batches that are asked for before they are needed.
+        bytes_per_sample_hint: with `parallel`, the size of a sample, for the first shared memory.
+        cuda_stream, use_copy_kernel: of GPU sources; without effect.
+
+    Returns:
+        The batches of the source: one, or a tuple of `num_outputs`.
+
+    Raises:
+        OperatorRuntimeError: with the callable's own traceback, if it raises.
+        OperatorTypeError: for data that is no batch.
     """
     if num_outputs is not None and num_outputs < 1:
         raise op.OperatorValueError(

@@ -26,13 +26,19 @@ def coord_flip(
 ) -> op.SampleType:
     """Turn coordinates c of the chosen axes into 2 * center - c.
 
-    input: float32 points (count, n), n from 1 to 3.
-    flip_x, flip_y, flip_z: nonzero to mirror x, y, z; center_x, center_y, center_z: the mirror. All
-        may differ per sample; those of axes that the points do not have are ignored.
-    layout: which coordinate stands where: letters x, y, z, each once; x, xy or xyz by default.
+    Args:
+        input: float32 points (count, n), n from 1 to 3.
+        flip_x, flip_y, flip_z: nonzero to mirror x, y, z.
+        center_x, center_y, center_z: the mirror. All may differ per sample; those of axes that the
+            points do not have are ignored.
+        layout: which coordinate stands where: letters x, y, z, each once; x, xy or xyz by default.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other input,
-    OperatorValueError for another layout.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other input.
+        OperatorValueError: for another layout.
     """
     op.require_dtype(input, (op.float32,))
     op.require_ndim(input, (2,))

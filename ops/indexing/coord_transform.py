@@ -31,17 +31,24 @@ def coord_transform(
 ) -> op.SampleType:
     """Compute M v + T for each vector v; vectors lie along the last axis.
 
-    input: int8, uint8, int16, uint16, int32 or float32, of two axes or more, any layout; vectors of
-        n numbers.
-    M: m * n numbers, row by row, or one that stands for a diagonal; the identity by default. T: m
-        numbers or one for all; 0 by default. MT: instead of both, m * (n + 1) numbers, [M T], or
-        one for a diagonal. All may differ per sample, then as matrices or lists of equal lengths.
-    dtype: of the output: float32 (default), or the input's, then rounded half away from zero and
-        saturated.
+    Sums are float32, in the order of the axes, T last.
 
-    Sums are float32, in the order of the axes, T last. Returns samples whose last axis has m
-    values. Raises OperatorTypeError for other dtypes, OperatorValueError for shapes that do not
-    fit together.
+    Args:
+        input: int8, uint8, int16, uint16, int32 or float32, of two axes or more, any layout;
+            vectors of n numbers.
+        M: m * n numbers, row by row, or one that stands for a diagonal; the identity by default.
+        T: m numbers or one for all; 0 by default.
+        MT: instead of both, m * (n + 1) numbers, [M T], or one for a diagonal. All may differ per
+            sample, then as matrices or lists of equal lengths.
+        dtype: of the output: float32 (default), or the input's, then rounded half away from zero
+            and saturated.
+
+    Returns:
+        Samples whose last axis has m values.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for shapes that do not fit together.
     """
     op.require_dtype(input, _DTYPES)
     result = own_or_float32(input, dtype)

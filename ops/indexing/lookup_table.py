@@ -29,13 +29,19 @@ def lookup_table(
 ) -> op.SampleType:
     """Replace each number that is one of `keys` by the one of `values` in its place.
 
-    input: integers of any dtype, rank and layout.
-    keys: numbers from 0 to 65535; of a number that comes twice the later place counts.
-    values: as many, float32. default_value: for all numbers that are not keys.
-    dtype: of the output; values are rounded half away from zero, and saturate.
+    Args:
+        input: integers of any dtype, rank and layout.
+        keys: numbers from 0 to 65535; of a number that comes twice the later place counts.
+        values: as many, float32.
+        default_value: for all numbers that are not keys.
+        dtype: of the output; values are rounded half away from zero, and saturate.
 
-    Returns samples of the same shapes and layout. Raises OperatorTypeError for inputs that are not
-    integers, OperatorValueError for other keys, or another number of values.
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for inputs that are not integers.
+        OperatorValueError: for other keys, or another number of values.
     """
     op.require_dtype(input, _DTYPES)
     assert not isinstance(keys, int)

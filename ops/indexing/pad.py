@@ -27,16 +27,22 @@ def pad(
 ) -> op.SampleType:
     """Make samples larger by fill values at the high ends of their axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to pad, negative ones counted from the end; axis_names: their letters in its
-        place. All axes if neither is given.
-    shape: the least extent of each of these axes; one number stands for all. Where it is 0,
-        negative or not given: the largest extent in the batch. Larger samples keep theirs.
-    align: the extents are then rounded up to multiples of these numbers; one stands for all.
-    fill_value: cast to the input's dtype as in C: its fraction is dropped, and it wraps.
+    All but `axis_names` may differ per sample.
 
-    All but `axis_names` may differ per sample. Raises OperatorValueError for axes that are not
-    there and for an `align` below 1.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to pad, negative ones counted from the end.
+        axis_names: their letters in its place. All axes if neither is given.
+        shape: the least extent of each of these axes; one number stands for all. Where it is 0,
+            negative or not given: the largest extent in the batch. Larger samples keep theirs.
+        align: the extents are then rounded up to multiples of these numbers; one stands for all.
+        fill_value: cast to the input's dtype as in C: its fraction is dropped, and it wraps.
+
+    Returns:
+        Samples of the same dtype and layout, at least as large.
+
+    Raises:
+        OperatorValueError: for axes that are not there and for an `align` below 1.
     """
     if axes is not None and axis_names is not None:
         raise op.OperatorValueError("`axes` and `axis_names` exclude each other")

@@ -16,8 +16,16 @@ def shapes(
 ) -> op.SampleType:
     """The extents of each sample: 1-D, one number per axis.
 
-    dtype: int64 (the default), int32, uint32, uint64, float32 or float64. In pipelines
-    `DataNode.shape()` is the usual way to write it; a Batch tells its `shape` itself.
+    Args:
+        input: any dtype, rank and layout.
+        dtype: int64 (the default), int32, uint32, uint64, float32 or float64. In pipelines
+            `DataNode.shape()` is the usual way to write it; a Batch tells its `shape` itself.
+
+    Returns:
+        One number per axis, 1-D, of `dtype`.
+
+    Raises:
+        OperatorTypeError: for another dtype.
     """
     if dtype not in _DTYPES:
         raise op.OperatorTypeError(
@@ -70,8 +78,16 @@ def get_property(
 ) -> op.SampleType:
     """A property of each sample, as the bytes of its text: uint8, 1-D.
 
-    key: "source_info", the file or key the sample came from, or "layout"; empty where there is
-    none. Raises OperatorValueError for another key.
+    Args:
+        input: any dtype, rank and layout.
+        key: "source_info", the file or key the sample came from, or "layout"; empty where there is
+            none.
+
+    Returns:
+        Text as bytes: uint8, 1-D.
+
+    Raises:
+        OperatorValueError: for another key.
     """
     if key not in ("source_info", "layout"):
         raise op.wrong_value("key", "'source_info' or 'layout'", repr(key))

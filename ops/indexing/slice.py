@@ -39,25 +39,38 @@ def slice(
 ) -> op.SampleType:
     """Cut a region out of each sample.
 
-    input: any dtype, rank and layout.
-
-    The region is given by two more inputs or by arguments, with a number for each of the axes:
-    anchor, extent: the region's low end and its shape. Integers are elements. Floats are
-        fractions of the sample, or elements where normalized_anchor, normalized_shape are False.
-    start or rel_start: the low end, in elements or as fractions; 0 if neither is given.
-    end or rel_end: the high end, not included; shape or rel_shape: the extent in its place. The
-        end of the sample if none is given. One number stands for all axes.
-    axes: which axes the numbers are about, negative ones counted from the end. axis_names: their
-        letters in its place, "WH" (x before y) if neither is given. None in it: all axes. Other
-        axes stay whole. Without a layout letters are those of HW, HWC or DHWC, by rank.
-    out_of_bounds_policy: what to do with a region that leaves the sample: "error", "pad" (with
-        `fill_values`, one or one per channel) or "trim_to_shape".
-    dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes an
-        integer loses its fraction here and saturates.
+    The region is given by two more inputs or by arguments, with a number for each of the axes.
 
     Both ends of the region are rounded, half away from zero. What is marked as numbers may differ
-    per sample, but for `fill_values`. Raises OperatorValueError, naming the sample, for a region
-    that leaves it or ends before it starts, and for axes that it does not have.
+    per sample, but for `fill_values`.
+
+    Args:
+        input: any dtype, rank and layout.
+        anchor, extent: the region's low end and its shape. Integers are elements. Floats are
+            fractions of the sample, or elements where normalized_anchor, normalized_shape are
+            False.
+        start, rel_start: the low end, in elements or as fractions; 0 if neither is given.
+        end, rel_end: the high end, not included.
+        shape, rel_shape: the extent in its place. The end of the sample if none is given. One
+            number stands for all axes.
+        axes: which axes the numbers are about, negative ones counted from the end.
+        axis_names: their letters in its place, "WH" (x before y) if neither is given. None in it:
+            all axes. Other axes stay whole. Without a layout letters are those of HW, HWC or DHWC,
+            by rank.
+        normalized_anchor: whether floats in `anchor` are fractions of the extents.
+        normalized_shape: whether floats in `extent` are fractions of the extents.
+        out_of_bounds_policy: what to do with a region that leaves the sample: "error", "pad" (with
+            `fill_values`, one or one per channel) or "trim_to_shape".
+        fill_values: with "pad": one value, or one per channel.
+        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
+            an integer loses its fraction here and saturates.
+
+    Returns:
+        The region of each sample.
+
+    Raises:
+        OperatorValueError: naming the sample, for a region that leaves it or ends before it starts,
+            and for axes that it does not have.
     """
     given = {"start": start, "end": end, "shape": shape}
     relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}

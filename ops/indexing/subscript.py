@@ -29,13 +29,21 @@ def subscript(
 ) -> op.SampleType:
     """Take a part of each sample.
 
-    input: any dtype, rank and layout. numbers: scalars of an integer type, for the numbers in
-    `ranges` that differ per sample. ranges: items as in `gradiva.eager.values.indexing`.
+    The layout loses the letters of axes that an index takes, and gets those of named new axes; with
+    a new axis that has no name the result has no layout.
 
-    The layout loses the letters of axes that an index takes, and gets those of named new axes;
-    with a new axis that has no name the result has no layout. Raises OperatorTypeError for more
-    subscripts than axes and for numbers that are not scalar integers; OperatorValueError, with the
-    sample, for an index out of range and a step of 0.
+    Args:
+        input: any dtype, rank and layout.
+        numbers: scalars of an integer type, for the numbers in `ranges` that differ per sample.
+        ranges: items as in `gradiva.eager.values.indexing`.
+
+    Returns:
+        The part of each sample.
+
+    Raises:
+        OperatorTypeError: for more subscripts than axes and for numbers that are not scalar
+            integers.
+        OperatorValueError: with the sample, for an index out of range and a step of 0.
     """
     wanted = sum(field == GIVEN for item in ranges for field in item[1:] if item[0] != "new")
     if wanted != len(numbers):

@@ -28,11 +28,17 @@ def transpose(
 ) -> op.SampleType:
     """Permute the axes of each sample: axis i of the output is axis perm[i] of the input.
 
-    input: any dtype, rank and layout. perm: all axes, in the new order; reversed by default.
-    transpose_layout: permute the layout along with the data; False keeps its letters.
-    output_layout: the layout of the output, whatever `perm` does; it does not choose the order.
+    Args:
+        input: any dtype, rank and layout.
+        perm: all axes, in the new order; reversed by default.
+        transpose_layout: permute the layout along with the data; False keeps its letters.
+        output_layout: the layout of the output, whatever `perm` does; it does not choose the order.
 
-    Raises OperatorValueError if `perm` is not a permutation of the axes.
+    Returns:
+        Samples with their axes in the new order.
+
+    Raises:
+        OperatorValueError: if `perm` is not a permutation of the axes.
     """
     if input.ndim is None:
         return input.with_(layout=output_layout)

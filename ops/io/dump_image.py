@@ -19,14 +19,22 @@ def dump_image(
 ) -> op.SampleType:
     """Write each image into a file of the current folder, and return the batch as it is.
 
-    input: uint8 images, (H, W, 1) or (H, W, 3). input_layout: "HWC"; no other one is taken.
-    suffix: a part of the names: sample 2 goes to the file `2-{suffix}-0.ppm`. The next batch
-        overwrites the files.
-
     The files are Netpbm images as text, P2 for one channel and P3 for three. The files are written
-    whether the output is used or not. Raises OperatorTypeError for other dtypes and ranks,
-    OperatorValueError for other layouts and numbers of channels, and OperatorRuntimeError for
-    files that cannot be written.
+    whether the output is used or not.
+
+    Args:
+        input: uint8 images, (H, W, 1) or (H, W, 3).
+        input_layout: "HWC"; no other one is taken.
+        suffix: a part of the names: sample 2 goes to the file `2-{suffix}-0.ppm`. The next batch
+            overwrites the files.
+
+    Returns:
+        The input as it is.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for other layouts and numbers of channels.
+        OperatorRuntimeError: for files that cannot be written.
     """
     op.require_dtype(input, (op.uint8,))
     if input_layout != "HWC":

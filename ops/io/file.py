@@ -26,14 +26,18 @@ def read(
 ) -> op.SampleType:
     """Read a whole file for each sample.
 
-    input: the path of a file as bytes (int8 or uint8, 1-D), such as
-        `numpy.frombuffer(path.encode(), numpy.uint8)`. It ends with the sample, or at a zero.
-    dont_use_mmap, use_o_direct: accepted: files are always read, and never mapped.
+    Args:
+        input: the path of a file as bytes (int8 or uint8, 1-D), such as
+            `numpy.frombuffer(path.encode(), numpy.uint8)`. It ends with the sample, or at a zero.
+        dont_use_mmap, use_o_direct: accepted: files are always read, and never mapped.
 
-    Returns the bytes, uint8, 1-D; samples of a source then know these files, as those of
-    `readers.file` do. Raises
-    OperatorRuntimeError, with the file, for one that cannot be read; OperatorValueError for an
-    empty path.
+    Returns:
+        The bytes, uint8, 1-D; samples of a source then know these files, as those of `readers.file`
+        do.
+
+    Raises:
+        OperatorRuntimeError: with the file, for one that cannot be read.
+        OperatorValueError: for an empty path.
     """
     op.require_dtype(input, (op.uint8, op.int8), "paths")
     op.require_ndim(input, (1,), "paths")

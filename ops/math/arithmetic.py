@@ -28,6 +28,30 @@ BINARY = {
     "eq": "==", "neq": "!=", "lt": "<", "leq": "<=", "gt": ">", "geq": ">=",
 }  # fmt: skip
 UNARY = {"minus": "neg", "plus": "pos", "abs": "abs", "bitnot": "~"}
+_BINARY_DOC = """`left {} right`, element by element, with broadcasting per sample.
+
+Args:
+    left, right: batches, tensors, arrays or numbers, of any dtype that has this operation, of any
+        rank and layout.
+
+Returns:
+    Samples of the broadcast shapes.
+
+Raises:
+    OperatorTypeError: for dtypes that do not have it, and layouts that differ.
+    OperatorValueError: for shapes that do not broadcast, with the sample.
+"""
+_UNARY_DOC = """`{}` of each element.
+
+Args:
+    operand: any dtype that has this operation, of any rank and layout.
+
+Returns:
+    Samples of the same shapes and layout.
+
+Raises:
+    OperatorTypeError: for dtypes that do not have it.
+"""
 
 
 def _dtype(symbol: str, *types: op.SampleType) -> op.DType | None:
@@ -61,7 +85,7 @@ def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
     ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
-    infer.__doc__ = f"`left {symbol} right`, element by element, with broadcasting per sample."
+    infer.__doc__ = _BINARY_DOC.format(symbol)
     return infer
 
 
@@ -71,7 +95,7 @@ def unary_type(symbol: str) -> Callable[..., op.SampleType]:
     def infer(operand: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
         return operand.with_(dtype=_dtype(symbol, operand))
 
-    infer.__doc__ = f"`{symbol}` of each element."
+    infer.__doc__ = _UNARY_DOC.format(symbol)
     return infer
 
 

@@ -41,6 +41,29 @@ BINARY = {
     "fpow": "A power, in floating point.",
     "atan2": "The angle of a point in the plane.",
 }
+_BINARY_DOC = """
+
+Args:
+    left, right: batches, tensors, arrays or numbers, of any rank and layout, but not all booleans.
+
+Returns:
+    Samples of the broadcast shapes.
+
+Raises:
+    OperatorTypeError: for booleans alone, and for layouts that differ.
+    OperatorValueError: for shapes that do not broadcast, with the sample.
+"""
+_UNARY_DOC = """
+
+Args:
+    operand: a batch, a tensor, an array or a number, of any rank and layout, but no booleans.
+
+Returns:
+    Samples of the same shapes and layout.
+
+Raises:
+    OperatorTypeError: for booleans.
+"""
 
 
 class Function(Arithmetic):
@@ -60,14 +83,27 @@ def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
     ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
-    infer.__doc__ = BINARY[symbol]
+    infer.__doc__ = BINARY[symbol] + _BINARY_DOC
     return infer
 
 
 def _clamp_type(
     value: op.SampleType, low: op.SampleType, high: op.SampleType, /, **common: op.Unpack[op.Common]
 ) -> op.SampleType:
-    """Values kept between two bounds."""
+    """Values kept between two bounds.
+
+    Args:
+        value: the values, of any dtype, rank and layout, but not all booleans.
+        low: the lowest value that a result has.
+        high: the highest value that a result has.
+
+    Returns:
+        The values, of the common dtype, with the broadcast shapes.
+
+    Raises:
+        OperatorTypeError: for booleans alone, and for layouts that differ.
+        OperatorValueError: for shapes that do not broadcast, with the sample.
+    """
     return broadcast_type("clamp", value, low, high)
 
 
@@ -75,7 +111,7 @@ def _declare() -> dict[str, Function]:
     made = {}
     for name, meaning in UNARY_FLOAT.items():
         rule = unary_type(name)
-        rule.__doc__ = meaning
+        rule.__doc__ = meaning + _UNARY_DOC
         made[name] = one = Function(rule, f"math.{name}", (1, 1))
         one.shapes(same_batch_shape)
         one.cpu(lambda call, s=name: compute(call, lambda a, out: evaluate_unary(s, a, out)))

@@ -24,14 +24,19 @@ def gaussian(
 ) -> op.SampleType:
     """Add normally distributed values, x + mean + stddev * z, to each element.
 
-    input: any dtype but bool, any rank and layout.
-    mean, stddev: in the units of the input; may differ per sample.
-    rng, seed: see `gradiva.random`.
-
     z is the value that `random.normal` draws for the same key, sample and element. The sum is
     float64; for integers it is rounded half away from zero, and saturates.
 
-    Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool.
+    Args:
+        input: any dtype but bool, any rank and layout.
+        mean, stddev: in the units of the input; may differ per sample.
+        rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for bool.
     """
     op.require_dtype(input, NOISY)
     return input

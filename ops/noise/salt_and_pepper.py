@@ -31,21 +31,28 @@ def salt_and_pepper(
 ) -> op.SampleType:
     """Set pixels, at random, to `salt_val` or `pepper_val`.
 
-    input: any dtype but bool, any rank; layouts with or without C. Without a layout the last axis
-        holds the channels.
-    prob: of a pixel to be changed, 0 to 1; may differ per sample.
-    salt_vs_pepper: of a changed pixel to be salt, 0 to 1; may differ per sample.
-    salt_val, pepper_val: may differ per sample; without their fraction for integers, saturating. By
-        default the highest and the lowest value of an integer dtype, 1 and -1 for floats.
-    per_channel: whether each channel of a pixel is drawn for itself; else all are changed alike.
-    rng, seed: see `gradiva.random`.
-
     A pixel is salt if its random 32-bit word is below prob * salt_vs_pepper * 2**32, else pepper if
     it is below prob * 2**32. The words are those of `random.coin_flip` for samples of one element
     per pixel.
 
-    Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool,
-    OperatorValueError for probabilities outside 0..1.
+    Args:
+        input: any dtype but bool, any rank; layouts with or without C. Without a layout the last
+            axis holds the channels.
+        prob: of a pixel to be changed, 0 to 1; may differ per sample.
+        salt_vs_pepper: of a changed pixel to be salt, 0 to 1; may differ per sample.
+        salt_val, pepper_val: may differ per sample; without their fraction for integers,
+            saturating. By default the highest and the lowest value of an integer dtype, 1 and -1
+            for floats.
+        per_channel: whether each channel of a pixel is drawn for itself; else all are changed
+            alike.
+        rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for bool.
+        OperatorValueError: for probabilities outside 0..1.
     """
     op.require_dtype(input, NOISY)
     return input

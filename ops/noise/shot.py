@@ -20,18 +20,23 @@ def shot(
 ) -> op.SampleType:
     """Replace each element x by factor * k, with k from a Poisson distribution of mean x / factor.
 
-    input: any dtype but bool, any rank and layout: the expected values. Where x / factor is not
-        positive, or NaN, the result is 0.
-    factor: what one event adds; 0 leaves the sample as it is; may differ per sample. By default 12,
-        which is what the reference does; its documents say 20.
-    rng, seed: see `gradiva.random`.
-
     k is the Poisson quantile of the element's random 32-bit word (`ops/noise/poisson.py`); the
     words are those of `random.normal`. The product is rounded half away from zero for integers, and
     saturates.
 
-    Returns samples of the same shapes, dtype and layout. Raises OperatorTypeError for bool,
-    OperatorValueError for a factor that is not finite.
+    Args:
+        input: any dtype but bool, any rank and layout: the expected values. Where x / factor is not
+            positive, or NaN, the result is 0.
+        factor: what one event adds; 0 leaves the sample as it is; may differ per sample. By default
+            12, which is what the reference does; its documents say 20.
+        rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the same shapes, dtype and layout.
+
+    Raises:
+        OperatorTypeError: for bool.
+        OperatorValueError: for a factor that is not finite.
     """
     op.require_dtype(input, NOISY)
     return input

@@ -29,22 +29,33 @@ def numba_function(
 ) -> Any:
     """Run a function that is compiled by Numba in nopython mode, over the worker threads.
 
-    inputs: batches, tensors or arrays; their dtypes and ranks must be `in_types` and `ins_ndim`.
-    run_fn: called as `run_fn(out0, out1, ..., in0, in1, ...)` with arrays for one sample, and
-        writes into the outputs; with `batch_processing=True`, called once per batch with a list
-        of arrays for each. It must not write into inputs (Numba refuses to compile that), and must
-        stay within its arrays: Numba does not check, unless NUMBA_BOUNDSCHECK=1 is set.
-    out_types, outs_ndim: dtype and rank of each output, all types of NumPy but float16.
-    setup_fn: called once per batch as `setup_fn(outs, ins)`, compiled too, to set the shapes of
-        the outputs: `outs[k][i]` is the shape of sample i of output k, `ins` those of the inputs.
-        Without it, output k has the shapes of input k.
-    blocks, threads_per_block: for GPUs; without effect here.
-
     The function is compiled once for each set of types. It counts as having effects, as in
     `python_function`: it runs once per batch, batch after batch, but its samples in any order.
-    Outputs have no layout. Raises OperatorTypeError for other types than declared, and for a
-    function that does not compile; OperatorValueError for shapes that cannot be;
-    OperatorRuntimeError, with the sample, if the function raises.
+    Outputs have no layout.
+
+    Args:
+        inputs: batches, tensors or arrays; their dtypes and ranks must be `in_types` and
+            `ins_ndim`.
+        run_fn: called as `run_fn(out0, out1, ..., in0, in1, ...)` with arrays for one sample, and
+            writes into the outputs; with `batch_processing=True`, called once per batch with a list
+            of arrays for each. It must not write into inputs (Numba refuses to compile that), and
+            must stay within its arrays: Numba does not check, unless NUMBA_BOUNDSCHECK=1 is set.
+        out_types, outs_ndim: dtype and rank of each output, all types of NumPy but float16.
+        ins_ndim: the rank of each input.
+        in_types: the dtype of each input.
+        setup_fn: called once per batch as `setup_fn(outs, ins)`, compiled too, to set the shapes of
+            the outputs: `outs[k][i]` is the shape of sample i of output k, `ins` those of the
+            inputs. Without it, output k has the shapes of input k.
+        batch_processing: call `run_fn` once per batch instead of once per sample.
+        blocks, threads_per_block: for GPUs; without effect here.
+
+    Returns:
+        The outputs of the function: one, or a tuple of several.
+
+    Raises:
+        OperatorTypeError: for other types than declared, and for a function that does not compile.
+        OperatorValueError: for shapes that cannot be.
+        OperatorRuntimeError: with the sample, if the function raises.
     """
     for name, function in (("run_fn", run_fn), ("setup_fn", setup_fn)):
         if not callable(function) and (function is not None or name == "run_fn"):

@@ -30,16 +30,6 @@ def python_function(
 ) -> Any:
     """Call a Python function on NumPy arrays.
 
-    inputs: any number of batches, tensors or arrays, of any dtype, rank and layout.
-    function: is called with an array per input, once for each sample, in the order of the samples;
-        or, with `batch_processing=True`, once per batch with a list of arrays per input. The
-        arrays are the function's own: it may write into them, and keep them.
-    num_outputs: how many arrays it returns: with 1, an array (or number); with more, a tuple; with
-        0, nothing. With `batch_processing`, each of them is a list with an array per sample, or
-        one array with a leading axis for the samples.
-    output_layouts: one layout for all outputs, or a list with one for each; those at the end may
-        be left out, and have no layout.
-
     The function has effects, as far as this library knows: it runs exactly once per batch (with
     `prefetch_queue_depth` batches ahead of the user, in a pipeline), in one thread at a time, batch
     after batch, whether its outputs are used or not; equal calls are not merged. In a captured loop
@@ -47,8 +37,27 @@ def python_function(
 
     dtype and rank of an output are those of the arrays that came; all samples of a batch have the
     same ones. For a batch without samples the function is not called, and the outputs are like the
-    first input. Raises OperatorRuntimeError, with the function's own traceback and the sample, if
-    the function raises; OperatorTypeError or OperatorValueError if it returns something else.
+    first input.
+
+    Args:
+        inputs: any number of batches, tensors or arrays, of any dtype, rank and layout.
+        function: is called with an array per input, once for each sample, in the order of the
+            samples; or, with `batch_processing=True`, once per batch with a list of arrays per
+            input. The arrays are the function's own: it may write into them, and keep them.
+        num_outputs: how many arrays it returns: with 1, an array (or number); with more, a tuple;
+            with 0, nothing. With `batch_processing`, each of them is a list with an array per
+            sample, or one array with a leading axis for the samples.
+        batch_processing: call the function once per batch instead of once per sample.
+        output_layouts: one layout for all outputs, or a list with one for each; those at the end
+            may be left out, and have no layout.
+
+    Returns:
+        What the function returned: one output, a tuple of several, or None.
+
+    Raises:
+        OperatorRuntimeError: with the function's own traceback and the sample, if the function
+            raises.
+        OperatorTypeError or OperatorValueError: if it returns something else.
     """
     if not callable(function):
         raise op.OperatorTypeError(

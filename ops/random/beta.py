@@ -35,14 +35,22 @@ def beta(
 ) -> op.SampleType:
     """Draw values with the density x**(alpha - 1) * (1 - x)**(beta - 1) / B(alpha, beta).
 
-    alpha, beta: positive and finite; may differ per sample. shape_like, shape: as in `uniform`.
-    dtype: float32 (default) or float64.
-    batch_size, rng, seed: see `gradiva.random`.
-
     A value is X / (X + Y) of two gamma variables, each drawn by rejection (Marsaglia and Tsang: "A
     simple method for generating gamma variables", ACM TOMS 26, 2000), by multiplications, additions
     and square roots only, so that every machine gets the same bits. Values may round to 0 and 1.
-    Raises OperatorTypeError for another dtype, OperatorValueError for other parameters.
+
+    Args:
+        alpha, beta: positive and finite; may differ per sample.
+        shape_like, shape: as in `uniform`.
+        dtype: float32 (default) or float64.
+        batch_size, rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the drawn shape.
+
+    Raises:
+        OperatorTypeError: for another dtype.
+        OperatorValueError: for other parameters.
     """
     if dtype is not None and dtype not in (op.float32, op.float64):
         raise op.OperatorTypeError(argument="dtype", expected="float32 or float64", got=str(dtype))

@@ -30,19 +30,25 @@ def choice(
 ) -> op.SampleType:
     """Draw elements of `a`.
 
-    a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar n
-        of an integer type, which stands for 0 ... n - 1.
-    p: the probability of each element; all alike without it. May differ per sample, but not in
-        length.
-    shape_like: a batch whose samples' shapes are taken; shape: the shape of a sample, which may
-        differ per sample. Without both, one element is drawn.
-    batch_size, rng, seed: see `gradiva.random`.
+    Args:
+        a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar
+            n of an integer type, which stands for 0 ... n - 1.
+        p: the probability of each element; all alike without it. May differ per sample, but not in
+            length.
+        shape_like: a batch whose samples' shapes are taken.
+        shape: the shape of a sample, which may differ per sample. Without both, one element is
+            drawn.
+        batch_size, rng, seed: see `gradiva.random`.
 
-    Returns samples of the dtype of `a`, of the drawn shape followed by the shape of an element;
-    with the layout of `a` if one axis is drawn, and that of an element if none is. An element is
-    found from a random word of 64 bits by integer operations. Raises OperatorTypeError for a scalar
-    that is no integer, OperatorValueError for an `a` without elements, and for a `p` of another
-    length, outside 0..1, or with a sum that is 1e-4 or more away from 1.
+    Returns:
+        Samples of the dtype of `a`, of the drawn shape followed by the shape of an element; with
+        the layout of `a` if one axis is drawn, and that of an element if none is. An element is
+        found from a random word of 64 bits by integer operations.
+
+    Raises:
+        OperatorTypeError: for a scalar that is no integer.
+        OperatorValueError: for an `a` without elements, and for a `p` of another length, outside
+            0..1, or with a sum that is 1e-4 or more away from 1.
     """
     source = a
     drawn = drawn_type(shape_like, shape, source.dtype, op.float32)

@@ -153,13 +153,17 @@ def random_crop_generator(
 ) -> tuple[op.SampleType, op.SampleType]:
     """Draw a crop window for each image shape.
 
-    input: the shape of an image, (h, w) or (h, w, c): integers, 1-D.
-    random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, whose
-        windows these are, for the same key.
-    rng, seed: see `gradiva.random`.
+    Args:
+        input: the shape of an image, (h, w) or (h, w, c): integers, 1-D.
+        random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, whose
+            windows these are, for the same key.
+        rng, seed: see `gradiva.random`.
 
-    Returns anchors (top, left) and shapes (h, w) of the windows, int32, in pixels. Raises
-    OperatorValueError for shapes that are none, and for bad ranges.
+    Returns:
+        Anchors (top, left) and shapes (h, w) of the windows, int32, in pixels.
+
+    Raises:
+        OperatorValueError: for shapes that are none, and for bad ranges.
     """
     op.require_dtype(input, (op.int32, op.int64, op.uint32, op.uint64), "the shape")
     op.require_ndim(input, (1,), "the shape")

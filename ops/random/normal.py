@@ -32,12 +32,21 @@ def normal(
 ) -> op.SampleType:
     """Draw normally distributed values, mean + stddev * z.
 
-    mean, stddev: may differ per sample. shape_like, shape: as in `uniform`.
-    dtype: float32 by default; values are rounded half away from zero for integers, and saturate.
-    batch_size, rng, seed: see `gradiva.random`.
-
     z is the normal quantile of a random 32-bit word (`eager.rng.normal_from_word`), computed in
     float64 by multiplications and additions only, so that every machine gets the same bits.
+
+    Args:
+        mean, stddev: may differ per sample.
+        shape_like, shape: as in `uniform`.
+        dtype: float32 by default; values are rounded half away from zero for integers, and
+            saturate.
+        batch_size, rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the drawn shape.
+
+    Raises:
+        OperatorTypeError: for parameters that are no numbers.
     """
     return drawn_type(shape_like, shape, dtype, op.float32)
 

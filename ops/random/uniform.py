@@ -28,15 +28,23 @@ def uniform(
 ) -> op.SampleType:
     """Draw uniformly distributed values.
 
-    shape_like: a batch whose samples' shapes are taken; shape: the shape of a sample, which may
-        differ per sample. Without both, a sample is a scalar.
-    range: (low, high), low included and high not; (-1, 1) by default. values: draw one of these
-        instead, all with the same probability. Both may differ per sample.
-    dtype: float32 by default; values are rounded half away from zero for integers.
-    batch_size, rng, seed: see `gradiva.random`.
-
     Values are multiples of (high - low) / 2**24, computed as low + u * (high - low) in float32.
-    Raises OperatorValueError for a range that is empty, or if both `range` and `values` are given.
+
+    Args:
+        shape_like: a batch whose samples' shapes are taken.
+        shape: the shape of a sample, which may differ per sample. Without it and `shape_like`, a
+            sample is a scalar.
+        range: (low, high), low included and high not; (-1, 1) by default.
+        values: draw one of these instead, all with the same probability. Both may differ per
+            sample.
+        dtype: float32 by default; values are rounded half away from zero for integers.
+        batch_size, rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the drawn shape.
+
+    Raises:
+        OperatorValueError: for a range that is empty, or if both `range` and `values` are given.
     """
     if range is not None and values is not None:
         raise op.OperatorValueError("`range` and `values` exclude each other")
@@ -169,12 +177,19 @@ def coin_flip(
 ) -> op.SampleType:
     """Draw 1 with `probability`, else 0.
 
-    probability: from 0 to 1; may differ per sample.
-    shape_like, shape: as in `uniform`. dtype: int32 by default.
-    batch_size, rng, seed: see `gradiva.random`.
+    A value is 1 if its random 32-bit word is below probability * 2**32.
 
-    A value is 1 if its random 32-bit word is below probability * 2**32. Raises OperatorValueError
-    for a probability outside 0..1.
+    Args:
+        probability: from 0 to 1; may differ per sample.
+        shape_like, shape: as in `uniform`.
+        dtype: int32 by default.
+        batch_size, rng, seed: see `gradiva.random`.
+
+    Returns:
+        Samples of the drawn shape.
+
+    Raises:
+        OperatorValueError: for a probability outside 0..1.
     """
     return drawn_type(shape_like, shape, dtype, op.int32)
 

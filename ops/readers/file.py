@@ -52,32 +52,42 @@ def file(
 ) -> tuple[op.SampleType, op.SampleType]:
     """Read files: their bytes (uint8, 1-D) and their labels (int32, shape (1,)).
 
-    file_root: a folder with one folder per label, in alphabetical order; or the folder that paths
-        in `file_list` and `files` are relative to.
-    file_list: a text file with lines `path label`. files, labels: the same as Python lists; without
-        labels, files are numbered.
-    dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
-        counting only with `case_sensitive_filter`.
-    random_shuffle: read each epoch in an order of its own, a permutation of the whole data set that
-        depends on the seed and the epoch only. `shuffle_after_epoch` means the same here, and
-        `shuffle_after_epoch_seed` sets the seed of it. `initial_fill`, the size of the shuffling
-        buffer elsewhere, is accepted and not needed: the whole data set is the buffer.
-    num_shards, shard_id: read one part of the data set; the parts are equal up to one sample.
+    Args:
+        file_root: a folder with one folder per label, in alphabetical order; or the folder that
+            paths in `file_list` and `files` are relative to.
+        file_list: a text file with lines `path label`.
+        files, labels: the same as Python lists; without labels, files are numbered.
+        dir_filters, file_filters: patterns such as `*.jpg` for the names of folders and files, case
+            counting only with `case_sensitive_filter`.
+        case_sensitive_filter: whether case counts in `dir_filters` and `file_filters`.
+        random_shuffle: read each epoch in an order of its own, a permutation of the whole data set
+            that depends on the seed and the epoch only.
+        shuffle_after_epoch: means the same here.
+        shuffle_after_epoch_seed: sets the seed of it.
+        initial_fill: the size of the shuffling buffer elsewhere; accepted and not needed: the whole
+            data set is the buffer.
+        num_shards, shard_id: read one part of the data set; the parts are equal up to one sample.
         stick_to_shard: keep to this part, instead of moving to the next one at each epoch.
-    pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
-        last batch is full.
-    lazy_init: look for the files at the first read. read_ahead: ask the system to fetch the files
-        of the next `prefetch_queue_depth` batches.
-    dont_use_mmap: files are always read and never mapped, because a mapped file that shrinks kills
-        the process. skip_cached_images: there is no decoder cache on the CPU.
+        pad_last_batch: repeat the last sample so that all shards have epochs of one length and the
+            last batch is full.
+        lazy_init: look for the files at the first read.
+        read_ahead: ask the system to fetch the files of the next `prefetch_queue_depth` batches.
+        prefetch_queue_depth: with `read_ahead`, of how many batches the files are fetched.
+        dont_use_mmap: files are always read and never mapped, because a mapped file that shrinks
+            kills the process.
+        skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the files.
-    on_error: what becomes of a file that cannot be read. "raise" (default) fails the batch; "skip"
-        takes the sample out of it, with its label, while the positions of the others stay;
-        "replace" delivers no bytes, and the label. A decoder says of no bytes that the file is
-        empty, so it needs an `on_error` of its own. See `docs/errors.md`.
+        on_error: what becomes of a file that cannot be read. "raise" (default) fails the batch;
+            "skip" takes the sample out of it, with its label, while the positions of the others
+            stay; "replace" delivers no bytes, and the label. A decoder says of no bytes that the
+            file is empty, so it needs an `on_error` of its own. See `docs/errors.md`.
 
-    Raises OperatorValueError for a missing folder or list, and for one that names no files;
-    OperatorRuntimeError, with the file, for a file that cannot be read.
+    Returns:
+        The bytes of the files, uint8, 1-D, and their labels, int32 of shape (1,).
+
+    Raises:
+        OperatorValueError: for a missing folder or list, and for one that names no files.
+        OperatorRuntimeError: with the file, for a file that cannot be read.
     """
     return op.SampleType(op.uint8, 1, "", "cpu"), op.SampleType(op.int32, 1, "", "cpu")
 

@@ -28,20 +28,25 @@ def variance(
 ) -> op.SampleType:
     """The mean of the squared distances of values from given means, along some axes.
 
-    input: any dtype, rank and layout.
-    mean: one number, or one for each result, with the reduced axes or without them; any dtype.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    ddof: taken from the number of values, by which their sum is divided.
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     The distances are added in float64, in an order that depends on the sample's shape alone; the
     result is rounded once. Without values left to divide by it is infinite or NaN.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced. The dtype is
-    float32, float64 for float64.
-    Raises OperatorValueError for axes that are not there or come twice,
-    and for means of another shape.
+    Args:
+        input: any dtype, rank and layout.
+        mean: one number, or one for each result, with the reduced axes or without them; any dtype.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        ddof: taken from the number of values, by which their sum is divided.
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced. The dtype is float32,
+        float64 for float64.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice, and for means of another
+            shape.
     """
     result = reduced_type(input, axes, axis_names, keep_dims)
     return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))
@@ -64,20 +69,25 @@ def std_dev(
 ) -> op.SampleType:
     """The root of the mean of the squared distances of values from given means, along axes.
 
-    input: any dtype, rank and layout.
-    mean: one number, or one for each result, with the reduced axes or without them; any dtype.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    ddof: taken from the number of values, by which their sum is divided.
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     The distances are added in float64, in an order that depends on the sample's shape alone; the
     result is rounded once. Without values left to divide by it is infinite or NaN.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced. The dtype is
-    float32, float64 for float64.
-    Raises OperatorValueError for axes that are not there or come twice,
-    and for means of another shape.
+    Args:
+        input: any dtype, rank and layout.
+        mean: one number, or one for each result, with the reduced axes or without them; any dtype.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        ddof: taken from the number of values, by which their sum is divided.
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced. The dtype is float32,
+        float64 for float64.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice, and for means of another
+            shape.
     """
     result = reduced_type(input, axes, axis_names, keep_dims)
     return result if input.dtype is None else result.with_(dtype=mean_dtype(input.dtype))

@@ -23,17 +23,22 @@ def max(
 ) -> op.SampleType:
     """The greatest of the values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     NaN does not count, unless there is nothing else. Of no values the result is the lowest number
     of the dtype.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced. The dtype is the
-    input's.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced. The dtype is the
+        input's.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     return reduced_type(input, axes, axis_names, keep_dims)
 
@@ -58,17 +63,22 @@ def min(
 ) -> op.SampleType:
     """The least of the values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     NaN does not count, unless there is nothing else. Of no values the result is the greatest number
     of the dtype.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced. The dtype is the
-    input's.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced. The dtype is the
+        input's.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     return reduced_type(input, axes, axis_names, keep_dims)
 

@@ -26,18 +26,23 @@ def sum(
 ) -> op.SampleType:
     """The sum of values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    dtype: of the output; by default uint64 or int64 for integers, float32 for floats (float64 for
-        float64).
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     Integers are added exactly, in 64 bits; floats in float64, in an order that depends on the
     sample's shape alone. The sum is then converted once, and saturates.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        dtype: of the output; by default uint64 or int64 for integers, float32 for floats (float64
+            for float64).
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     if dtype is None and input.dtype is not None:
         dtype = sum_dtype(input.dtype)
@@ -76,17 +81,22 @@ def mean(
 ) -> op.SampleType:
     """The mean of values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    dtype: of the output; by default float32 (float64 for float64).
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     Integers up to 16 bits are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the mean is rounded once. That of no values is NaN, 0 as an integer.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        dtype: of the output; by default float32 (float64 for float64).
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     if dtype is None and input.dtype is not None:
         dtype = mean_dtype(input.dtype)
@@ -121,17 +131,22 @@ def mean_square(
 ) -> op.SampleType:
     """The mean of the squares of values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    dtype: of the output; by default float32 (float64 for float64).
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        dtype: of the output; by default float32 (float64 for float64).
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     if dtype is None and input.dtype is not None:
         dtype = mean_dtype(input.dtype)
@@ -168,17 +183,22 @@ def rms(
 ) -> op.SampleType:
     """The root of the mean of the squares of values along some axes.
 
-    input: any dtype, rank and layout.
-    axes: which axes to reduce, negative ones counted from the last; all by default, none if empty.
-    axis_names: their letters in the input's layout, in place of `axes`.
-    dtype: of the output; by default float32 (float64 for float64).
-    keep_dims: leave reduced axes in place, with an extent of 1.
-
     Squares of 8-bit integers are added exactly, others in float64, in an order that depends on the
     sample's shape alone; the result is rounded once. That of no values is NaN, 0 as an integer.
 
-    Returns the other axes, with their letters: scalars if all axes are reduced.
-    Raises OperatorValueError for axes that are not there or come twice.
+    Args:
+        input: any dtype, rank and layout.
+        axes: which axes to reduce, negative ones counted from the last; all by default, none if
+            empty.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        dtype: of the output; by default float32 (float64 for float64).
+        keep_dims: leave reduced axes in place, with an extent of 1.
+
+    Returns:
+        The other axes, with their letters: scalars if all axes are reduced.
+
+    Raises:
+        OperatorValueError: for axes that are not there or come twice.
     """
     if dtype is None and input.dtype is not None:
         dtype = mean_dtype(input.dtype)

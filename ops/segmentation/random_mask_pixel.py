@@ -23,14 +23,20 @@ def random_mask_pixel(
 ) -> op.SampleType:
     """Draw a pixel of each mask, every one with the same probability.
 
-    input: masks of any dtype, layout and rank from 1 on.
-    foreground: nonzero to draw from the foreground only: from the pixels that equal `value`, or are
-        above `threshold` (0 by default). If a mask has none, from all pixels. All three may differ
-        per sample.
-    rng, seed: see `gradiva.random`.
+    Args:
+        input: masks of any dtype, layout and rank from 1 on.
+        foreground: nonzero to draw from the foreground only: from the pixels that equal `value`, or
+            are above `threshold` (0 by default). If a mask has none, from all pixels. All three may
+            differ per sample.
+        value: what the pixels of the foreground equal.
+        threshold: what the pixels of the foreground are above; 0 by default.
+        rng, seed: see `gradiva.random`.
 
-    Returns the place of the pixel, int64, one number per axis. Raises OperatorValueError for a mask
-    without pixels, or if `value` and `threshold` are both given.
+    Returns:
+        The place of the pixel, int64, one number per axis.
+
+    Raises:
+        OperatorValueError: for a mask without pixels, or if `value` and `threshold` are both given.
     """
     if input.ndim == 0:
         raise op.OperatorTypeError("a mask has one or more axes", expected="a mask", got="scalars")

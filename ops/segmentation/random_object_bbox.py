@@ -38,26 +38,32 @@ def random_object_bbox(
     """Draw an object of each mask and return its box. An object is a set of pixels of one label
     that touch along an axis.
 
-    input: labels, of a boolean type or an integer type up to 32 bits; of 1 to 6 axes, any layout.
-    background: a label that is no object's; 0, or if `classes` has it, the next of -1, -2, ...
-    classes: the labels of objects; all but the background by default. class_weights: how likely
-        each class is, relative to the others; without `classes`, of the labels 1, 2, ..., with
-        0 in place of the background if it is one of these. A class is drawn first, of
-        those that have an object in the mask, then one of its objects.
-    ignore_class: draw from the objects of all labels alike, without `classes`, `class_weights` and
-        `output_class`.
-    threshold: the least size of a box along each axis, or along all; smaller ones do not count.
-    k_largest: draw from the boxes of the largest volume only; of equal ones, the first.
-    foreground_prob: how likely it is that an object is drawn, and not the whole mask.
-    output_class: return the label too.
-    format: "anchor_shape", "start_end": two outputs; "box": one, start and end together.
-    cache_objects: accepted; nothing is cached.
-    rng, seed: see `gradiva.random`. All arguments but k_largest, format and the flags may differ
-        per sample.
+    Args:
+        input: labels, of a boolean type or an integer type up to 32 bits; of 1 to 6 axes, any
+            layout.
+        background: a label that is no object's; 0, or if `classes` has it, the next of -1, -2, ...
+        classes: the labels of objects; all but the background by default.
+        class_weights: how likely each class is, relative to the others; without `classes`, of the
+            labels 1, 2, ..., with 0 in place of the background if it is one of these. A class is
+            drawn first, of those that have an object in the mask, then one of its objects.
+        ignore_class: draw from the objects of all labels alike, without `classes`, `class_weights`
+            and `output_class`.
+        threshold: the least size of a box along each axis, or along all; smaller ones do not count.
+        k_largest: draw from the boxes of the largest volume only; of equal ones, the first.
+        foreground_prob: how likely it is that an object is drawn, and not the whole mask.
+        output_class: return the label too.
+        format: "anchor_shape", "start_end": two outputs; "box": one, start and end together.
+        cache_objects: accepted; nothing is cached.
+        rng, seed: see `gradiva.random`. All arguments but k_largest, format and the flags may
+            differ per sample.
 
-    Returns int32 boxes, in pixels, with one number per axis; of the whole mask, with the background
-    for a label, if no object is there or none was to be drawn. Raises OperatorTypeError for other
-    dtypes, OperatorValueError for arguments out of range or that do not go together.
+    Returns:
+        Int32 boxes, in pixels, with one number per axis; of the whole mask, with the background for
+        a label, if no object is there or none was to be drawn.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for arguments out of range or that do not go together.
     """
     op.require_dtype(input, _DTYPES, "the mask")
     if input.ndim is not None and not 1 <= input.ndim <= 6:

@@ -22,14 +22,20 @@ def select_masks(
 ) -> tuple[op.SampleType, op.SampleType]:
     """Keep the polygons that belong to the chosen masks.
 
-    mask_ids: int32, 1-D: the masks, each once. polygons: int32, (n, 3): the mask of a polygon, and
-        where its vertices begin and end. vertices: (v, coordinates), of any dtype.
-    reindex_masks: number masks by their places in `mask_ids`.
+    Args:
+        mask_ids: int32, 1-D: the masks, each once.
+        polygons: int32, (n, 3): the mask of a polygon, and where its vertices begin and end.
+        vertices: (v, coordinates), of any dtype.
+        reindex_masks: number masks by their places in `mask_ids`.
 
-    Returns polygons and vertices: those of the first chosen mask, then of the second, and so on,
-    each mask's in their order. Raises OperatorTypeError for other dtypes and ranks;
-    OperatorValueError for a mask that is chosen twice or has no polygon, and for vertices that are
-    not there.
+    Returns:
+        Polygons and vertices: those of the first chosen mask, then of the second, and so on, each
+        mask's in their order.
+
+    Raises:
+        OperatorTypeError: for other dtypes and ranks.
+        OperatorValueError: for a mask that is chosen twice or has no polygon, and for vertices that
+            are not there.
     """
     for name, input, ndim in (("mask_ids", mask_ids, 1), ("polygons", polygons, 2)):
         op.require_dtype(input, (op.int32,), f"`{name}`")

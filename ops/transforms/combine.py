@@ -17,12 +17,17 @@ def combine(
 ) -> op.SampleType:
     """Make one transform of several: what applies the first input, then the second, and so on.
 
-    inputs: 2 to 99 transforms of the same number of axes, float32 (n, n + 1); some or all may be
-        sequences of the same numbers of frames, with layouts that begin with F.
-    reverse_order: the last one is applied first.
+    Args:
+        inputs: 2 to 99 transforms of the same number of axes, float32 (n, n + 1); some or all may
+            be sequences of the same numbers of frames, with layouts that begin with F.
+        reverse_order: the last one is applied first.
 
-    Returns float32 matrices of the inputs' shape. Raises OperatorTypeError for other inputs,
-    OperatorValueError for shapes that do not fit together.
+    Returns:
+        Float32 matrices of the inputs' shape.
+
+    Raises:
+        OperatorTypeError: for other inputs.
+        OperatorValueError: for shapes that do not fit together.
     """
     types = [transform_type(input) for input in inputs]
     longest = next((type for type in types if type.ndim == 3), None)

@@ -36,16 +36,22 @@ def scale(
 ) -> op.SampleType:
     """Make the transform p -> scale * (p - center) + center, axis by axis.
 
-    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
-        begins with F; this one comes after it, with `reverse_order` before it.
-    scale: a factor for each axis, or one for all. ndim: the number of axes n, where `scale` is one
-        number and there is no input; 1 by default.
-    center: what stays where it is, n numbers or one for all axes; the origin by default.
+    Args:
+        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
+            that begins with F; this one comes after it, with `reverse_order` before it.
+        scale: a factor for each axis, or one for all.
+        ndim: the number of axes n, where `scale` is one number and there is no input; 1 by default.
+        reverse_order: put this transform before `input` instead of after it.
+        center: what stays where it is, n numbers or one for all axes; the origin by default.
 
-    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
-    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
-    that do not fit together.
+    Returns:
+        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
+        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+        lengths may not.
+
+    Raises:
+        OperatorTypeError: for another input.
+        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -125,17 +131,24 @@ def rotation(
 ) -> op.SampleType:
     """Make a rotation in the plane, or in space if `axis` is given.
 
-    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
-        begins with F; this one comes after it, with `reverse_order` before it.
-    angle: degrees; x turns toward y. axis: around which to turn, three numbers of any length but 0,
-        or one that stands for three.
-    center: what stays where it is, n numbers or one for all axes; the origin by default.
-
     In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
-    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
-    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
-    that do not fit together.
+
+    Args:
+        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
+            that begins with F; this one comes after it, with `reverse_order` before it.
+        angle: degrees; x turns toward y.
+        axis: around which to turn, three numbers of any length but 0, or one that stands for three.
+        center: what stays where it is, n numbers or one for all axes; the origin by default.
+        reverse_order: put this transform before `input` instead of after it.
+
+    Returns:
+        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
+        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+        lengths may not.
+
+    Raises:
+        OperatorTypeError: for another input.
+        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -206,17 +219,25 @@ def shear(
 ) -> op.SampleType:
     """Make a shear: each coordinate moves by a multiple of the others.
 
-    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
-        begins with F; this one comes after it, with `reverse_order` before it.
-    shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
-        zx, zy). angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
-    center: what stays where it is, n numbers or one for all axes; the origin by default.
-
     Exactly one of `shear` and `angles` must be given.
-    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
-    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
-    that do not fit together.
+
+    Args:
+        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
+            that begins with F; this one comes after it, with `reverse_order` before it.
+        shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
+            zx, zy).
+        angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
+        center: what stays where it is, n numbers or one for all axes; the origin by default.
+        reverse_order: put this transform before `input` instead of after it.
+
+    Returns:
+        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
+        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+        lengths may not.
+
+    Raises:
+        OperatorTypeError: for another input.
+        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 

@@ -28,14 +28,20 @@ def translation(
 ) -> op.SampleType:
     """Make the transform p -> p + offset.
 
-    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
-        begins with F; this one comes after it, with `reverse_order` before it.
-    offset: the shift, n numbers.
+    Args:
+        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
+            that begins with F; this one comes after it, with `reverse_order` before it.
+        offset: the shift, n numbers.
+        reverse_order: put this transform before `input` instead of after it.
 
-    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
-    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
-    that do not fit together.
+    Returns:
+        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
+        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+        lengths may not.
+
+    Raises:
+        OperatorTypeError: for another input.
+        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -99,17 +105,24 @@ def crop(
 ) -> op.SampleType:
     """Make the transform that takes the box from_start..from_end to the box to_start..to_end.
 
-    input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout that
-        begins with F; this one comes after it, with `reverse_order` before it.
-    from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
-    absolute: swap a start and an end where start > end.
-
     On each axis p -> (p - from_start) * s + to_start, s = (to_end - to_start) / (from_end -
     from_start), which is infinite or NaN for a box of no size.
-    Returns float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input
-    and without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-    lengths may not. Raises OperatorTypeError for another input, OperatorValueError for lengths
-    that do not fit together.
+
+    Args:
+        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
+            that begins with F; this one comes after it, with `reverse_order` before it.
+        from_start, from_end, to_start, to_end: corners, n numbers each or one for all axes.
+        absolute: swap a start and an end where start > end.
+        reverse_order: put this transform before `input` instead of after it.
+
+    Returns:
+        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
+        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
+        lengths may not.
+
+    Raises:
+        OperatorTypeError: for another input.
+        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 

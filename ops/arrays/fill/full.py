@@ -25,12 +25,18 @@ def full(
 ) -> op.SampleType:
     """Samples of a given shape, filled with a value or with several, broadcast.
 
-    fill_value: any dtype, which the result has; its axes align with the last ones of `shape`, and
-    extents of 1 are repeated. shape: of a sample; a scalar by default. May differ per sample.
-    layout: of the result; none by default.
+    Args:
+        fill_value: any dtype, which the result has; its axes align with the last ones of `shape`,
+            and extents of 1 are repeated.
+        shape: of a sample; a scalar by default. May differ per sample.
+        layout: of the result; none by default.
 
-    Raises OperatorValueError for values that do not broadcast, with the sample, for negative
-    extents and for a layout with another number of letters.
+    Returns:
+        Samples of the given shape, of the dtype of `fill_value`.
+
+    Raises:
+        OperatorValueError: for values that do not broadcast, with the sample, for negative extents
+            and for a layout with another number of letters.
     """
     return filled_type(fill_value.dtype, shape, layout)
 
@@ -78,10 +84,16 @@ def full_like(
 ) -> op.SampleType:
     """Samples of the shapes, dtype and layout of `like`, filled with a value or several, broadcast.
 
-    like: any dtype, rank and layout. fill_value: any dtype, converted as by `cast`; its axes align
-    with the last ones of `like`, and extents of 1 are repeated.
+    Args:
+        like: any dtype, rank and layout.
+        fill_value: any dtype, converted as by `cast`; its axes align with the last ones of `like`,
+            and extents of 1 are repeated.
 
-    Raises OperatorValueError, with the sample, for values that do not broadcast.
+    Returns:
+        Samples of the shapes of `like`.
+
+    Raises:
+        OperatorValueError: with the sample, for values that do not broadcast.
     """
     return like
 

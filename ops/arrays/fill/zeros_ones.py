@@ -22,11 +22,17 @@ def zeros(
 ) -> op.SampleType:
     """Samples full of zeros.
 
-    shape: of a sample; a scalar by default. May differ per sample. dtype: any, int32 by default.
-    layout: of the samples; none by default. batch_size: number of samples in dynamic mode; without
-    it, one Tensor.
+    Args:
+        shape: of a sample; a scalar by default. May differ per sample.
+        dtype: any, int32 by default.
+        layout: of the samples; none by default.
+        batch_size: number of samples in dynamic mode; without it, one Tensor.
 
-    Raises OperatorValueError for negative extents and for a layout with another number of letters.
+    Returns:
+        Samples of zeros.
+
+    Raises:
+        OperatorValueError: for negative extents and for a layout with another number of letters.
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return filled_type(chosen, shape, layout)
@@ -42,11 +48,17 @@ def ones(
 ) -> op.SampleType:
     """Samples full of ones.
 
-    shape: of a sample; a scalar by default. May differ per sample. dtype: any, int32 by default.
-    layout: of the samples; none by default. batch_size: number of samples in dynamic mode; without
-    it, one Tensor.
+    Args:
+        shape: of a sample; a scalar by default. May differ per sample.
+        dtype: any, int32 by default.
+        layout: of the samples; none by default.
+        batch_size: number of samples in dynamic mode; without it, one Tensor.
 
-    Raises OperatorValueError for negative extents and for a layout with another number of letters.
+    Returns:
+        Samples of ones.
+
+    Raises:
+        OperatorValueError: for negative extents and for a layout with another number of letters.
     """
     chosen: op.DType = dtype  # type: ignore[assignment]  # converted by the engine
     return filled_type(chosen, shape, layout)
@@ -58,7 +70,16 @@ def zeros_like(
 ) -> op.SampleType:
     """Samples full of zeros, with the shapes and the layout of `like`.
 
-    like: any dtype, rank and layout. dtype: of the result; that of `like` by default.
+    Args:
+        like: any dtype, rank and layout.
+        dtype: of the result; that of `like` by default.
+
+    Returns:
+        Samples of zeros.
+
+    Raises:
+        OperatorTypeError: for what is no dtype.
+        OperatorValueError: for text that names none.
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)
@@ -70,7 +91,16 @@ def ones_like(
 ) -> op.SampleType:
     """Samples full of ones, with the shapes and the layout of `like`.
 
-    like: any dtype, rank and layout. dtype: of the result; that of `like` by default.
+    Args:
+        like: any dtype, rank and layout.
+        dtype: of the result; that of `like` by default.
+
+    Returns:
+        Samples of ones.
+
+    Raises:
+        OperatorTypeError: for what is no dtype.
+        OperatorValueError: for text that names none.
     """
     chosen: op.DType | None = dtype  # type: ignore[assignment]  # converted by the engine
     return like if chosen is None else like.with_(dtype=chosen)

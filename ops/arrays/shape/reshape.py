@@ -26,20 +26,26 @@ def reshape(
     """The elements of each sample, in their order, under another shape. Nothing is copied: the
     result lies in the memory of the input.
 
-    input: any dtype, rank and layout. shape_input: the shapes as data, 1-D integers, in place of
-        `shape`.
-    shape: extents; one of them may be negative, and is completed. May differ per sample.
-    rel_shape: factors by which extents change, rounded half up; one may be negative, and is
-        completed; it may have fewer factors than the sample has axes, or more, if those are
-        negative. May differ per sample.
-    src_dims: the axes whose extents the result has, in this order, -1 for a new axis of extent 1;
-        `rel_shape` scales what it chooses. With `shape` it has no effect. May differ per sample.
-    layout: of the result. Without it the layout stays if the number of axes does, else there is
-        none; "" drops it.
+    Args:
+        input: any dtype, rank and layout.
+        shape_input: the shapes as data, 1-D integers, in place of `shape`.
+        shape: extents; one of them may be negative, and is completed. May differ per sample.
+        rel_shape: factors by which extents change, rounded half up; one may be negative, and is
+            completed; it may have fewer factors than the sample has axes, or more, if those are
+            negative. May differ per sample.
+        src_dims: the axes whose extents the result has, in this order, -1 for a new axis of extent
+            1; `rel_shape` scales what it chooses. With `shape` it has no effect. May differ per
+            sample.
+        layout: of the result. Without it the layout stays if the number of axes does, else there is
+            none; "" drops it.
 
-    Raises OperatorValueError, with the sample, if the shape is for another number of elements or
-    ambiguous, if it is given twice or not at all, and for axes that are not there;
-    OperatorTypeError for a second input that is not 1-D integers.
+    Returns:
+        The same elements under the new shape.
+
+    Raises:
+        OperatorValueError: with the sample, if the shape is for another number of elements or
+            ambiguous, if it is given twice or not at all, and for axes that are not there.
+        OperatorTypeError: for a second input that is not 1-D integers.
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout)
 
@@ -108,13 +114,21 @@ def reinterpret(
     """The bytes of each sample as elements of another dtype, under another shape. Nothing is copied
     but for bool, and for memory where the elements would not be aligned.
 
-    input: any dtype, rank and layout. dtype: of the result; that of the input by default.
-    shape_input, shape, rel_shape, src_dims, layout: as in `reshape`, extents in elements of the
-        result; `rel_shape` is relative to the extents of the input. Without them the last extent
-        changes with the size of the elements.
+    As bool, every byte but 0 is True.
 
-    As bool, every byte but 0 is True. Raises OperatorValueError, with the sample, if the bytes do
-    not fill the shape or the last axis, and as `reshape` does.
+    Args:
+        input: any dtype, rank and layout.
+        dtype: of the result; that of the input by default.
+        shape_input, shape, rel_shape, src_dims, layout: as in `reshape`, extents in elements of the
+            result; `rel_shape` is relative to the extents of the input. Without them the last
+            extent changes with the size of the elements.
+
+    Returns:
+        The same bytes, of `dtype`, under the new shape.
+
+    Raises:
+        OperatorValueError: with the sample, if the bytes do not fill the shape or the last axis,
+            and as `reshape` does.
     """
     return reshaped_type(input, shape_input, shape, rel_shape, src_dims, layout, dtype)
 

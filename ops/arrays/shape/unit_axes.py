@@ -23,12 +23,18 @@ def expand_dims(
 ) -> op.SampleType:
     """Add axes of extent 1. Nothing is copied: the result lies in the memory of the input.
 
-    input: any dtype, rank and layout. axes: where the new axes stand in the result; negative ones
-    count from its end. new_axis_names: a letter for each of `axes`, in their order; without them
-    the result of a call that adds axes has no layout.
+    Args:
+        input: any dtype, rank and layout.
+        axes: where the new axes stand in the result; negative ones count from its end.
+        new_axis_names: a letter for each of `axes`, in their order; without them the result of a
+            call that adds axes has no layout.
 
-    Raises OperatorValueError for axes out of range or named twice, and for letters that do not fit:
-    too many or too few, there already, or for an input without a layout that has axes.
+    Returns:
+        The same elements, with more axes.
+
+    Raises:
+        OperatorValueError: for axes out of range or named twice, and for letters that do not fit:
+            too many or too few, there already, or for an input without a layout that has axes.
     """
     chosen: tuple[int, ...] = axes  # type: ignore[assignment]  # converted by the engine
     if new_axis_names and len(new_axis_names) != len(chosen):
@@ -120,12 +126,20 @@ def squeeze(
 ) -> op.SampleType:
     """Drop axes of extent 1. Nothing is copied: the result lies in the memory of the input.
 
-    input: any dtype, rank and layout. axes: the axes to drop; negative ones count from the end. May
-    differ per sample. axis_names: their letters, in place of `axes`.
-
     The layout loses the letters of the axes; it is dropped if these differ among the samples.
-    Raises OperatorValueError for an axis that is not there, named twice or of another extent than
-    1, with the sample; OperatorTypeError unless one of `axes` and `axis_names` is given.
+
+    Args:
+        input: any dtype, rank and layout.
+        axes: the axes to drop; negative ones count from the end. May differ per sample.
+        axis_names: their letters, in place of `axes`.
+
+    Returns:
+        The same elements, with fewer axes.
+
+    Raises:
+        OperatorValueError: for an axis that is not there, named twice or of another extent than 1,
+            with the sample.
+        OperatorTypeError: unless one of `axes` and `axis_names` is given.
     """
     if (axes is None) == (axis_names is None):
         raise op.OperatorTypeError("one of `axes` and `axis_names` is needed, not both")

@@ -17,12 +17,14 @@ from gradiva.ops.image.crop.crop_window import CropWindow
     affine=True,
 )
 class Pixels(TypedDict, total=False):
-    """output_type: RGB, BGR, GRAY (one channel), YCbCr, or ANY_DATA: the channels the file has.
-    dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled to
-        the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
-    adjust_orientation: turn the image upright by its EXIF orientation.
-    use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
-    jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
+    """
+    Args:
+        output_type: RGB, BGR, GRAY (one channel), YCbCr, or ANY_DATA: the channels the file has.
+        dtype: uint8 (default), int8, uint16, int16, uint32, int32 or float32. Values are rescaled
+            to the range of the dtype, 0..1 for floats: 16-bit files keep their precision in uint16.
+        adjust_orientation: turn the image upright by its EXIF orientation.
+        use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
+        jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
     """
 
     output_type: op.ImageType
@@ -42,8 +44,11 @@ class Pixels(TypedDict, total=False):
     hybrid_huffman_threshold=1000000,
 )
 class OnGpu(TypedDict, total=False):
-    """affine, *_memory_padding*, hw_decoder_load, hybrid_huffman_threshold: steer
-    decoding on a GPU; on the CPU there is nothing for them to do.
+    """
+    Args:
+        affine, device_memory_padding, device_memory_padding_jpeg2k, host_memory_padding,
+            host_memory_padding_jpeg2k, hw_decoder_load, hybrid_huffman_threshold: steer decoding on
+            a GPU; on the CPU there is nothing for them to do.
     """
 
     device_memory_padding: int
@@ -56,7 +61,11 @@ class OnGpu(TypedDict, total=False):
 
 @op.argument_group(preallocate_height_hint=0, preallocate_width_hint=0)
 class Preallocated(TypedDict, total=False):
-    """preallocate_*_hint: the extents of the largest image that a GPU decodes."""
+    """
+    Args:
+        preallocate_height_hint, preallocate_width_hint: the extents of the largest image that a GPU
+            decodes.
+    """
 
     preallocate_height_hint: int
     preallocate_width_hint: int
@@ -64,10 +73,12 @@ class Preallocated(TypedDict, total=False):
 
 @op.argument_group(on_error="raise", fill_value=0.0)
 class Replacement(TypedDict, total=False):
-    """on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
-    "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace" puts
-    an image in its place whose values are all fill_value (0), of the shape that the header or the
-    window tells, or of 1 x 1 pixels.
+    """
+    Args:
+        on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+            "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace"
+            puts an image in its place whose values are all fill_value (0), of the shape that the
+            header or the window tells, or of 1 x 1 pixels.
     """
 
     on_error: op.OnError

@@ -60,15 +60,22 @@ def image(
 ) -> op.SampleType:
     """Decode JPEG, PNG, BMP, TIFF, PNM, WebP and JPEG 2000.
 
-    input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
-    cache_*, memory_stats, split_stages, use_chunk_allocator: steer decoding on a GPU too.
-
     With device="mixed" (or "gpu") the pixels are on the GPU, and nvJPEG decodes JPEG; the files are
     in host memory all the same. See `docs/gpu-decoding.md`.
 
-    Returns HWC samples. Raises OperatorRuntimeError, with the sample and its file, for data that is
-    no image, is damaged or cut short, or has more than 2**28 pixels. On the CPU, JPEG decoding is
-    that of libjpeg-turbo at its defaults.
+    On the CPU, JPEG decoding is that of libjpeg-turbo at its defaults.
+
+    Args:
+        input: the bytes of one file per sample: uint8, 1-D. Formats may be mixed in a batch.
+        cache_batch_copy, cache_debug, cache_size, cache_threshold, cache_type, memory_stats,
+            split_stages, use_chunk_allocator: steer decoding on a GPU too.
+
+    Returns:
+        HWC samples.
+
+    Raises:
+        OperatorRuntimeError: with the sample and its file, for data that is no image, is damaged or
+            cut short, or has more than 2**28 pixels.
     """
     return decoded_type(input, options["dtype"])
 

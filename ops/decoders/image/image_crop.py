@@ -23,13 +23,19 @@ from .region import place_windows, region
 def image_crop(input: op.SampleType, /, **options: op.Unpack[DecodedWindow]) -> op.SampleType:
     """Decode a window of each image: the bits of `crop` after `decoders.image`, sooner.
 
-    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
-    crop_d, crop_pos_z: about volumes, which no image is.
-    adjust_orientation: the window is in the upright image.
+    What lies below the window is not decoded in most JPEG files; that it is there is checked.
+    `crop_d` and `crop_pos_z` are about volumes, which no image is.
 
-    Returns HWC samples. Raises OperatorValueError, naming the sample and its file, for a window
-    that leaves the image, and OperatorRuntimeError for data that cannot be decoded. What lies
-    below the window is not decoded in most JPEG files; that it is there is checked.
+    Args:
+        input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+        adjust_orientation: the window is in the upright image.
+
+    Returns:
+        HWC samples.
+
+    Raises:
+        OperatorValueError: naming the sample and its file, for a window that leaves the image.
+        OperatorRuntimeError: for data that cannot be decoded.
     """
     return decoded_type(input, options["dtype"])
 

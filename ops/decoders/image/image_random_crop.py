@@ -32,18 +32,26 @@ def image_random_crop(
 ) -> op.SampleType:
     """Decode a random window of each image.
 
-    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
-    random_area: (low, high), as fractions of the image's area: 0.08 to 1 by default.
-    random_aspect_ratio: (low, high) of width / height, 3/4 to 4/3 by default; log-uniform.
-    num_attempts: how many windows are tried. If none fits into the image, the largest one of the
-        allowed ratio nearest to the image's is taken, within random_area, at a random place.
-    adjust_orientation: the window is in the upright image.
-    rng, seed: see `gradiva.random`. The window is a function of the key of the call, the position
-        of the sample, the image's size and the arguments above; `random_resized_crop` and
-        `random_crop_generator` take the same one.
+    Source: see `ops/random/crop_window.py`.
 
-    Returns HWC samples. Raises OperatorValueError for bad ranges, OperatorRuntimeError, with the
-    sample and its file, for data that cannot be decoded. Source: see `ops/random/crop_window.py`.
+    Args:
+        input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+        random_area: (low, high), as fractions of the image's area: 0.08 to 1 by default.
+        random_aspect_ratio: (low, high) of width / height, 3/4 to 4/3 by default; log-uniform.
+        num_attempts: how many windows are tried. If none fits into the image, the largest one of
+            the allowed ratio nearest to the image's is taken, within random_area, at a random
+            place.
+        adjust_orientation: the window is in the upright image.
+        rng, seed: see `gradiva.random`. The window is a function of the key of the call, the
+            position of the sample, the image's size and the arguments above; `random_resized_crop`
+            and `random_crop_generator` take the same one.
+
+    Returns:
+        HWC samples.
+
+    Raises:
+        OperatorValueError: for bad ranges.
+        OperatorRuntimeError: with the sample and its file, for data that cannot be decoded.
     """
     check_window_arguments(random_area, random_aspect_ratio, num_attempts)
     return decoded_type(input, options["dtype"])

@@ -41,23 +41,33 @@ def image_slice(
 ) -> op.SampleType:
     """Decode a region of each image: the bits of a slice after `decoders.image`, sooner.
 
-    input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+    The region is given by two more inputs or by arguments, with a number for each of the axes.
 
-    The region is given by two more inputs or by arguments, with a number for each of the axes:
-    anchor, extent: the region's low end and its shape, 1-D. Integers are pixels. Floats are
-        fractions of the image, or pixels where normalized_anchor, normalized_shape are False.
-    start or rel_start: the low end, in pixels or as fractions; 0 if neither is given.
-    end or rel_end: the high end, not included; shape or rel_shape: the extent in its place. The
-        end of the image if none is given. One number stands for all axes.
-    axes: which axes the numbers are about, 0 (height) and 1 (width), or -2 and -1; (1, 0) by
-        default: x before y. axis_names: their letters in its place, "WH" by default. Other axes
-        stay whole.
-    adjust_orientation: the window is in the upright image.
+    Both ends of the region are rounded to pixels, half up. It may differ per sample, but not
+    axis_names, normalized_anchor and normalized_shape.
 
-    Both ends of the region are rounded to pixels, half up. All of this may differ per sample, but
-    for axis_names, normalized_anchor and normalized_shape. Returns HWC samples. Raises
-    OperatorValueError, naming the sample and its file, for a region that is empty or leaves the
-    image; OperatorRuntimeError for data that cannot be decoded.
+    Args:
+        input: the bytes of one file per sample: uint8, 1-D; the formats of `decoders.image`.
+        anchor, extent: the region's low end and its shape, 1-D. Integers are pixels. Floats are
+            fractions of the image, or pixels where normalized_anchor, normalized_shape are False.
+        start, rel_start: the low end, in pixels or as fractions; 0 if neither is given.
+        end, rel_end: the high end, not included.
+        shape, rel_shape: the extent in its place. The end of the image if none is given. One number
+            stands for all axes.
+        axes: which axes the numbers are about, 0 (height) and 1 (width), or -2 and -1; (1, 0) by
+            default: x before y.
+        axis_names: their letters in its place, "WH" by default. Other axes stay whole.
+        normalized_anchor: whether floats in `anchor` are fractions of the extents.
+        normalized_shape: whether floats in `extent` are fractions of the extents.
+        adjust_orientation: the window is in the upright image.
+
+    Returns:
+        HWC samples.
+
+    Raises:
+        OperatorValueError: naming the sample and its file, for a region that is empty or leaves the
+            image.
+        OperatorRuntimeError: for data that cannot be decoded.
     """
     given = {"start": start, "end": end, "shape": shape}
     relative = {"rel_start": rel_start, "rel_end": rel_end, "rel_shape": rel_shape}

@@ -27,14 +27,19 @@ def peek_image_shape(
 ) -> op.SampleType:
     """The shape (height, width, channels) of the image that `decoders.image` would return.
 
-    input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
-    image_type: the channels are those of this type; ANY_DATA counts those of the file.
-    dtype: of the shape; int64 by default. adjust_orientation: after the EXIF orientation.
-    on_error: "skip" takes a sample without a readable header out of the batch, "replace" makes its
-        shape three zeros; "raise" (default) fails the batch. See `docs/errors.md`.
+    Args:
+        input: the bytes of one file per sample: uint8, 1-D. Only the header is read.
+        image_type: the channels are those of this type; ANY_DATA counts those of the file.
+        dtype: of the shape; int64 by default.
+        adjust_orientation: after the EXIF orientation.
+        on_error: "skip" takes a sample without a readable header out of the batch, "replace" makes
+            its shape three zeros; "raise" (default) fails the batch. See `docs/errors.md`.
 
-    Returns samples of shape (3,). Raises OperatorRuntimeError, with the sample and its file, for
-    data that is no image.
+    Returns:
+        Samples of shape (3,).
+
+    Raises:
+        OperatorRuntimeError: with the sample and its file, for data that is no image.
     """
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")

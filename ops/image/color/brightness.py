@@ -31,12 +31,17 @@ def brightness(
     the largest value of the output dtype, 1 for floats. The same as `brightness_contrast` with the
     contrast left as it is.
 
-    input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
-        CDHW. Without a layout, HW, HWC or FHWC by rank.
-    brightness, brightness_shift: may differ per sample.
-    dtype: of the output; the input's by default.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
+            CDHW. Without a layout, HW, HWC or FHWC by rank.
+        brightness, brightness_shift: may differ per sample.
+        dtype: of the output; the input's by default.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
     """
     return linear_type(input, dtype)
 

@@ -50,11 +50,19 @@ def brightness_contrast(
     computed as one multiplication and one addition in float32, rounded to the output dtype. `range`
     is the largest value of the output dtype, 1 for floats.
 
-    input: uint8, int8, uint16, int16, int32 or float32, of any image layout.
-    brightness, brightness_shift, contrast: may differ per sample.
-    contrast_center: the intensity that contrast leaves as it is; if not given, the middle of the
-        input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
-    dtype: of the output; the input's by default.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32, of any image layout.
+        brightness, brightness_shift, contrast: may differ per sample.
+        contrast_center: the intensity that contrast leaves as it is; if not given, the middle of
+            the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
+        dtype: of the output; the input's by default.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for a wrong number of values per sample.
     """
     return linear_type(input, dtype)
 

@@ -35,17 +35,22 @@ def clahe(
 ) -> op.SampleType:
     """Contrast-limited adaptive histogram equalisation, by OpenCV.
 
-    input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by rank,
-        and the output has that layout.
-    tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centres the
-        results are interpolated.
-    clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
-        spread over all values. 0: no limit.
-    bins: 256; other numbers have no effect on the CPU.
-    luma_only: equalise L of CIE Lab; if False, each channel by itself.
+    Args:
+        input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by
+            rank, and the output has that layout.
+        tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centres
+            the results are interpolated.
+        clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
+            spread over all values. 0: no limit.
+        bins: 256; other numbers have no effect on the CPU.
+        luma_only: equalise L of CIE Lab; if False, each channel by itself.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for other numbers of channels and arguments out of range.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels and arguments out of range.
     """
     op.require_dtype(input, (op.uint8,))
     for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):

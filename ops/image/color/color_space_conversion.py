@@ -89,15 +89,21 @@ def color_space_conversion(
 ) -> op.SampleType:
     """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
 
-    input: uint8; layouts HWC, CHW, and these with D or F. Without a layout, HWC or FHWC by rank. A
-        GRAY image has one channel, the others have three.
-    image_type: of the input. output_type: of the output, another one.
-
     Y of YCbCr has the range 16..235, Cb and Cr 16..240. Values are rounded half away from zero and
     saturate.
 
-    Returns samples of the same shapes but for the number of channels. Raises OperatorTypeError for
-    other dtypes and layouts, OperatorValueError for equal or other types and numbers of channels.
+    Args:
+        input: uint8; layouts HWC, CHW, and these with D or F. Without a layout, HWC or FHWC by
+            rank. A GRAY image has one channel, the others have three.
+        image_type: of the input.
+        output_type: of the output, another one.
+
+    Returns:
+        Samples of the same shapes but for the number of channels.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for equal or other types and numbers of channels.
     """
     op.require_dtype(input, (op.uint8,))
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

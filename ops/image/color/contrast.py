@@ -30,14 +30,19 @@ def contrast(
     computed as one multiplication and one addition in float32, rounded to the output dtype, half
     away from zero, saturating. The same as `brightness_contrast` with the brightness left as it is.
 
-    input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
-        CDHW. Without a layout, HW, HWC or FHWC by rank.
-    contrast: may differ per sample.
-    contrast_center: the intensity that is left as it is; may differ per sample. If not given, the
-        middle of the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
-    dtype: of the output; the input's by default.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, CHW, HW, FHWC, FCHW, DHWC,
+            CDHW. Without a layout, HW, HWC or FHWC by rank.
+        contrast: may differ per sample.
+        contrast_center: the intensity that is left as it is; may differ per sample. If not given,
+            the middle of the input dtype's range: 128 for uint8, 16384 for int16, 0.5 for floats.
+        dtype: of the output; the input's by default.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
     """
     return linear_type(input, dtype)
 

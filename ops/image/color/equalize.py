@@ -24,14 +24,19 @@ _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
     """Equalise the histogram of each channel of each image or frame.
 
-    input: uint8; layouts HW, HWC, CHW, FHW, FHWC, FCHW, CFHW. Without a layout HW, HWC or FHWC by
-        rank, and the output has that layout.
-
     A value v becomes 255 * (below(v) - first) / (all - first), in float32, rounded, halves to even;
     below(v): how many values are at most v, first: how many are equal to the least one, all: how
     many there are. A channel of one value stays as it is. The formula is OpenCV's (`equalizeHist`).
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts.
+    Args:
+        input: uint8; layouts HW, HWC, CHW, FHW, FHWC, FCHW, CFHW. Without a layout HW, HWC or FHWC
+            by rank, and the output has that layout.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
     """
     op.require_dtype(input, (op.uint8,))
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, {2: "HW", 3: "HWC", 4: "FHWC"}))

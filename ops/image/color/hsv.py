@@ -29,13 +29,20 @@ def hsv(
     rounded to the output dtype, half away from zero, saturating (see
     ops/image/color/color_matrix.py).
 
-    input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC, CHW,
-        and these with D or F. Without a layout, HWC or FHWC by rank.
-    hue: degrees. saturation: 0 makes images gray. value: a factor. All may differ per sample.
-    dtype: of the output; uint8 by default, whatever the input.
+    Args:
+        input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC,
+            CHW, and these with D or F. Without a layout, HWC or FHWC by rank.
+        hue: degrees.
+        saturation: 0 makes images gray.
+        value: a factor. All may differ per sample.
+        dtype: of the output; uint8 by default, whatever the input.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for other numbers of channels.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels.
     """
     return colour_type(input, dtype)
 

@@ -27,15 +27,19 @@ def hue(
     red, green and blue, applied in float32 and rounded to the output dtype, half away from zero,
     saturating (see ops/image/color/color_matrix.py).
 
-    input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC, CHW,
-        and these with D or F. Without a layout, HWC or FHWC by rank.
-    hue: degrees; may differ per sample.
-    image_type: RGB, the default. For BGR and others an OperatorValueError: convert them first.
-    dtype: of the output; the input's by default.
+    Args:
+        input: RGB images of uint8, int8, uint16, int16, int32, float16 or float32; layouts HWC,
+            CHW, and these with D or F. Without a layout, HWC or FHWC by rank.
+        hue: degrees; may differ per sample.
+        image_type: RGB, the default. For BGR and others an OperatorValueError: convert them first.
+        dtype: of the output; the input's by default.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for other numbers of channels, and
-    for another `image_type`.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other numbers of channels, and for another `image_type`.
     """
     return colour_type(input, dtype, image_type)
 

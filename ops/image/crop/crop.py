@@ -27,13 +27,18 @@ def crop(
 ) -> op.SampleType:
     """Cut a window out of each sample.
 
-    input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut alike).
-        Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
-    dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes an
-        integer loses its fraction here and saturates.
+    Args:
+        input: any dtype; layouts HWC, CHW, volumes with D, sequences with F (all frames are cut
+            alike). Without a layout HWC, DHWC or FDHWC by rank, and the output has that layout.
+        dtype: of the output: the input's (default), uint8, float32 or float16. A float that becomes
+            an integer loses its fraction here and saturates.
 
-    Raises OperatorValueError, naming the sample, for a window that leaves it and for positions
-    outside 0..1.
+    Returns:
+        Samples of the size of the window.
+
+    Raises:
+        OperatorValueError: naming the sample, for a window that leaves it and for positions outside
+            0..1.
     """
     layout = op.require_layout(input, LAYOUTS[:7], {3: "HWC", 4: "DHWC"})
     return op.with_layout(input, layout).with_(dtype=output_dtype(input, dtype))

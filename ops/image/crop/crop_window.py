@@ -26,12 +26,14 @@ POLICIES: Final = ("error", "pad", "trim_to_shape")
 
 @op.argument_group(crop_pos_x=0.5, crop_pos_y=0.5, crop_pos_z=0.5, rounding="round")
 class CropWindow(TypedDict, total=False):
-    """crop: (h, w) or (d, h, w) of the window in pixels; or crop_h and crop_w, with crop_d, one by
-        one. Fractions are dropped; a size that is 0 or not given is the full extent. d counts
-        frames in sequences.
-    crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end). It
-        starts at position * (extent - size), `rounding` "round" (half away from zero) or
-        "truncate". All of these numbers may differ per sample.
+    """
+    Args:
+        crop: (h, w) or (d, h, w) of the window in pixels; may differ per sample. Fractions are
+            dropped; a size that is 0 or not given is the full extent. d counts frames in sequences.
+        crop_h, crop_w, crop_d: in place of `crop`, the sizes one by one; may differ per sample.
+        crop_pos_x, crop_pos_y, crop_pos_z: where the window lies, from 0 (low end) to 1 (high end);
+            may differ per sample. It starts at position * (extent - size).
+        rounding: of that start: "round" (half away from zero) or "truncate".
     """
 
     crop: op.FloatsArg | None
@@ -46,8 +48,11 @@ class CropWindow(TypedDict, total=False):
 
 @op.argument_group(out_of_bounds_policy="error", fill_values=0.0)
 class OutOfBounds(TypedDict, total=False):
-    """out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
-    `fill_values`, one or one per channel) or "trim_to_shape".
+    """
+    Args:
+        out_of_bounds_policy: what to do with a window that leaves the sample: "error", "pad" (with
+            `fill_values`) or "trim_to_shape".
+        fill_values: with "pad": one, or one per channel.
     """
 
     out_of_bounds_policy: str

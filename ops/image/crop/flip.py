@@ -30,12 +30,17 @@ def flip(
 ) -> op.SampleType:
     """Mirror each sample along the chosen axes.
 
-    input: any dtype; layouts HWC, CHW, HW, volumes with D and sequences with F. Without a layout,
-        HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
-    horizontal, vertical, depthwise: nonzero to flip along W, H, D; may differ per sample.
-        Samples without a D axis ignore `depthwise`.
+    Args:
+        input: any dtype; layouts HWC, CHW, HW, volumes with D and sequences with F. Without a
+            layout, HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
+        horizontal, vertical, depthwise: nonzero to flip along W, H, D; may differ per sample.
+            Samples without a D axis ignore `depthwise`.
 
-    Returns samples of the same shapes and dtype. Raises OperatorTypeError for other layouts.
+    Returns:
+        Samples of the same shapes and dtype.
+
+    Raises:
+        OperatorTypeError: for other layouts.
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 

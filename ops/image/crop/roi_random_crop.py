@@ -25,16 +25,21 @@ def roi_random_crop(
 ) -> op.SampleType:
     """Draw the start of a crop window near a region of interest (ROI).
 
-    crop_shape: the size of the window, a number for each axis. roi_start, and roi_end or roi_shape:
-        the region. All in pixels, and may differ per sample.
-    input, in_shape: what is cropped, or its shape (of the first axes, as many as `crop_shape` has).
-        The window then lies inside. Without both it may lie anywhere.
-    batch_size, rng, seed: see `gradiva.random`.
+    Args:
+        crop_shape: the size of the window, a number for each axis.
+        roi_start, roi_end, roi_shape: the region. All in pixels, and may differ per sample.
+        input, in_shape: what is cropped, or its shape (of the first axes, as many as `crop_shape`
+            has). The window then lies inside. Without both it may lie anywhere.
+        batch_size, rng, seed: see `gradiva.random`.
 
-    Returns the start, int64, a number for each axis. Along an axis where the window is smaller than
-    the region it lies in the region, else the region lies in it; every such place has the same
-    probability. Raises OperatorValueError if the region or the window is not inside the input, and
-    for arguments that do not go together.
+    Returns:
+        The start, int64, a number for each axis. Along an axis where the window is smaller than the
+        region it lies in the region, else the region lies in it; every such place has the same
+        probability.
+
+    Raises:
+        OperatorValueError: if the region or the window is not inside the input, and for arguments
+            that do not go together.
     """
     if (roi_end is None) == (roi_shape is None):
         raise op.OperatorValueError("give one of `roi_end` and `roi_shape`")

@@ -38,16 +38,20 @@ def debayer(
 ) -> op.SampleType:
     """Interpolate the colours of each pixel from its neighbours', by OpenCV.
 
-    input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel. Without a
-        layout HW or HWC by rank. H and W must be even.
-    blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row and
-        column, 0 or 1 each; by this tile OpenCV names its patterns. May differ per sample.
-    algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which gives
-        gray images.
+    Args:
+        input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel.
+            Without a layout HW or HWC by rank. H and W must be even.
+        blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row
+            and column, 0 or 1 each; by this tile OpenCV names its patterns. May differ per sample.
+        algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which
+            gives gray images.
 
-    Returns HWC or FHWC samples of the same dtype, RGB, with one channel if gray. Raises
-    OperatorTypeError for other dtypes and layouts, OperatorValueError for odd sizes, for more
-    channels and for other arguments.
+    Returns:
+        HWC or FHWC samples of the same dtype, RGB, with one channel if gray.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for odd sizes, for more channels and for other arguments.
     """
     op.require_dtype(input, (op.uint8, op.uint16))
     if isinstance(blue_position, tuple):

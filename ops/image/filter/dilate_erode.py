@@ -14,18 +14,24 @@ from .morphology_gpu import dilate_erode_launches
 
 @op.argument_group(mask_size=3, anchor=-1, border_mode="constant", iterations=1)
 class Masks(TypedDict, total=False):
-    """input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these; HW, HWC
-        or FHWC by rank without a layout, and the output has that layout.
-    mask_size: (width, height) of the rectangle, or one number for both; may differ per sample.
-    anchor: (x, y) of the pixel in the rectangle, or one number for both; -1: the middle, size // 2;
-        may differ per sample.
-    border_mode: what stands beyond the border: "constant": nothing. "replicate" or "clamp": the
-        outermost pixel. "reflect" or "reflect_1001": the image mirrored, with the outermost pixel;
-        "reflect_101": without it. "wrap": the other end of the image.
-    iterations: how often it is done, 0 or more.
+    """
+    Args:
+        input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these; HW, HWC
+            or FHWC by rank without a layout, and the output has that layout.
+        mask_size: (width, height) of the rectangle, or one number for both; may differ per sample.
+        anchor: (x, y) of the pixel in the rectangle, or one number for both; -1: the middle,
+            size // 2; may differ per sample.
+        border_mode: what stands beyond the border: "constant": nothing. "replicate" or "clamp": the
+            outermost pixel. "reflect" or "reflect_1001": the image mirrored, with the outermost
+            pixel; "reflect_101": without it. "wrap": the other end of the image.
+        iterations: how often it is done, 0 or more.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for empty masks, anchors outside of the mask, and other border modes.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for empty masks, anchors outside of the mask, and other border modes.
     """
 
     mask_size: op.IntsArg

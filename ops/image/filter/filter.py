@@ -39,25 +39,31 @@ def filter(
 ) -> op.SampleType:
     """Correlate samples with a filter: out[y, x] = sum of filter[i, j] * in[y + i - a, x + j - b].
 
-    input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW and
-        sequences of these. Without a layout all axes, 2 or 3, are filtered.
-    filter: float32 weights of each sample, (r, s), or (q, r, s) for volumes.
-    fill_value: one number per sample, for border="constant"; 0 by default.
-    anchor: (a, b), or (d, a, b) for volumes, or one number for all axes: which weight stands over
-        the pixel; may differ per sample. -1: the middle one, extent // 2.
-    border: "reflect_101" mirrors without the outermost pixel, "reflect_1001" with it, "wrap" goes
-        on at the other end, "clamp" repeats the outermost pixel, "constant" takes `fill_value`.
-    mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
-        sample; `anchor` and `border` are not needed.
-    dtype: of the output, float32 or the input's; the input's by default.
-
     Sums are float32; OpenCV computes those of 2-D filters, large ones by Fourier transforms, and
     rounds halves of them to even for 8 and 16 bit integers. Other results are rounded half away
     from zero. Values saturate.
 
-    Returns samples of the input's shapes, or smaller ones by the filter's extent - 1. Raises
-    OperatorTypeError for other dtypes, layouts and ranks, OperatorValueError for anchors outside of
-    the filter, empty filters, and filters larger than the sample in mode "valid".
+    Args:
+        input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW
+            and sequences of these. Without a layout all axes, 2 or 3, are filtered.
+        filter: float32 weights of each sample, (r, s), or (q, r, s) for volumes.
+        fill_value: one number per sample, for border="constant"; 0 by default.
+        anchor: (a, b), or (d, a, b) for volumes, or one number for all axes: which weight stands
+            over the pixel; may differ per sample. -1: the middle one, extent // 2.
+        border: "reflect_101" mirrors without the outermost pixel, "reflect_1001" with it, "wrap"
+            goes on at the other end, "clamp" repeats the outermost pixel, "constant" takes
+            `fill_value`.
+        mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
+            sample; `anchor` and `border` are not needed.
+        dtype: of the output, float32 or the input's; the input's by default.
+
+    Returns:
+        Samples of the input's shapes, or smaller ones by the filter's extent - 1.
+
+    Raises:
+        OperatorTypeError: for other dtypes, layouts and ranks.
+        OperatorValueError: for anchors outside of the filter, empty filters, and filters larger
+            than the sample in mode "valid".
     """
     op.require_dtype(input, (op.uint8, op.int8, op.uint16, op.int16, op.float16, op.float32))
     op.require_dtype(filter, (op.float32,), "the filter")

@@ -27,20 +27,26 @@ def gaussian_blur(
 ) -> op.SampleType:
     """Blur samples with a Gaussian window, along each of the axes D, H and W.
 
-    input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
-        samples have at most 3 axes, and are blurred along all of them.
-    sigma: standard deviation in pixels, one or one per axis in the order of the layout; may differ
-        per sample. 0: computed as 0.3 * ((window_size - 1) / 2 - 1) + 0.8.
-    window_size: an odd number of pixels, one or one per axis; may differ per sample. 0: computed as
-        2 * ceil(3 * sigma) + 1. Not both may be 0 or not given.
-    dtype: of the output, float32 or the input's; the input's by default.
-
     Weights are normalised to a sum of 1. Beyond the border pixels are mirrored, the outermost one
     not repeated. The sums are float32, along W, then H, then D; then the value is rounded half away
     from zero.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for negative numbers, even windows and windows of more than 65535 pixels.
+    Args:
+        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
+            samples have at most 3 axes, and are blurred along all of them.
+        sigma: standard deviation in pixels, one or one per axis in the order of the layout; may
+            differ per sample. 0: computed as 0.3 * ((window_size - 1) / 2 - 1) + 0.8.
+        window_size: an odd number of pixels, one or one per axis; may differ per sample. 0:
+            computed as 2 * ceil(3 * sigma) + 1. Not both may be 0 or not given.
+        dtype: of the output, float32 or the input's; the input's by default.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for negative numbers, even windows and windows of more than 65535
+            pixels.
     """
     return blurred_type(input, dtype)
 

@@ -35,24 +35,29 @@ def laplacian(
 ) -> op.SampleType:
     """The Laplacian of samples: the sum of the second derivatives along each of the axes D, H, W.
 
-    input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
-        samples have at most 3 axes, all of which count.
-    window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
-    smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
-        smoothing) to 31, one or one per axis; may differ per sample. By default the window size of
-        the derivative.
-    scale: factors of the derivatives, one or one per axis, 1 by default; may differ per sample.
-    normalized_kernel: scale each derivative by 2 ** (n + 2 - s), with n axes and s the sum of the
-        sizes of its windows; not together with `scale`.
-    dtype: of the output, float32 or the input's; the input's by default.
-
     Smoothing windows are binomial coefficients, those of derivatives their second differences (for
     size 3: 1, -2, 1), as in OpenCV's Laplacian. Beyond the border pixels are mirrored, the
     outermost one not repeated. The sums are float32, along W, then H, then D; the derivatives are
     scaled and added in the order of the axes; then the value is rounded half away from zero.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for other sizes.
+    Args:
+        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
+            samples have at most 3 axes, all of which count.
+        window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
+        smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
+            smoothing) to 31, one or one per axis; may differ per sample. By default the window size
+            of the derivative.
+        scale: factors of the derivatives, one or one per axis, 1 by default; may differ per sample.
+        normalized_kernel: scale each derivative by 2 ** (n + 2 - s), with n axes and s the sum of
+            the sizes of its windows; not together with `scale`.
+        dtype: of the output, float32 or the input's; the input's by default.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for other sizes.
     """
     return blurred_type(input, dtype)
 

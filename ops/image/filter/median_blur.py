@@ -32,15 +32,20 @@ def median_blur(
 ) -> op.SampleType:
     """Replace each pixel by the median of a rectangle around it, channel by channel.
 
-    input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC or
-        FHWC by rank without a layout, and the output has that layout.
-    window_size: odd (width, height) of the rectangle, or one number for both; may differ per
-        sample.
-
     Beyond the border stands the outermost pixel, as in OpenCV's `medianBlur`.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for even windows.
+    Args:
+        input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW and sequences of these. HW, HWC
+            or FHWC by rank without a layout, and the output has that layout.
+        window_size: odd (width, height) of the rectangle, or one number for both; may differ per
+            sample.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for even windows.
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))

@@ -29,16 +29,21 @@ def jpeg_compression_distortion(
 ) -> op.SampleType:
     """Encode each image as a JPEG, and decode it again.
 
-    input: uint8 RGB, HWC or FHWC; HWC or FHWC by rank without a layout, and the output has that
-        layout. Each frame is a JPEG of its own.
-    quality: 1 (lowest) to 100; other numbers are clamped; may differ per sample.
-
     The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantised by the tables
     of libjpeg for that quality. Decoding smooths the chrominance (fancy upsampling).
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other dtypes and layouts,
-    OperatorValueError for images that have not three channels or more than 65500 pixels along an
-    axis.
+    Args:
+        input: uint8 RGB, HWC or FHWC; HWC or FHWC by rank without a layout, and the output has that
+            layout. Each frame is a JPEG of its own.
+        quality: 1 (lowest) to 100; other numbers are clamped; may differ per sample.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other dtypes and layouts.
+        OperatorValueError: for images that have not three channels or more than 65500 pixels along
+            an axis.
     """
     op.require_dtype(input, (op.uint8,))
     return op.with_layout(input, op.require_layout(input, tuple(_ASSUMED.values()), _ASSUMED))

@@ -28,18 +28,24 @@ def grid_mask(
 ) -> op.SampleType:
     """Set the pixels of squares that repeat along x and y to zero (GridMask, arXiv 2001.04086).
 
-    input: any dtype; layouts HWC, CHW, HW and sequences of these; HW, HWC or FHWC by rank without
-        one, and the output has that layout.
-    tile: pixels from one square to the next, 1 or more. ratio: side of a square / tile; 0 or less
-        masks nothing, 1 or more everything. angle: of the grid, in radians. shift_x, shift_y: in
-        pixels of the turned grid. All may differ per sample.
-
     A pixel (x, y) is masked if the fractions of both u / tile and v / tile are below ratio, where
     u = x cos(angle) - y sin(angle) - shift_x and v = x sin(angle) + y cos(angle) - shift_y. The
     arithmetic is float32; the factors of x, y and 1 are divided by tile first.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other layouts,
-    OperatorValueError for tiles below 1 and for numbers that are not finite.
+    Args:
+        input: any dtype; layouts HWC, CHW, HW and sequences of these; HW, HWC or FHWC by rank
+            without one, and the output has that layout.
+        tile: pixels from one square to the next, 1 or more.
+        ratio: side of a square / tile; 0 or less masks nothing, 1 or more everything.
+        angle: of the grid, in radians.
+        shift_x, shift_y: in pixels of the turned grid. All may differ per sample.
+
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other layouts.
+        OperatorValueError: for tiles below 1 and for numbers that are not finite.
     """
     return op.with_layout(input, op.require_layout(input, _LAYOUTS, _ASSUMED))
 

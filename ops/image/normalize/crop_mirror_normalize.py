@@ -49,18 +49,23 @@ def crop_mirror_normalize(
     out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
     f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.
 
-    input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with D,
-        sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-    fill_values: written as they are, not normalised.
-    mirror: nonzero to flip along W; may differ per sample.
-    mean, std: one value or one per channel; may differ per sample.
-    scale, shift: applied last, to use more of the range of an integer `dtype`.
-    pad_output: pad the channels to the next power of two.
-    dtype: float32 (default), float16, uint8 or int8. output_layout: any order of the input's axes;
-        the empty string keeps it.
+    Args:
+        input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
+            D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
+        fill_values: written as they are, not normalised.
+        mirror: nonzero to flip along W; may differ per sample.
+        mean, std: one value or one per channel; may differ per sample.
+        scale, shift: applied last, to use more of the range of an integer `dtype`.
+        pad_output: pad the channels to the next power of two.
+        dtype: float32 (default), float16, uint8 or int8.
+        output_layout: any order of the input's axes; the empty string keeps it.
 
-    Raises OperatorValueError for a window that leaves its sample and for the wrong number of means;
-    OperatorTypeError for dtypes and layouts it does not take.
+    Returns:
+        Samples of the size of the window, in `output_layout`.
+
+    Raises:
+        OperatorValueError: for a window that leaves its sample and for the wrong number of means.
+        OperatorTypeError: for dtypes and layouts it does not take.
     """
     op.require_dtype(input, _INPUTS)
     layout = op.require_layout(input, LAYOUTS, DEFAULT_LAYOUTS)

@@ -41,22 +41,30 @@ def normalize(
     alone, and rounded to float32 together with `scale`; the rest is float32, then rounded to the
     output dtype half away from zero, saturating.
 
-    input: any dtype, rank and layout.
-    axes: the axes that a mean goes over, at least one, negative ones counted from the last.
-        Default: those along which `mean` or `stddev`, given as arrays, have an extent of 1; else
-        all. axis_names: their letters in the input's layout, in place of `axes`.
-    batch: measure the whole batch, whose samples may then differ in extent along `axes` only. The
-        result depends on which samples the batch holds.
-    mean, stddev: numbers, or an array per sample that has the sample's shape with 1 for the `axes`;
-        arrays exclude `batch`. Measured if not given; the deviation is then from the mean given.
-    shift, scale: what mean and deviation become.
-    ddof: taken from the number of values by which squares are divided, where they are measured.
-    epsilon: added to the variance.
-    dtype: of the output.
-
     Where the variance that was measured is 0, and epsilon too, all values become `shift`; so they
-    do where `ddof` leaves no values to divide by. Returns samples of the same shapes and layout.
-    Raises OperatorValueError for axes that are not there and for arrays of another shape.
+    do where `ddof` leaves no values to divide by.
+
+    Args:
+        input: any dtype, rank and layout.
+        axes: the axes that a mean goes over, at least one, negative ones counted from the last.
+            Default: those along which `mean` or `stddev`, given as arrays, have an extent of 1;
+            else all.
+        axis_names: their letters in the input's layout, in place of `axes`.
+        batch: measure the whole batch, whose samples may then differ in extent along `axes` only.
+            The result depends on which samples the batch holds.
+        mean, stddev: numbers, or an array per sample that has the sample's shape with 1 for the
+            `axes`; arrays exclude `batch`. Measured if not given; the deviation is then from the
+            mean given.
+        shift, scale: what mean and deviation become.
+        ddof: taken from the number of values by which squares are divided, where they are measured.
+        epsilon: added to the variance.
+        dtype: of the output.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorValueError: for axes that are not there and for arrays of another shape.
     """
     exclusive(axes, axis_names)  # type: ignore[arg-type]
     if axes is not None or axis_names:

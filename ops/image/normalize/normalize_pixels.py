@@ -26,8 +26,19 @@ def normalize_pixels(
 ) -> op.SampleType:
     """out = scale * (in - mean) / std + shift, as `crop_mirror_normalize` computes it.
 
-    input: uint8, uint16, int8, int16, int32, float16 or float32, with a layout. mean, std: one
-    value or one per channel; may differ per sample. dtype: float32 (default), float16, uint8, int8.
+    Args:
+        input: uint8, uint16, int8, int16, int32, float16 or float32, with a layout.
+        mean, std: one value or one per channel; may differ per sample.
+        scale: applied last: the factor.
+        shift: applied last: what is added.
+        dtype: float32 (default), float16, uint8, int8.
+
+    Returns:
+        Samples of the same shapes and layout.
+
+    Raises:
+        OperatorTypeError: for other dtypes.
+        OperatorValueError: for the wrong number of means or deviations.
     """
     op.require_dtype(
         input, (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)

@@ -41,23 +41,31 @@ def multi_paste(
 ) -> op.SampleType:
     """Put regions of samples on a canvas of zeros, later ones over earlier ones.
 
-    input, more: 1 to 64 inputs of one dtype and layout: any dtype; layouts HWC, CHW, HW, volumes
-        with D, sequences with F (all frames are pasted alike). Without a layout HW, HWC or FHWC.
-    in_ids: for each output the numbers of the samples in the batch to paste, of a single input.
-        Not given: of each input the sample at the output's own place.
-    output_size: (h, w) or (d, h, w) of the outputs; if it is not given, the inputs' common size.
-    in_anchors, shapes: of each region the low end in its sample, and the extents: as many numbers
-        for each region as `output_size` has. By default a region begins at 0 and ends where the
-        sample ends.
-    out_anchors: where each region begins in the output; 0 by default.
-    in_anchors_rel, shapes_rel, out_anchors_rel: the same as fractions, from 0 to 1, of the sample
-        or of the output. Low ends are rounded down, extents are rounded up.
-    dtype: of the output: the input's by default. Values are rounded half away from zero, and
-        saturate.
-
     All but `dtype` may differ per sample, also in their number. The axes that are not cut (C, F)
-    are as in the pasted samples. Raises OperatorValueError, naming the sample, for regions that
-    leave their sample or the output.
+    are as in the pasted samples.
+
+    Args:
+        input, more: 1 to 64 inputs of one dtype and layout: any dtype; layouts HWC, CHW, HW,
+            volumes with D, sequences with F (all frames are pasted alike). Without a layout HW, HWC
+            or FHWC.
+        in_ids: for each output the numbers of the samples in the batch to paste, of a single input.
+            Not given: of each input the sample at the output's own place.
+        output_size: (h, w) or (d, h, w) of the outputs; if it is not given, the inputs' common
+            size.
+        in_anchors, shapes: of each region the low end in its sample, and the extents: as many
+            numbers for each region as `output_size` has. By default a region begins at 0 and ends
+            where the sample ends.
+        out_anchors: where each region begins in the output; 0 by default.
+        in_anchors_rel, shapes_rel, out_anchors_rel: the same as fractions, from 0 to 1, of the
+            sample or of the output. Low ends are rounded down, extents are rounded up.
+        dtype: of the output: the input's by default. Values are rounded half away from zero, and
+            saturate.
+
+    Returns:
+        Samples of the size `output_size`.
+
+    Raises:
+        OperatorValueError: naming the sample, for regions that leave their sample or the output.
     """
     for number, other in enumerate(more, start=1):
         for what in ("dtype", "ndim", "layout"):

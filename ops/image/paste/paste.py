@@ -28,18 +28,26 @@ def paste(
 ) -> op.SampleType:
     """Put each sample on a canvas that is larger.
 
-    input: any dtype; layouts with H, W and C, volumes and sequences too (all slices and frames are
-        pasted alike). Without a layout HWC, which the output has then.
-    ratio: the canvas is `ratio` times as high and as wide as the sample, at least 1; fractions of
-        pixels are dropped.
-    min_canvas_size: the least height and width of the canvas, in pixels.
-    paste_x, paste_y: where the sample lies, from 0 (low end) to 1 (high end): it begins at
-        trunc(position * (canvas - extent)).
-    fill_value: of the canvas: one value, or `n_channels` of them, of which samples with fewer
-        channels take the first ones. Cast to the input's dtype as in C.
+    The numbers but `fill_value` and `n_channels` may differ per sample.
 
-    The numbers but `fill_value` and `n_channels` may differ per sample. Raises OperatorValueError
-    for a ratio below 1, for positions outside 0..1 and for the wrong number of fill values.
+    Args:
+        input: any dtype; layouts with H, W and C, volumes and sequences too (all slices and frames
+            are pasted alike). Without a layout HWC, which the output has then.
+        ratio: the canvas is `ratio` times as high and as wide as the sample, at least 1; fractions
+            of pixels are dropped.
+        min_canvas_size: the least height and width of the canvas, in pixels.
+        n_channels: how many numbers `fill_value` has, if it has several.
+        paste_x, paste_y: where the sample lies, from 0 (low end) to 1 (high end): it begins at
+            trunc(position * (canvas - extent)).
+        fill_value: of the canvas: one value, or `n_channels` of them, of which samples with fewer
+            channels take the first ones. Cast to the input's dtype as in C.
+
+    Returns:
+        Samples of the size of the canvas, of the same dtype.
+
+    Raises:
+        OperatorValueError: for a ratio below 1, for positions outside 0..1 and for the wrong number
+            of fill values.
     """
     count = len(fill_value) if isinstance(fill_value, tuple) else 1
     if count != 1 and count != n_channels:

@@ -14,15 +14,20 @@ from .shapes import resize_geometry
 
 @op.argument_group(subpixel_scale=True)
 class ResizeSize(TypedDict, total=False):
-    """The size of the output, in pixels, by one of these, each of which may differ per sample:
+    """
+    The size of the output, in pixels, is given by one of `size`, `resize_x` and its like,
+    `resize_shorter` and `resize_longer`, each of which may differ per sample. A negative size
+    mirrors the axis. Sizes are rounded.
 
-    size: (h, w) or (d, h, w), or one number for all axes; resize_x, resize_y, resize_z: width,
-        height, depth one by one; resize_shorter, resize_longer: of the shorter or longer axis.
-    mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio, "stretch"
-        keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and fit the sample
-        into, or around, the size.
-    max_size: limit of the output's axes. A negative size mirrors the axis. Sizes are rounded;
-    subpixel_scale: adjust the source region so that rounding does not change the scale.
+    Args:
+        size: (h, w) or (d, h, w), or one number for all axes.
+        resize_x, resize_y, resize_z: width, height, depth one by one.
+        resize_shorter, resize_longer: of the shorter or longer axis.
+        mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio,
+            "stretch" keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and
+            fit the sample into, or around, the size.
+        max_size: limit of the output's axes.
+        subpixel_scale: adjust the source region so that rounding does not change the scale.
     """
 
     size: op.FloatsArg | None
@@ -38,8 +43,11 @@ class ResizeSize(TypedDict, total=False):
 
 @op.argument_group(roi_relative=False)
 class ResizeRegion(TypedDict, total=False):
-    """roi_start, roi_end: the region of the input to resample, in pixels, or relative to its size
-    with `roi_relative`. A start beyond the end mirrors the axis.
+    """
+    Args:
+        roi_start, roi_end: the region of the input to resample, in pixels; may differ per sample. A
+            start beyond the end mirrors the axis.
+        roi_relative: the region is relative to the input's size instead.
     """
 
     roi_start: op.FloatsArg | None
@@ -49,9 +57,13 @@ class ResizeRegion(TypedDict, total=False):
 
 @op.argument_group(antialias=True)
 class ResizeFilters(TypedDict, total=False):
-    """interp_type: the filter; min_filter and mag_filter: where an axis shrinks, or grows. NN,
-        LINEAR (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN; may differ per sample.
-    antialias: stretch the filter over the source pixels of an output pixel where an axis shrinks.
+    """
+    Args:
+        interp_type: the filter: NN, LINEAR (the default), TRIANGULAR, CUBIC, LANCZOS3, GAUSSIAN;
+            may differ per sample.
+        min_filter, mag_filter: the filter where an axis shrinks, or grows; may differ per sample.
+        antialias: stretch the filter over the source pixels of an output pixel where an axis
+            shrinks.
     """
 
     interp_type: op.InterpArg | None
@@ -62,8 +74,10 @@ class ResizeFilters(TypedDict, total=False):
 
 @op.argument_group(minibatch_size=32, temp_buffer_hint=0)
 class ResizeBuffers(TypedDict, total=False):
-    """minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the
-    CPU.
+    """
+    Args:
+        minibatch_size, temp_buffer_hint: steer buffers on a GPU; there is nothing to steer on the
+            CPU.
     """
 
     minibatch_size: int

@@ -35,18 +35,23 @@ def random_resized_crop(
 ) -> op.SampleType:
     """Resample a random window of each sample to one size.
 
-    input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, sequences with F, whose
-        frames share a window. Without a layout HW, HWC or FHWC by rank.
-    size: (h, w) of the output in pixels, or one number for both.
-    random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, which takes
-        the same window for the same key. Unlike `resize` after it, the filters look beyond the
-        window where the image goes on.
-    dtype: of the output: the input's (default) or float32.
-    compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
-        torchvision's RandomResizedCrop. The window itself is drawn as always.
-    rng, seed: see `gradiva.random`.
+    Args:
+        input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, sequences with F, whose
+            frames share a window. Without a layout HW, HWC or FHWC by rank.
+        size: (h, w) of the output in pixels, or one number for both.
+        random_area, random_aspect_ratio, num_attempts: as in `decoders.image_random_crop`, which
+            takes the same window for the same key. Unlike `resize` after it, the filters look
+            beyond the window where the image goes on.
+        dtype: of the output: the input's (default) or float32.
+        compat: "pil", "opencv" or "torchvision": as in `resize`; the window is cut out first, as by
+            torchvision's RandomResizedCrop. The window itself is drawn as always.
+        rng, seed: see `gradiva.random`.
 
-    Raises OperatorValueError for bad sizes and ranges, and for samples without pixels.
+    Returns:
+        Samples of the size `size`.
+
+    Raises:
+        OperatorValueError: for bad sizes and ranges, and for samples without pixels.
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, _LAYOUTS, _ASSUMED)

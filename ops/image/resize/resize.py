@@ -52,27 +52,33 @@ def resize(
 ) -> op.SampleType | tuple[op.SampleType, op.SampleType]:
     """Resample the spatial axes (H, W, and D in volumes) of each sample.
 
-    input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D, sequences
-        with F. Without a layout HW, HWC, FHWC or FDHWC by rank, and the output has that layout.
+    Two passes, coefficients and sums in float32, in an order that is part of the result.
 
-    compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only, and
-        no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
+    Args:
+        input: uint8, int8, uint16, int16 or float32; layouts HWC, CHW, HW, volumes with D,
+            sequences with F. Without a layout HW, HWC, FHWC or FDHWC by rank, and the output has
+            that layout.
+        compat: the result of another library, bit by bit for uint8 (docs/resize.md); images only,
+            and no min_filter, no mag_filter, no mirrored axes, no region beyond the image:
 
-                          "pil"                "opencv"               "torchvision"
-        NN                NEAREST              INTER_NEAREST          nearest
-        LINEAR            BILINEAR             INTER_LINEAR           bilinear
-        TRIANGULAR        BILINEAR             INTER_AREA             bilinear
-        CUBIC             BICUBIC              INTER_CUBIC            bicubic
-        LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
-        antialias         always (but NN)      INTER_AREA only        as the argument says
-        dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
-        roi_start, _end   box=, any place      cropped first          cropped first
-        resize_shorter    truncates the other  rounds, as gradiva     truncates the other
-    dtype: of the output: the input's (default) or float32.
-    save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
+                              "pil"                "opencv"               "torchvision"
+            NN                NEAREST              INTER_NEAREST          nearest
+            LINEAR            BILINEAR             INTER_LINEAR           bilinear
+            TRIANGULAR        BILINEAR             INTER_AREA             bilinear
+            CUBIC             BICUBIC              INTER_CUBIC            bicubic
+            LANCZOS3          LANCZOS              INTER_LANCZOS4         refused
+            antialias         always (but NN)      INTER_AREA only        as the argument says
+            dtypes            uint8 uint16 float32 the same, and int16    uint8 float32
+            roi_start, _end   box=, any place      cropped first          cropped first
+            resize_shorter    truncates the other  rounds, as gradiva     truncates the other
+        dtype: of the output: the input's (default) or float32.
+        save_attrs: also return the size of each input, int32 (h, w) or (d, h, w).
 
-    Two passes, coefficients and sums in float32, in an order that is part of the result. Raises
-    OperatorValueError for sizes that contradict each other.
+    Returns:
+        Samples of the new size; with `save_attrs` also the sizes of the inputs.
+
+    Raises:
+        OperatorValueError: for sizes that contradict each other.
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

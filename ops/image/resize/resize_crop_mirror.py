@@ -39,15 +39,20 @@ def resize_crop_mirror(
 ) -> op.SampleType:
     """Resample each sample as `resize` does, cut a window out of it, mirror that.
 
-    input: as in `resize`. Where the window leaves the resampled sample, the border is repeated;
-        crop_d is its depth in volumes.
-    mirror: what is mirrored in the end: 1 for W, 2 for H, 4 for D, or a sum of these; may differ
-        per sample.
-    dtype: of the output: the input's (default) or float32.
-
     Only the window is computed; its bits are those of `resize` and `crop` one after the other.
-    Raises OperatorValueError for arguments that contradict each other and for positions outside
-    0..1.
+
+    Args:
+        input: as in `resize`. Where the window leaves the resampled sample, the border is repeated;
+            crop_d is its depth in volumes.
+        mirror: what is mirrored in the end: 1 for W, 2 for H, 4 for D, or a sum of these; may
+            differ per sample.
+        dtype: of the output: the input's (default) or float32.
+
+    Returns:
+        Samples of the size of the window.
+
+    Raises:
+        OperatorValueError: for arguments that contradict each other and for positions outside 0..1.
     """
     op.require_dtype(input, DTYPES)
     layout = op.require_layout(input, LAYOUTS, ASSUMED)

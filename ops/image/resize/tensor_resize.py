@@ -46,18 +46,28 @@ def tensor_resize(
 ) -> op.SampleType:
     """Resample samples of any rank and layout along some of their axes.
 
-    input: uint8, int8, uint16, int16 or float32, at least 1-D.
-    axes: which axes the numbers below are about, negative ones counted from the end; axis_names:
-        their letters in its place; all axes if neither is given. One number stands for all of them.
-    sizes: new extents, in elements; scales: factors of the old ones. One of these is given.
-    mode, max_size, dtype: as in `resize`; they, the region and filters are about these axes alone.
-    size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
-    subpixel_scale: adjust the source region so that rounding does not change the scale; alignment:
-        the place in the region that stays where it is then: 0 the low end, 1 the high end.
-
     Axes whose extents do not change are left alone. Of the others at most three can be resampled.
-    `sizes`, `scales`, `alignment`, `roi_*` and filters may differ per sample. Raises
-    OperatorValueError for axes that are not there, and for sizes that contradict each other.
+    `sizes`, `scales`, `alignment`, `roi_*` and filters may differ per sample.
+
+    Args:
+        input: uint8, int8, uint16, int16 or float32, at least 1-D.
+        axes: which axes the numbers are about, negative ones counted from the end.
+        axis_names: their letters in its place; all axes if neither is given. One number stands for
+            all of them.
+        sizes: new extents, in elements.
+        scales: factors of the old ones. One of `sizes` and `scales` is given.
+        mode, max_size, dtype: as in `resize`; they, the region and filters are about these axes
+            alone.
+        size_rounding: of extents that are no integers: "round" (half up), "truncate" or "ceil".
+        subpixel_scale: adjust the source region so that rounding does not change the scale.
+        alignment: the place in the region that stays where it is then: 0 the low end, 1 the high
+            end.
+
+    Returns:
+        Samples of the new extents.
+
+    Raises:
+        OperatorValueError: for axes that are not there, and for sizes that contradict each other.
     """
     op.require_dtype(input, DTYPES)
     check_dtype(input, dtype)

@@ -18,9 +18,11 @@ PIXELS: Final = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 
 @op.argument_group(mask=1, fill_value=0.0, interp_type=op.InterpType.INTERP_NN)
 class Displacement(TypedDict, total=False):
-    """mask: 0 leaves a sample as it is; may differ per sample.
-    fill_value: what there is outside, for all channels, cast to the dtype as in C.
-    interp_type: INTERP_NN or INTERP_LINEAR.
+    """
+    Args:
+        mask: 0 leaves a sample as it is; may differ per sample.
+        fill_value: what there is outside, for all channels, cast to the dtype as in C.
+        interp_type: INTERP_NN or INTERP_LINEAR.
     """
 
     mask: op.IntArg

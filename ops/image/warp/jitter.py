@@ -31,15 +31,19 @@ def jitter(
 ) -> op.SampleType:
     """Take each pixel from a random place near it.
 
-    nDegree: places are uniformly distributed in a square of this many pixels around the centre of
-        the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
-    input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+    Args:
+        nDegree: places are uniformly distributed in a square of this many pixels around the centre
+            of the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
+        input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+        rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for
+            each pixel: the reference, which has this on the GPU alone, draws others.
 
-    rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for each
-    pixel: the reference, which has this on the GPU alone, draws others.
+    Returns:
+        Samples of the same shapes.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
-    OperatorValueError for other interpolations and degrees.
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for other interpolations and degrees.
     """
     if not 0 <= nDegree <= 1 << 16:
         raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))

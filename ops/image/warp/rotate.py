@@ -37,16 +37,25 @@ def rotate(
 ) -> op.SampleType:
     """Turn each sample around its centre, which stays the centre of the output.
 
-    input: as in `warp_affine`.
-    angle: degrees; counter-clockwise for images as they are seen. axis: (x, y, z), needed for
-        volumes and ignored for images: around which to turn, by the right-hand rule.
-    keep_size: the output has the input's size. Without it and `size` it has the smallest size that
-        holds what was turned (within 0.01 pixels), and is odd where the extent of the input
-        that lies along that axis most is odd, so that pixels stay on pixels for right angles.
+    `angle`, `axis` and `size` may differ per sample.
 
-    `angle`, `axis` and `size` may differ per sample. Raises OperatorTypeError for other layouts and
-    dtypes, OperatorValueError for numbers that are not finite, an axis of length 0, and samples
-    without pixels if nothing fills.
+    Args:
+        input: as in `warp_affine`.
+        angle: degrees; counter-clockwise for images as they are seen.
+        axis: (x, y, z), needed for volumes and ignored for images: around which to turn, by the
+            right-hand rule.
+        keep_size: the output has the input's size. Without it and `size` it has the smallest size
+            that holds what was turned (within 0.01 pixels), and is odd where the extent of the
+            input that lies along that axis most is odd, so that pixels stay on pixels for right
+            angles.
+
+    Returns:
+        Samples of the new size.
+
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for numbers that are not finite, an axis of length 0, and samples
+            without pixels if nothing fills.
     """
     return warp_type(input, options)
 

@@ -21,10 +21,15 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
 
     with places of centres of pixels, in float32.
 
-    input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
-    OperatorValueError for other interpolations.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for other interpolations.
     """
     return displaced_type(input, options)
 

@@ -38,18 +38,27 @@ def warp_affine(
 ) -> op.SampleType:
     """Move the pixels of an image, or the voxels of a volume, by an affine map.
 
-    input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, FHWC, DHWC, FDHWC. Without a
-        layout HWC, FHWC or FDHWC by rank, and the output has that layout.
-    matrix_input: float32 matrices (2, 3), for volumes (3, 4); for sequences also one for each
-        frame, (F, 2, 3). matrix: instead, as 6 or 12 numbers row by row, or such matrices; may
-        differ per sample. They take (x, y) or (x, y, z) of the output, in pixels from the corner of
-        the first one, to the place in the input; with `inverse_map` False, from input to output.
-    size: the input's by default.
+    Places are computed in float32 (see `warp_affine_cpu`); those that are not a number are outside,
+    or pixel 0.
 
-    Places are computed in float32 (see `warp_affine_cpu`); those that are not a number are
-    outside, or pixel 0. Raises OperatorTypeError for other layouts and dtypes, OperatorValueError
-    for wrong numbers of numbers, for matrices without the inverse that is asked for, and for
-    samples without pixels if nothing fills.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32; layouts HWC, FHWC, DHWC, FDHWC. Without
+            a layout HWC, FHWC or FDHWC by rank, and the output has that layout.
+        matrix_input: float32 matrices (2, 3), for volumes (3, 4); for sequences also one for each
+            frame, (F, 2, 3).
+        matrix: instead, as 6 or 12 numbers row by row, or such matrices; may differ per sample.
+            They take (x, y) or (x, y, z) of the output, in pixels from the corner of the first one,
+            to the place in the input; with `inverse_map` False, from input to output.
+        inverse_map: whether the matrix leads from the output to the input.
+        size: the input's by default.
+
+    Returns:
+        Samples of the size `size`, of `dtype`.
+
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for wrong numbers of numbers, for matrices without the inverse that is
+            asked for, and for samples without pixels if nothing fills.
     """
     require_matrices(matrix_input)
     return warp_type(input, options)

@@ -60,22 +60,30 @@ def warp_perspective(
 ) -> op.SampleType:
     """Move the pixels of an image by a projective map, as OpenCV's warpPerspective does.
 
-    input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW, FHWC, FCHW. Without a layout HW,
-        HWC or FHWC by rank, and the output has that layout.
-    matrix_input: float32 matrices (3, 3), for sequences also (F, 3, 3). matrix: instead, as 9
-        numbers row by row, or such matrices; may differ per sample. They take (x, y, 1) of the
-        output to w * (x, y, 1) of the input; with `inverse_map` False, from input to output.
-    size: (h, w) of the output, or one number for both; rounded half up, at least 1; the input's by
-        default. May differ per sample.
-    border_mode: what is outside of the input: "constant", "replicate" (aaa|abc), "reflect"
-        (cba|abc), "reflect_101" (dcb|abcd), "wrap" (bcd|abcd).
-    fill_value: of the constant border, one number or one for each channel; 0 by default.
-    interp_type: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC. pixel_origin: whether (0, 0) is the
-        "corner" or the "center" of the first pixel.
+    Args:
+        input: uint8, uint16, int16 or float32; layouts HW, HWC, CHW, FHWC, FCHW. Without a layout
+            HW, HWC or FHWC by rank, and the output has that layout.
+        matrix_input: float32 matrices (3, 3), for sequences also (F, 3, 3).
+        matrix: instead, as 9 numbers row by row, or such matrices; may differ per sample. They take
+            (x, y, 1) of the output to w * (x, y, 1) of the input; with `inverse_map` False, from
+            input to output.
+        inverse_map: whether the matrix leads from the output to the input.
+        size: (h, w) of the output, or one number for both; rounded half up, at least 1; the input's
+            by default. May differ per sample.
+        border_mode: what is outside of the input: "constant", "replicate" (aaa|abc), "reflect"
+            (cba|abc), "reflect_101" (dcb|abcd), "wrap" (bcd|abcd).
+        fill_value: of the constant border, one number or one for each channel; 0 by default.
+        interp_type: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.
+        pixel_origin: whether (0, 0) is the "corner" or the "center" of the first pixel.
 
-    Raises OperatorTypeError for other layouts and dtypes; OperatorValueError for wrong numbers of
-    numbers, matrices that are not finite or lack the inverse that is asked for, samples without
-    pixels, and maps that go so far out that reflecting them would take very long.
+    Returns:
+        Images of the size `size`, of the input's dtype.
+
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for wrong numbers of numbers, matrices that are not finite or lack the
+            inverse that is asked for, samples without pixels, and maps that go so far out that
+            reflecting them would take very long.
     """
     op.require_dtype(input, (op.uint8, op.uint16, op.int16, op.float32))
     require_matrices(matrix_input)

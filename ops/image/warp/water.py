@@ -35,10 +35,21 @@ def water(
     pixel, 2 pi / 128 by default. So INTERP_NN takes the pixel that holds that place, and
     INTERP_LINEAR moves the image by half a pixel too: this is how the reference does it.
 
-    input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+    Args:
+        input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
+        ampl_x: the amplitude along x, in pixels.
+        ampl_y: the amplitude along y, in pixels.
+        freq_x: the frequency of the wave along x, in radians per pixel.
+        freq_y: the frequency of the wave along y, in radians per pixel.
+        phase_x: the phase of the wave along x, in radians.
+        phase_y: the phase of the wave along y, in radians.
 
-    Returns samples of the same shapes. Raises OperatorTypeError for other layouts and dtypes,
-    OperatorValueError for other interpolations.
+    Returns:
+        Samples of the same shapes.
+
+    Raises:
+        OperatorTypeError: for other layouts and dtypes.
+        OperatorValueError: for other interpolations.
     """
     return displaced_type(input, options)
 

@@ -8,15 +8,26 @@ from typing import Any, TypedDict
 import pytest
 
 import gradiva
+from docs.site.docstrings import parse
 from gradiva.eager import extension as op
+from gradiva.eager.operators.docstrings import merge_docstrings
 from gradiva.eager.operators.operator import operators
 from gradiva.ops.image.crop.crop_window import CropWindow
 
 
 @op.argument_group(times=1)
 class Scaling(TypedDict, total=False):
-    """times: a factor.
-    offset: what is added; may differ per sample.
+    """
+    The factor comes first.
+
+    Args:
+        input: numbers.
+        times: a factor.
+        offset: what is added; may differ
+            per sample.
+
+    Raises:
+        OperatorValueError: for other factors.
     """
 
     times: int
@@ -39,7 +50,20 @@ def scale() -> Any:
         first: float = 0.5,
         **options: op.Unpack[Arguments],
     ) -> op.SampleType:
-        """Scale samples."""
+        """Scale samples.
+
+        Args:
+            last: after all.
+            first: before all.
+            offset: in pixels.
+
+        Returns:
+            Samples.
+
+        Raises:
+            OperatorTypeError: for booleans.
+            OperatorValueError: for many offsets.
+        """
         if options["times"] < 1:
             raise op.OperatorValueError(argument="times", got=str(options["times"]))
         assert set(options) >= {"times", "offset"}
@@ -61,9 +85,54 @@ def test_kinds_and_defaults(scale: Any) -> None:
 
 
 def test_the_documentation_holds_that_of_the_group(scale: Any) -> None:
-    assert scale.__doc__ == f"Scale samples.\n\n{inspect.cleandoc(Scaling.__doc__ or '')}"
+    """By sections, arguments in the order of the signature."""
+    assert (
+        scale.__doc__
+        == """Scale samples.
+
+The factor comes first.
+
+Args:
+    input: numbers.
+    first: before all.
+    times: a factor.
+    offset: what is added; may differ
+        per sample.
+        In pixels.
+    last: after all.
+
+Returns:
+    Samples.
+
+Raises:
+    OperatorTypeError: for booleans.
+    OperatorValueError: for many offsets;
+        for other factors."""
+    )
+
+
+def test_what_a_group_says_stands_in_each_operator() -> None:
+    said = parse(CropWindow.__doc__ or "")
+    assert said.named == list(CropWindow.__annotations__)
     for cut in (gradiva.crop, gradiva.resize_crop_mirror, gradiva.crop_mirror_normalize):
-        assert inspect.cleandoc(CropWindow.__doc__ or "") in (cut.__doc__ or "")
+        for names, text in said.args:
+            assert (names, text) in parse(cut.__doc__ or "").args
+
+
+def test_many_names_take_several_lines() -> None:
+    names = [f"argument_{number}" for number in range(12)]
+    group = f"""
+    Args:
+        {", ".join(names[:6])},
+            {", ".join(names[6:])}: all alike.
+    """
+    merged = merge_docstrings("Do it.", [group], reversed(names))
+    assert max(map(len, merged.splitlines())) <= 96
+    assert parse(merged).args == [(tuple(reversed(names)), "all alike.")]
+
+
+def test_documentation_without_sections_stays() -> None:
+    assert merge_docstrings("Do it.", ["size: of it.", ""], ["size"]) == "Do it.\n\nsize: of it."
 
 
 def test_the_type_rule_receives_what_was_given_and_the_defaults(scale: Any) -> None:
