@@ -31,6 +31,7 @@ def test_up_to_date(file: str) -> None:
     assert set(wanted) - set(names) == set()
 
 
+@pytest.mark.full
 def test_all_operators_are_found() -> None:
     """Those that the registry has, and a module for each of their packages."""
     for package, names in declared().items():

@@ -58,6 +58,7 @@ def test_good_cases(operator: OperatorBase) -> None:
         generic.test_case(operator, case)
 
 
+@pytest.mark.full
 def test_bad_cases(operator: OperatorBase) -> None:
     for case in cases(operator, bad=True):
         generic.test_errors(operator, case)
@@ -74,6 +75,7 @@ def test_common_arguments(operator: OperatorBase) -> None:
     generic.test_device(operator.name)
 
 
+@pytest.mark.full
 def test_on_a_photograph(operator: Any, photographs: Path) -> None:
     """In the company of other operators: twice the negative is the picture."""
     image = gradiva.imread(photographs / "things" / "coffee.jpg")

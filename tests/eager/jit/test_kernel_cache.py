@@ -257,6 +257,7 @@ def require_told(told: list[str], folder: Path, reason: str) -> None:
     assert "GRADIVA_CACHE" in text
 
 
+@pytest.mark.full
 def test_a_full_disk(full: tuple[Path, str]) -> None:
     folder, prepare = full
     for _ in range(2):
@@ -265,6 +266,7 @@ def test_a_full_disk(full: tuple[Path, str]) -> None:
         require_told(told, folder, "No space left on device")
 
 
+@pytest.mark.full
 def test_a_limit_on_files(tmp_path: Path) -> None:
     """The system refuses to write more, as for a quota; no test has to pretend."""
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))"
@@ -285,6 +287,7 @@ HARMS: list[Callable[[bytes], bytes]] = [
 ]
 
 
+@pytest.mark.full
 def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
     """Each file in another way; the next process finds all whole."""
     assert run_script(MORE, ROOT, tmp_path, "pass") == [4, []]

@@ -186,6 +186,7 @@ print(json.dumps([target.tolist(), sorted({name for name, _ in compiled_kernels}
 """
 
 
+@pytest.mark.full
 def test_new_code_runs_after_an_update(tmp_path: Path) -> None:
     """Machine code of the old sources is not used; and a change of no kernel compiles nothing."""
     copy = copy_package(tmp_path / "package")
@@ -394,6 +395,7 @@ def test_functions_of_one_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -
     assert len(found) == 3
 
 
+@pytest.mark.full
 def test_sets_in_code_are_in_no_order(copy: Path, tmp_path: Path) -> None:
     """The digest of a test for membership is the same in each process."""
     script = (

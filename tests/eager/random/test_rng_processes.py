@@ -56,6 +56,7 @@ def test_children_draw_their_own_values_and_the_same_again() -> None:
     assert len(set(values)) == len(values), "nobody repeats what somebody else has drawn"
 
 
+@pytest.mark.full
 def test_processes_of_multiprocessing() -> None:
     found = result_of("processes")
     again = result_of("processes")
@@ -90,11 +91,13 @@ def test_workers_of_a_data_loader() -> None:
     assert found["initialised"][0] not in drawn
 
 
+@pytest.mark.full
 def test_forks_while_threads_draw() -> None:
     found = result_of("threads")
     assert all_differ(found)
 
 
+@pytest.mark.full
 def test_workers_of_external_sources_are_as_before() -> None:
     found = result_of("sources")
     assert [value for batch in found["found"] for value in batch] == found["expected"]

@@ -23,6 +23,7 @@ from gradiva.eager.runtime.closer import Closer
 from gradiva.eager.runtime.host_memory import MemoryPool
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from tests.capture.loop.loops import make_folder, normalised, open_reader, threads_end
+from tests.tiers import few
 
 pytestmark = pytest.mark.core
 
@@ -61,7 +62,11 @@ def script(text: str, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "names", ["loops external deferred compiled", "pipelines sources pools processes", "plain_loop"]
+    "names",
+    few(
+        ["plain_loop", "loops external deferred compiled", "pipelines sources pools processes"],
+        count=1,
+    ),
 )
 def test_the_collector_comes_at_any_moment(names: str) -> None:
     found = script("tests.eager.runtime.finalizer_scenarios", *names.split())

@@ -157,6 +157,7 @@ def test_dropping_a_pipeline_stops_it() -> None:
     assert threading.active_count() <= before + 1
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_fork() -> None:
     script = (
