@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"gradiva: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read along, such as `head`, has enough. Python would write what is left at exit.
+        # The reader of the pipe, such as `head`, has enough. Python would write what is left at
+        # exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:

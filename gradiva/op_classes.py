@@ -21,7 +21,7 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.eager.values.value import Value
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import LATER
-from gradiva.ops.class_names import classes, hand_out, waiting
+from gradiva.ops.class_names import attributes_of, classes, waiting
 
 __all__ = ["Compose", "OperatorClass", "class_of", "publish"]
 
@@ -226,7 +226,7 @@ def _ensure(package: str) -> None:
         if outer:
             _ensure(outer)
         module = ModuleType(whole, "The class spelling of operators.")
-        module.__dict__["__getattr__"], module.__dict__["__dir__"] = hand_out(package, {})
+        module.__dict__["__getattr__"], module.__dict__["__dir__"] = attributes_of(package, {})
         sys.modules[whole] = module
         setattr(sys.modules[whole.rpartition(".")[0]], package.rpartition(".")[2], module)
 

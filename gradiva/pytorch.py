@@ -1,4 +1,4 @@
-"""PyTorch beside dynamic mode: `Batch.torch` and `Tensor.torch` hand out torch tensors, and
+"""PyTorch beside dynamic mode: `Batch.torch` and `Tensor.torch` return torch tensors, and
 `gradiva.as_batch`, `gradiva.as_tensor` take them. This module is for scripts that import it."""
 
 from typing import NoReturn

@@ -17,7 +17,7 @@ waiting: dict[str, str] = {}
 """Names of classes that are not there yet, and what they wait for."""
 
 
-def hand_out(
+def attributes_of(
     package: str, names: dict[str, Any]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package, "" for the outermost, whose globals are `names`."""

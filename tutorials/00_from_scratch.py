@@ -8,8 +8,8 @@
 # # The idea, from scratch
 #
 # gradiva rests on one sentence: *an operator is a Python function; who runs it is decided by the
-# interpreter in force.* This page builds that idea with nothing but NumPy and the standard library:
-# operators that run at once, the same calls recorded into a graph, the graph run ahead of the user,
+# current interpreter.* This page builds that idea with nothing but NumPy and the standard library:
+# operators that run at once, the same calls recorded into a graph, the graph prefetched,
 # and random values that are the same either way. The real thing has the same rooms, with walls.
 
 # %%
@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 # %% [markdown]
-# ## Operators and the interpreter in force
+# ## Operators and the current interpreter
 #
 # An operator knows its name and how to compute. Calling it does not compute: it asks the
-# interpreter in force to *bind* the call. The eager interpreter computes at once.
+# current interpreter to *bind* the call. The eager interpreter computes at once.
 
 
 # %%

@@ -198,7 +198,7 @@ print(told)
 # ## A training loop
 #
 # An iterator gives epochs: a dictionary of arrays for each batch. There is one for PyTorch in
-# `gradiva.plugin.pytorch`. This one hands out NumPy arrays. `PARTIAL` makes the last batch of an
+# `gradiva.plugin.pytorch`. This one returns NumPy arrays. `PARTIAL` makes the last batch of an
 # epoch smaller instead of filling it up.
 #
 # The model is the smallest that learns: weights from 32 x 32 pixels to the five folders.

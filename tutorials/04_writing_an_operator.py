@@ -83,7 +83,7 @@ def frame(
 
 # %% [markdown]
 # Nothing has been computed, but a wrong call is refused already. gradiva adds the operator's name
-# and the line of whoever called it. Here is a helper that prints an error in short form; the rest
+# and the line of the caller. Here is a helper that prints an error in short form; the rest
 # of this page uses it for errors that are made on purpose.
 
 

@@ -323,8 +323,8 @@ mine = random.RNG(seed=42)
 first = random.normal(batch_size=3, rng=mine)
 print(mine, mine.state)
 
-twin = mine.clone()  # an independent generator at the same place
-assert np.array_equal(random.normal(rng=twin), random.normal(rng=mine))
+same_place = mine.clone()  # an independent generator at the same place
+assert np.array_equal(random.normal(rng=same_place), random.normal(rng=mine))
 
 state = mine.get_state()  # two integers
 later = [random.normal(rng=mine).item() for _ in range(3)]
@@ -336,8 +336,8 @@ assert random.normal(rng=mine).item() == later[2]
 # ## Shards
 #
 # With several processes each reads a part of the data, a **shard**. The order of an epoch is one
-# permutation of the whole data set, and is cut afterwards. So a file has the same random values,
-# whoever reads it:
+# permutation of the whole data set, and is cut afterwards. So a file has the same random values
+# in whichever shard it is read:
 
 # %%
 parts = [epoch(2, num_shards=2, shard_id=shard, seed=7) for shard in (0, 1)]

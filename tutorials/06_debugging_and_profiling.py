@@ -157,7 +157,7 @@ gradiva.show(replaced, columns=6, size=120)
 
 # %% [markdown]
 # In a pipeline the list is `pipe.quarantine`; `save` writes it as CSV, which is what you send to
-# whoever made the data set. A sample that is skipped leaves all values of its batch at once:
+# the author of the data set. A sample that is skipped leaves all values of its batch at once:
 # labels stay with their images.
 
 
@@ -198,7 +198,7 @@ print(blurred.at(0)[60, 80], blurred.shape[0], blurred.source_info()[0].rpartiti
 gradiva.show([*images, *blurred], columns=3, size=120)
 
 # %% [markdown]
-# A pipeline hands out what the function returns. So the simplest probe is one more output:
+# A pipeline returns what the function returns. So the simplest probe is one more output:
 
 
 # %%

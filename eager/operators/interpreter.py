@@ -63,5 +63,5 @@ def eager_interpreter() -> Interpreter:
 
 
 def current_interpreter() -> Interpreter | None:
-    """The interpreter in force, or None for the eager one."""
+    """The current interpreter, or None for the eager one."""
     return _interpreter.get()

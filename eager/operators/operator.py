@@ -171,7 +171,7 @@ class OperatorBase:
         return make
 
     def bind(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Hand a call to the interpreter in force; errors leave with the user's line."""
+        """Pass a call to the current interpreter; errors leave with the user's line."""
         try:
             return (current_interpreter() or eager_interpreter()).bind(self, inputs, keywords)
         except GradivaError as error:

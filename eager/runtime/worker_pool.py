@@ -1,7 +1,7 @@
 """The worker pool: runs a function over ranges of samples, in several threads.
 
 Which range goes to which thread never matters for results: ranges are fixed before they are
-handed out, and each range writes only its own samples.
+run, and each range writes only its own samples.
 """
 
 from __future__ import annotations

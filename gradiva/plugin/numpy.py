@@ -1,4 +1,4 @@
-"""Iterators that hand out NumPy arrays."""
+"""Iterators that return NumPy arrays."""
 
 from __future__ import annotations
 

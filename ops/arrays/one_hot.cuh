@@ -1,5 +1,5 @@
 // Class numbers as vectors. Values of all types are moved as bits; numbers that are no class are -1.
-struct Marks { i64 source, target, volume, inner; };
+struct OneHotTable { i64 source, target, volume, inner; };
 
 template <class V> DEVICE i64 class_of(V value) {
     if constexpr (Same<V, f16>::value) return class_of(single_of_half(value));
@@ -10,11 +10,11 @@ template <class V> DEVICE i64 class_of(V value) {
 }
 
 KERNEL(one_hot)(
-    const Source* source, Target* target, const Marks* samples, const Block* blocks, i64 classes,
+    const Source* source, Target* target, const OneHotTable* samples, const Block* blocks, i64 classes,
     Target on, Target off
 ) {
     const Block block = blocks[blockIdx.x];
-    const Marks sample = samples[block.sample];
+    const OneHotTable sample = samples[block.sample];
     const u32 volume = u32(sample.volume), first = u32(block.first);
     const u32 end = volume - first < SPAN ? volume : first + SPAN, inner = u32(sample.inner);
     for (u32 element = first + threadIdx.x; element < end; element += THREADS) {

@@ -57,7 +57,7 @@ def random_bbox_crop(
         all_boxes_above_threshold: whether all boxes must reach the threshold, or one.
         allow_no_crop: the whole input is one more choice; by default yes, but not with
             `crop_shape`.
-        num_attempts: windows to draw before the choice is drawn anew.
+        num_attempts: windows to draw before the choice is drawn again.
         total_num_attempts: windows to draw in all; then the best one is taken, with a warning
             unless `quiet`.
         scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by

@@ -65,12 +65,12 @@ def rotate_boxes(
             centre_y = (top + bottom - height) / 2
             half_x = abs(right - left) / 2
             half_y = abs(bottom - top) / 2
-            grown_x = abs(cosine) * half_x + abs(sine) * half_y
-            grown_y = abs(cosine) * half_y + abs(sine) * half_x
+            bounds_x = abs(cosine) * half_x + abs(sine) * half_y
+            bounds_y = abs(cosine) * half_y + abs(sine) * half_x
             if turned:
                 half_x, half_y = half_y, half_x
-            half_x = share * grown_x + (1 - share) * half_x
-            half_y = share * grown_y + (1 - share) * half_y
+            half_x = share * bounds_x + (1 - share) * half_x
+            half_y = share * bounds_y + (1 - share) * half_y
             x = centre_x * cosine + centre_y * sine + wide / 2
             y = centre_y * cosine - centre_x * sine + tall / 2
             left, top, right, bottom = x - half_x, y - half_y, x + half_x, y + half_y

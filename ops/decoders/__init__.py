@@ -1,5 +1,5 @@
 """Decoders: from the bytes of a file to samples."""
 
-from gradiva.ops.class_names import hand_out
+from gradiva.ops.class_names import attributes_of
 
-__getattr__, __dir__ = hand_out("decoders", globals())
+__getattr__, __dir__ = attributes_of("decoders", globals())

@@ -35,7 +35,7 @@ class BatchInfo:
 
 
 class Feed:
-    """A callable or iterable under one face: `next(request)` hands out one item.
+    """A callable or iterable under one face: `next(request)` returns one item.
 
     cycle: for iterables: "no" stops at their end, "quiet" starts them again, "raise" stops, and
     starts them again at the next epoch. `restart` is called when a new epoch begins.

@@ -2,7 +2,7 @@
 
 A callable that is told which sample or batch needs nothing. What has `state_dict()` and
 `load_state_dict(data)` (the iterator, the iterable, the callable, or the object whose method the
-callable is) is asked for its own state. Any other iterable is started anew and advanced as far as
+callable is) is asked for its own state. Any other iterable is started again and advanced as far as
 it had come; of a callable without arguments nothing can be known, so it is continued from its
 first call only.
 """

@@ -78,7 +78,7 @@ arithmetic["getitem"] = _take
 
 @dataclass(frozen=True)
 class SubscriptPlan(op.Plan):
-    """items: what stands between the brackets, an item for each axis; starts, counts, steps: of
+    """items: the indexing expressions, one for each axis; starts, counts, steps: of
     the elements that are taken, (N, axes of the input)."""
 
     items: Any

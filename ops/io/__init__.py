@@ -1,5 +1,5 @@
 """Operators that read files."""
 
-from gradiva.ops.class_names import hand_out
+from gradiva.ops.class_names import attributes_of
 
-__getattr__, __dir__ = hand_out("io", globals())
+__getattr__, __dir__ = attributes_of("io", globals())

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.ops.class_names import hand_out
+from gradiva.ops.class_names import attributes_of
 from gradiva.ops.readers.contents import read_files
 
-__getattr__, __dir__ = hand_out("io.file", globals())
+__getattr__, __dir__ = attributes_of("io.file", globals())
 
 
 @op.operator("io.file.read", schema="io__file__Read")

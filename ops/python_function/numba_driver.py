@@ -44,7 +44,7 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
     parts = [f"view_{name}({given[name]}, i)" for name in names]
     arrays = ", ".join(["progress", *given.values()])
     lines = [f"def drive({arrays}, begin, end):"]
-    # What a compiled function holds when it raises, Numba never lets go of.
+    # What a compiled function holds when it raises, Numba never frees.
     lines += [f"    {array} = without_refcount({array})" for array in arrays.split(", ")]
     if batch:
         lists = [f"[{part} for i in range(begin, end)]" for part in parts]

@@ -1,5 +1,5 @@
 """Random values."""
 
-from gradiva.ops.class_names import hand_out
+from gradiva.ops.class_names import attributes_of
 
-__getattr__, __dir__ = hand_out("random", globals())
+__getattr__, __dir__ = attributes_of("random", globals())

@@ -1,5 +1,5 @@
 """Readers: sources of files and records."""
 
-from gradiva.ops.class_names import hand_out
+from gradiva.ops.class_names import attributes_of
 
-__getattr__, __dir__ = hand_out("readers", globals())
+__getattr__, __dir__ = attributes_of("readers", globals())

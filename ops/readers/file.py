@@ -77,7 +77,8 @@ def file(
             kills the process.
         skip_cached_images: there is no decoder cache on the CPU.
         tensor_init_bytes: buffers are sized from the files.
-        on_error: what becomes of a file that cannot be read. "raise" (default) fails the batch;
+        on_error: the error policy for a file that cannot be read. "raise" (default) fails the
+        batch;
             "skip" takes the sample out of it, with its label, while the positions of the others
             stay; "replace" delivers no bytes, and the label. A decoder says of no bytes that the
             file is empty, so it needs an `on_error` of its own. See `docs/errors.md`.

@@ -107,7 +107,7 @@ def _std_dev_cases() -> list[op.Case]:
 
 
 def _cases(ending: Callable[[Any], Any]) -> list[op.Case]:
-    """ending: what becomes of the mean of squares."""
+    """ending: what the mean of squares becomes."""
     images = op.samples((4, 5, 3), (1, 7, 3), (6, 1, 3))
     planes = op.samples((3, 4, 5), (2, 4, 6), dtype=op.int16, layout="CHW")
     scalars = op.samples((), (), dtype=op.int16, layout="")

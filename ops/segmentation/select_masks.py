@@ -187,15 +187,15 @@ def _cases() -> list[op.Case]:
     ids = op.batch([np.array([2, 1], np.int32), np.array([0], np.int32)])
     numbered = [np.array([[2, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32),
                 np.array([[0, 0, 3]], np.int32)]  # fmt: skip
-    anew = [np.array([[0, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32), numbered[1]]
+    renumbered = [np.array([[0, 0, 3], [1, 3, 7], [1, 7, 10]], np.int32), numbered[1]]
 
     def chosen(*masks: int) -> Any:
         return op.batch([np.array(masks, np.int32)])
 
     return [
         op.case("default", ids, polygons, points).equals(numbered).no_oracle(),
-        op.case("numbered anew", ids, polygons, points, reindex_masks=True)
-        .equals(anew)
+        op.case("renumbered", ids, polygons, points, reindex_masks=True)
+        .equals(renumbered)
         .no_oracle(),
         op.case("one polygon each", chosen(2, 0), op.batch([polygons]), op.batch([points])).equals(
             [np.array([[2, 0, 3], [0, 3, 6]], np.int32)]

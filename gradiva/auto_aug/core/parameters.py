@@ -20,7 +20,7 @@ class ShapesError(Exception):
 
 
 def parameters(magnitudes: Array, mag_to_param: Callable[[Any], Any], negate: bool) -> Array:
-    """(1 or 2, magnitudes, ...): what becomes of the magnitudes, and of the negated ones."""
+    """(1 or 2, magnitudes, ...): what the magnitudes become, and the negated ones."""
     sides = [magnitudes, -magnitudes] if negate else [magnitudes]
     rows = [[np.asarray(mag_to_param(one)) for one in side] for side in sides]
     if len({row.shape for side in rows for row in side}) > 1:
@@ -35,6 +35,6 @@ def parameters(magnitudes: Array, mag_to_param: Callable[[Any], Any], negate: bo
 def even_parameters(
     first: float, last: float, count: int, mag_to_param: Callable[[Any], Any], negate: bool
 ) -> Array:
-    """`parameters` of an even range: suites are made anew for each batch in dynamic mode."""
+    """`parameters` of an even range: suites are made again for each batch in dynamic mode."""
     magnitudes = np.linspace(first, last, count, dtype=np.float32)
     return parameters(magnitudes, mag_to_param, negate)

@@ -1,4 +1,4 @@
-"""Iterators that hand out torch tensors, for training loops."""
+"""Iterators that return torch tensors, for training loops."""
 
 from __future__ import annotations
 

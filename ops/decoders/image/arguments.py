@@ -75,7 +75,8 @@ class Preallocated(TypedDict, total=False):
 class Replacement(TypedDict, total=False):
     """
     Args:
-        on_error, fill_value: what becomes of a file that cannot be decoded; see `docs/errors.md`.
+        on_error, fill_value: the error policy for a file that cannot be decoded; see
+        `docs/errors.md`.
             "raise" (default) fails the batch. "skip" takes the sample out of the batch. "replace"
             puts an image in its place whose values are all fill_value (0), of the shape that the
             header or the window tells, or of 1 x 1 pixels.

@@ -22,7 +22,7 @@ class Allocator:
         alive. An exception in it becomes ALLOCATOR_FAILURE; `problem` keeps it for the error that
         the user sees.
     give(block, stream): takes the object back when the library frees the block, and must hold the
-        memory until the stream has come past. Without it, the object is let go.
+        memory until the stream has come past. Without it, the object is freed.
     """
 
     def __init__(

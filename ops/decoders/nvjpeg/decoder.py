@@ -209,7 +209,7 @@ class JpegDecoder:
                 self._idle.append(worker)
 
     def finish(self) -> None:
-        """Wait until nothing is under way, and let go of all files."""
+        """Wait until nothing is under way, and release all files."""
         with self._busy:
             self._require_open()
             self._runtime.activate()

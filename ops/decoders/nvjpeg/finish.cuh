@@ -13,7 +13,7 @@ struct Picture {
 
 // `inks`: what the channels of a file with four of them need.
 constexpr u32 FROM_YCCK = 1, INVERTED = 2, TO_RGB = 4;
-// `colour`: what becomes of RGB then.
+// `colour`: what RGB becomes then.
 constexpr u32 SWAPPED = 1, GRAY = 2, YCBCR = 3;
 
 DEVICE i32 within_byte(i32 value) { return value < 0 ? 0 : value > 255 ? 255 : value; }

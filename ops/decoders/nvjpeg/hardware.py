@@ -168,7 +168,7 @@ class HardwareDecoder:
             self._runtime.record(self.event, self.stream)
 
     def finish(self) -> None:
-        """Wait until the engine is done with the last batch, and let go of its bytes."""
+        """Wait until the engine is done with the last batch, and release its bytes."""
         if self._held is not None:
             self._runtime.wait(self.event)
             self._held = None

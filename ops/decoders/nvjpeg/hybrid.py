@@ -139,7 +139,7 @@ class HybridWorker:
         return page.decoders[Backend.HYBRID]
 
     def finish(self) -> None:
-        """Wait until the device is done with the last image, and let go of its bytes."""
+        """Wait until the device is done with the last image, and release its bytes."""
         if self._held is not None:
             self._runtime.wait(self.event)
             self._held = None

@@ -19,7 +19,7 @@ from .route import Options, Path, Reason, route, table
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a batch.
+    """The way of each image of a batch.
 
     engine, hybrid: as `JpegDecoder.decode` takes them; each job must yet be told where to write.
     host: (index, why) of the images that the CPU decodes.

@@ -44,7 +44,7 @@ def crop_mirror_normalize(
     output_layout: op.Layout = "CHW",
     **options: op.Unpack[CropArguments],
 ) -> op.SampleType:
-    """Cut a window, mirror it, normalise it and lay it out anew, in one pass over the pixels.
+    """Cut a window, mirror it, normalise it and change its layout, in one pass over the pixels.
 
     out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
     f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.

@@ -1,4 +1,4 @@
-"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalised and laid out anew."""
+"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalised, in another layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of `resize` and its kin, and what they say for a whole batch."""
+"""The arguments of `resize` and related operators, and what they say for a whole batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ResizeSize(TypedDict, total=False):
         size: (h, w) or (d, h, w), or one number for all axes.
         resize_x, resize_y, resize_z: width, height, depth one by one.
         resize_shorter, resize_longer: of the shorter or longer axis.
-        mode: what becomes of axes that are 0 or not given: "default" keeps the aspect ratio,
+        mode: the rule for axes that are 0 or not given: "default" keeps the aspect ratio,
             "stretch" keeps their extent; "not_larger" and "not_smaller" keep the aspect ratio and
             fit the sample into, or around, the size.
         max_size: limit of the output's axes.

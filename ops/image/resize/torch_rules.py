@@ -1,6 +1,6 @@
 """Bilinear, bicubic and nearest resampling with the arithmetic of torch.nn.functional.interpolate.
 
-For uint8 that arithmetic is in whole numbers, so it can be had exactly: weights are float64,
+For uint8 that arithmetic is in whole numbers, so it is known exactly: weights are float64,
 rounded to 16 bits with as many binary places as the largest of them allows (at the border, where
 several fall on one pixel, the largest while they are added); the sum along an axis
 is rounded half up and clipped to a byte; W comes first, then H. For float32 the weights are float32

@@ -1,5 +1,5 @@
 // Images and volumes under affine maps (warp_affine_cpu.py, volume.py). The place of a
-// pixel is a sum of steps from its row's start, anew after each TILE pixels. So a block first adds
+// pixel is a sum of steps from its row's start, again after each TILE pixels. So a block first adds
 // up the places of its tiles, a thread per tile and axis, and then takes the pixels.
 constexpr u32 TILE = 256;
 constexpr u32 ROOM = 2048 + 128;  // places of a block; one is left out after each tile, for banks

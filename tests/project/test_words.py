@@ -1,0 +1,104 @@
+"""One word for one thing: names of the field in code, messages and documents.
+
+Each of these words was once a name here, or a phrase, for which JAX, PyTorch, XLA, DALI or NumPy
+have a term. They do not come back.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.tiny
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("eager", "ops", "capture", "gradiva", "docs", "tutorials")
+ENDINGS = {".py", ".md", ".cuh"}
+ALLOWED = {
+    ("gradiva/extension/__init__.py", "Geometry"),  # the older name, for users' operators
+    ("docs/where_does_it_go.md", "Geometry"),
+}
+
+NAMES = {
+    r"\bPlaced\b": "DeviceValue",
+    r"\bLooks\b": "ExposureTracker",
+    r"\bLeaf\b": "ConcreteInput",
+    r"\bHome\b": "Evaluator",
+    r"\b(twin|twins)\b": "snapshot",
+    r"\b\w+Face\b": "LoopInterpreter, PipelineTensor, PipelineBatch",
+    r"\bReindex\b": "View",
+    r"\blooser\b": "decode_in_place",
+    r"\bUnfitError\b": "NotFusableError",
+    r"\bSweep\b": "FusedLoop",
+    r"\bTail\b": "Epilogue",
+    r"\bUnit\b": "KernelSource",
+    r"\bOut\(": "OutputArg",
+    r"\bteach\w*\b|\btaught\b": "register_extension",
+    r"\bwhen_loaded\b": "extension_modules",
+    r"\bborrow\w*\b": "without_refcount",
+    r"\bKINDS\b": "ARGUMENT_TYPES",
+    r"\bGeometry\b": "BatchShape",
+    r"\bforgiv\w+\b": "continues_on_error",
+    r"\b_?settle\w*\b": "apply_error_policy",
+    r"\bblam(ed|ing)\b": "annotate_error",
+    r"\b(lend|lent|lenders)\b": "mark_in_use",
+    r"\bMade\(": "BatchOutputs",
+    r"\bMarks\b": "SourceStates",
+    r"\bhand(s|ed|ing)?[_ ]out\b": "outputs, returns",
+    r"\.acts\b": "has_side_effects",
+    r"\bcrew\b": "worker_handle",
+    r"\bnursery\b": "fork_server",
+    r"\bgrow_launches\b|\bgrown_": "dilate_erode",
+}
+PHRASES = {
+    "interpreter in force": "current interpreter",
+    "between the brackets": "indexing expressions",
+    "what becomes of": "error policy",
+    r"\blet(s|ting)? go\b": "frees",
+    r"\bkin\b": "related",
+    r"\banew\b": "again",
+    r"\bbe had\b": "available",
+    r"\bwhoever\b": "the noun",
+    r"\bruns? ahead of (you|the user)\b": "prefetches",
+}
+
+
+def pages() -> list[Path]:
+    found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*")):
+            linked = room == "gradiva" and path.relative_to(ROOT).parts[1] in ROOMS
+            if path.suffix in ENDINGS and not linked:
+                found.append(path)
+    return found
+
+
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
+
+
+def test_texts_are_found() -> None:
+    assert {"README.md", "eager/operators/operator.py", "docs/design.md"} <= TEXTS.keys()
+    assert len(TEXTS) > 500
+
+
+@pytest.mark.parametrize(("word", "instead"), NAMES.items())
+def test_names_are_those_of_the_field(word: str, instead: str) -> None:
+    found = [
+        f"{name}: {match[0]}"
+        for name, text in TEXTS.items()
+        for match in re.finditer(word, text)
+        if (name, match[0]) not in ALLOWED
+    ]
+    assert found == [], f"write {instead}"
+
+
+@pytest.mark.parametrize(("phrase", "instead"), PHRASES.items())
+def test_phrases_are_plain(phrase: str, instead: str) -> None:
+    found = [
+        f"{name}: {match[0]}"
+        for name, text in TEXTS.items()
+        for match in re.finditer(phrase, text, re.IGNORECASE)
+    ]
+    assert found == [], f"write: {instead}"
