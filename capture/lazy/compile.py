@@ -8,6 +8,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.recorder import Recorder
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import OperatorTypeError, describe, frameless, user_location
 from gradiva.eager.types.sample_type import SampleType
@@ -103,6 +104,11 @@ class Compiled(Generic[P, R]):
     @property
     def graph(self) -> Graph | None:
         return self._programs.graphs[-1][1] if self._programs.graphs else None
+
+    def explain(self) -> FusionExplanation:
+        """What ran fused in its programs and how long that took, and where not, why."""
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        return FusionExplanation(f"compiled {name}", self._programs.groups())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, overload
 
 from gradiva.capture.graph.graph import Graph
+from gradiva.capture.runtime.fusion_report import FusionExplanation
 from gradiva.capture.runtime.memory_statistics import Statistics
 from gradiva.capture.viz import svg
 from gradiva.eager.execution.quarantine import Quarantine
-from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError, frameless
 
 from .base import PipelineBase
 from .options import OperatorConcurrency, StreamPolicy
@@ -191,6 +192,12 @@ class PipelineProperties(PipelineBase):
             "the outputs of this pipeline are on the CPU: they have no CUDA stream",
             operator="Pipeline.output_stream",
         )
+
+    @frameless
+    def explain(self) -> FusionExplanation:
+        """What ran fused in the batches so far and how long that took, and where not, why. Prints
+        as text, and as a table in a notebook; builds the pipeline if it is not built."""
+        return FusionExplanation("pipeline", self._built().plan.program.fusion.groups())
 
     def __repr__(self) -> str:
         return f"<Pipeline, {self._state()}>"

@@ -15,7 +15,7 @@ from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.ops.math.expression import Term, applied, expression_launch, operand
 
-from .fused_cpu import NotFusableError
+from .fusion_report import NotFusableError, Reason
 
 if TYPE_CHECKING:
     from gradiva.capture.graph.graph import Node
@@ -56,5 +56,5 @@ def run_expression(
         target = Batch.empty(image.batch_shape, image.type, image.provenance, device)
         gpu_of(device).run([expression_launch(operands, target, terms[members[-1]])])
     except (GradivaError, MemoryError) as error:
-        raise NotFusableError(str(error)) from None
+        raise NotFusableError(Reason.OPERANDS, type(error).__name__) from None
     return target
