@@ -101,10 +101,10 @@ class GroupReport:
     def times(self) -> list[str]:
         """The mean time of a batch, fused and member by member."""
         runs = (
-            ("fused", self.fused, self.fused_seconds),
-            ("member by member", self.separate, self.separate_seconds),
+            ("ms fused", self.fused, self.fused_seconds),
+            ("ms member by member", self.separate, self.separate_seconds),
         )
-        return [f"{1e3 * seconds / count:.2f} ms {how}" for how, count, seconds in runs if count]
+        return [f"{1e3 * seconds / count:.2f} {how}" for how, count, seconds in runs if count]
 
     def whys(self) -> list[str]:
         """Each reason with its code, the most frequent first."""
@@ -140,16 +140,18 @@ class FusionReport:
             group.fused_samples += samples
             group.fused_seconds += seconds
 
-    def separate(self, node: Node, samples: int, seconds: float, why: NotFusableError) -> None:
+    def separate(
+        self, node: Node, samples: int, seconds: float, reason: Reason, detail: str
+    ) -> None:
         """A group ran member by member. Warns, once, where that costs much of the time."""
-        if why.reason is Reason.EMPTY_BATCH:
+        if reason is Reason.EMPTY_BATCH:
             return
         with self._lock:
             group = self._groups[node]
             group.separate += 1
             group.separate_samples += samples
             group.separate_seconds += seconds
-            group.reasons[why.reason, why.detail] += 1
+            group.reasons[reason, detail] += 1
             total = self._seconds + seconds
             costly = group.separate_seconds > NOTICED_S and group.cost > COSTLY * total
             if not costly or group.warned:
@@ -208,7 +210,7 @@ class FusionExplanation(Sequence[GroupReport]):
             f"{cell}<code>{escape(str(group.location or 'no line known'))}</code></td></tr>"
             for group in self
         )
-        names = ("group", "fused", "per batch", "why not", "line")
+        names = ("group", "runs fused", "per batch", "why not", "line")
         heads = "".join(f"<th style='text-align:left'>{name}</th>" for name in names)
         table = f"<table><tr>{heads}</tr>{rows}</table>" if rows else ""
         return f"<p>{escape(str(self).partition(chr(10))[0])}</p>{table}"

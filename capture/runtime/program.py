@@ -212,7 +212,7 @@ class Program:
         try:
             batch = run_group(node.members, inside, drawn, size, pool, self.locate, device)
         except NotFusableError as error:
-            why = error.with_traceback(None)
+            why = error.reason, error.detail  # of the error itself frames would be kept
         else:
             self.fusion.fused(node, size, time.perf_counter() - began)
             return (batch,)
@@ -237,7 +237,7 @@ class Program:
             inside[member, 0] = batch
             if self.statistics is not None:
                 self.statistics.record(member, (batch,))
-        self.fusion.separate(node, samples, time.perf_counter() - began, why)
+        self.fusion.separate(node, samples, time.perf_counter() - began, *why)
         return (batch,)
 
     def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
