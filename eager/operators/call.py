@@ -15,7 +15,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
-from gradiva.eager.types.batch_shape import BatchShape
+from gradiva.eager.types.batch_shape import BatchShape, Int64Array
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
@@ -98,6 +98,32 @@ class Call:
         """The key of a random call, as kernels take it."""
         assert self.key is not None
         return np.uint64(self.key.seed), np.uint32(self.key.number)
+
+    @property
+    def draws(self) -> tuple[Any, np.uint64, np.uint32]:
+        """What random words depend on, as kernels take it: positions of samples, seed, number."""
+        assert self.positions is not None
+        return self.positions, *self.seed_and_number
+
+    @property
+    def slabs(self) -> tuple[Any, Int64Array, Any, Int64Array]:
+        """The first input and the first output, as kernels take them: data, offsets of samples."""
+        source, target = self.inputs[0], self.outputs[0]
+        return source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets
+
+    @property
+    def words(self) -> tuple[Any, Int64Array, Any, Int64Array]:
+        """`slabs` as unsigned integers: bytes move whatever they mean, and one kernel is compiled
+        for each size of elements."""
+        data, offsets, result, places = self.slabs
+        unsigned = f"u{self.outputs[0].dtype.itemsize}"
+        return data.view(unsigned), offsets, result.view(unsigned), places
+
+    def for_costly_samples(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(*arrays, begin, end)` over ranges of few samples, whose costs differ."""
+        step = max(1, self.size // (4 * self.pool.num_threads))
+        ranges = [(k, min(k + step, self.size)) for k in range(0, self.size, step)]
+        self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
 
     def for_samples(
         self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None

@@ -50,17 +50,8 @@ def _bb_flip_shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def _flip_boxes(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
-    volumes: Any,
-    flips: Any,
-    corners: bool,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_boxes(slabs: Any, volumes: Any, flips: Any, corners: bool, begin: int, end: int) -> None:
+    source, source_offsets, target, target_offsets = slabs
     one = np.float32(1.0)
     for i in range(begin, end):
         for k in range(0, volumes[i], 4):
@@ -83,17 +74,8 @@ def _flips(call: op.Call) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 @bb_flip.cpu
 def _bb_flip_cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        _flip_boxes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        _flips(call),
-        call["ltrb"],
-    )
+    volumes = call.outputs[0].batch_shape.volumes
+    call.for_samples(_flip_boxes, call.slabs, volumes, _flips(call), call["ltrb"])
 
 
 _KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh"),))
@@ -188,17 +170,9 @@ def _bbox_paste_shapes(call: op.Call) -> op.BatchShape:
 
 @op.jit
 def _paste_boxes(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
-    volumes: Any,
-    ratios: Any,
-    places: Any,
-    corners: bool,
-    begin: int,
-    end: int,
+    slabs: Any, volumes: Any, ratios: Any, places: Any, corners: bool, begin: int, end: int
 ) -> None:
+    source, source_offsets, target, target_offsets = slabs
     for i in range(begin, end):
         scale = 1.0 / np.float64(ratios[i])
         for k in range(volumes[i]):
@@ -210,24 +184,14 @@ def _paste_boxes(
 
 @bbox_paste.cpu
 def _bbox_paste_cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
     ratio = call["ratio"]
     places = np.stack([call["paste_x"], call["paste_y"]], axis=1)
     bad = ~((ratio >= 1) & np.isfinite(ratio))
     op.refuse_samples(bad, "ratio", "a number from 1 on", ratio)
     for axis, name in enumerate(("paste_x", "paste_y")):
         op.refuse_samples(~np.isfinite(places[:, axis]), name, "a number", places[:, axis])
-    call.for_samples(
-        _paste_boxes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        target.batch_shape.volumes,
-        ratio,
-        places,
-        call["ltrb"],
-    )
+    volumes = call.outputs[0].batch_shape.volumes
+    call.for_samples(_paste_boxes, call.slabs, volumes, ratio, places, call["ltrb"])
 
 
 @bbox_paste.cases

@@ -66,18 +66,9 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.jit
-def flip_points(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    flips: Any,
-    twice: Any,
-    begin: int,
-    end: int,
-) -> None:
+def flip_points(slabs: Any, shapes: Any, flips: Any, twice: Any, begin: int, end: int) -> None:
     """flips, twice: (N, 3) whether, and 2 * center, by place in the point."""
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         size = shapes[i, 1]
         for point in range(shapes[i, 0]):
@@ -101,16 +92,7 @@ def _plan(call: op.Call) -> tuple[Any, Any]:
 
 @coord_flip.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    call.for_samples(
-        flip_points,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        source.batch_shape.shapes,
-        *_plan(call),
-    )
+    call.for_samples(flip_points, call.slabs, call.inputs[0].batch_shape.shapes, *_plan(call))
 
 
 _KERNEL: Final = op.CudaKernel("coord_flip", (Path(__file__).with_name("coord_flip.cuh"),))

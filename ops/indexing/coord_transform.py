@@ -122,17 +122,9 @@ def _shapes(call: op.Call) -> TransformPlan:
 
 
 @op.jit
-def transform_points(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    counts: Any,
-    matrices: Any,
-    begin: int,
-    end: int,
-) -> None:
+def transform_points(slabs: Any, counts: Any, matrices: Any, begin: int, end: int) -> None:
     """M v + T for the `counts[i]` vectors of each sample."""
+    src, src_offsets, dst, dst_offsets = slabs
     rows, size = matrices.shape[1], matrices.shape[2] - 1
     for i in range(begin, end):
         s, d = src_offsets[i], dst_offsets[i]
@@ -159,17 +151,8 @@ def transform_points(
 
 @coord_transform.cpu
 def _cpu(call: op.Call, plan: TransformPlan) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    counts = source.batch_shape.shapes[:, :-1].prod(axis=1)
-    call.for_samples(
-        transform_points,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        counts,
-        plan.matrices,
-    )
+    counts = call.inputs[0].batch_shape.shapes[:, :-1].prod(axis=1)
+    call.for_samples(transform_points, call.slabs, counts, plan.matrices)
 
 
 _KERNEL: Final = op.CudaKernel(

@@ -44,19 +44,10 @@ def gaussian(
 
 @op.jit
 def _add_noise(
-    src: Any,
-    src_offsets: Any,
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    mean: Any,
-    stddev: Any,
-    begin: int,
-    end: int,
+    slabs: Any, counts: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int
 ) -> None:
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
     words, values = np.empty(STRIP, np.uint32), np.empty(STRIP, np.float64)
     for i in range(begin, end):
         position = np.uint64(positions[i])

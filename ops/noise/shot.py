@@ -43,19 +43,9 @@ def shot(
 
 
 @op.jit
-def _count_events(
-    src: Any,
-    src_offsets: Any,
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    factors: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int, end: int) -> None:
+    src, src_offsets, out, offsets = slabs
+    positions, seed, number = draws
     words = np.empty(STRIP, np.uint32)
     for i in range(begin, end):
         position, factor = np.uint64(positions[i]), np.float64(factors[i])

@@ -96,18 +96,9 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
 
 
 @op.jit
-def _numbers(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    sizes: Any,
-    thresholds: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _numbers(places: Any, draws: Any, sizes: Any, thresholds: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 2):
@@ -120,20 +111,17 @@ def _numbers(
 
 @op.jit
 def _elements(
-    source: Any,
-    source_offsets: Any,
-    target: Any,
-    target_offsets: Any,
+    slabs: Any,
     counts: Any,
     inner: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
+    draws: Any,
     sizes: Any,
     thresholds: Any,
     begin: int,
     end: int,
 ) -> None:
+    source, source_offsets, target, target_offsets = slabs
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         volume = inner[i]
@@ -201,21 +189,7 @@ def _cpu(call: op.Call) -> None:
         return
     inner = source.batch_shape.shapes[:, 1:].prod(axis=1)
     counts = target.batch_shape.shapes[:, : target.ndim - source.ndim + 1].prod(axis=1)
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{source.dtype.itemsize}"
-    call.for_samples(
-        _elements,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        counts,
-        inner,
-        call.positions,
-        *call.seed_and_number,
-        sizes,
-        thresholds,
-    )
+    call.for_samples(_elements, call.words, counts, inner, call.draws, sizes, thresholds)
 
 
 @choice.gpu
@@ -239,16 +213,8 @@ def _gpu(call: op.Call) -> op.Launch:
         data, slab = data.view(bits), slab.view(bits)
     generated = f"constexpr bool NUMBERS = {'true' if numbers else 'false'};\n"
     blocks = op.blocks_of(volumes)
-    key = call.seed_and_number
-    arguments = (
-        data,
-        op.OutputArg(slab),
-        np.stack(places, axis=1),
-        blocks,
-        *key,
-        thresholds,
-        np.int64(thresholds.shape[1]),
-    )
+    tables = np.stack(places, axis=1), blocks, *call.seed_and_number, thresholds
+    arguments = data, op.OutputArg(slab), *tables, np.int64(thresholds.shape[1])
     unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
     return op.Launch(unit, len(blocks), arguments)
 

@@ -55,18 +55,9 @@ normal.shapes(drawn_shapes)
 
 
 @op.jit
-def _normal(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    mean: Any,
-    stddev: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):

@@ -56,18 +56,10 @@ uniform.shapes(drawn_shapes)
 
 @op.jit
 def _uniform(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    low: Any,
-    extent: Any,
-    top: Any,
-    begin: int,
-    end: int,
+    places: Any, draws: Any, low: Any, extent: Any, top: Any, begin: int, end: int
 ) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     unit = np.float32(2.0**-24)
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -80,17 +72,9 @@ def _uniform(
 
 
 @op.jit
-def _choose(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    values: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _choose(places: Any, draws: Any, values: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     size = np.uint64(values.shape[1])
     for i in range(begin, end):
         position = np.uint64(positions[i])
@@ -198,17 +182,9 @@ coin_flip.shapes(drawn_shapes)
 
 
 @op.jit
-def _flip_coins(
-    out: Any,
-    offsets: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_coins(places: Any, draws: Any, thresholds: Any, begin: int, end: int) -> None:
+    out, offsets, counts = places
+    positions, seed, number = draws
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
