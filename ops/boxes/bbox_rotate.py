@@ -152,22 +152,10 @@ def _shapes(call: op.Call) -> RotatePlan:
     rows = box_rows(call.inputs[0], 4)
     rotated, kept = np.empty(rows.values.shape), np.empty(len(rows.values), np.bool_)
     counts = np.zeros((call.size, 1), np.int64)
-    call.for_samples(
-        rotate_boxes,
-        rows.values,
-        rows.starts,
-        rows.counts,
-        _sizes(call, turns),
-        turns,
-        _MODES[call["mode"]],
-        bool(call["bbox_normalized"]),
-        call["bbox_layout"] == "xyWH",
-        float(call["remove_threshold"]),
-        rotated,
-        kept,
-        counts,
-        work=call.inputs[0],
-    )
+    given = (rows.values, rows.starts, rows.counts), _sizes(call, turns), turns
+    sized, threshold = call["bbox_layout"] == "xyWH", float(call["remove_threshold"])
+    rule = _MODES[call["mode"]], bool(call["bbox_normalized"]), sized, threshold
+    call.for_samples(rotate_boxes, *given, rule, (rotated, kept, counts), work=call.inputs[0])
     made = np.insert(counts, 1, 4, axis=1)
     if len(call.inputs) == 1:
         return RotatePlan(made, rows, rotated, kept)

@@ -109,23 +109,19 @@ def _log_ratio(top: Any, bottom: Any) -> Any:
 
 @op.jit
 def _encode(
-    boxes: Any,
-    box_offsets: Any,
+    given: Any,
     counts: Any,
-    labels: Any,
-    label_offsets: Any,
-    corners: Any,
-    centres: Any,
+    anchors: Any,
     limit: Any,
-    offset: bool,
-    scale: Any,
-    means: Any,
-    stds: Any,
-    out: Any,
-    out_labels: Any,
+    terms: Any,
+    results: Any,
     begin: int,
     end: int,
 ) -> None:
+    boxes, box_offsets, labels, label_offsets = given
+    corners, centres = anchors
+    offset, scale, means, stds = terms
+    out, out_labels = results
     size = len(corners)
     zero, half = np.float32(0.0), np.float32(0.5)
     areas = np.empty(size, np.float32)
@@ -184,24 +180,13 @@ def _encode(
 @box_encoder.cpu
 def _cpu(call: op.Call) -> None:
     boxes, labels = call.inputs
-    corners, centres = _anchors(call["anchors"])
-    call.for_samples(
-        _encode,
-        boxes.data,
-        boxes.batch_shape.offsets,
-        boxes.batch_shape.shapes[:, 0],
-        labels.data,
-        labels.batch_shape.offsets,
-        corners,
-        centres,
-        np.float32(call["criteria"]),
-        call["offset"],
-        np.float32(call["scale"]),
-        np.array(call["means"], np.float32),
-        np.array(call["stds"], np.float32),
-        call.outputs[0].as_array(),
-        call.outputs[1].as_array(),
-    )
+    given = boxes.data, boxes.batch_shape.offsets, labels.data, labels.batch_shape.offsets
+    counts, anchors = boxes.batch_shape.shapes[:, 0], _anchors(call["anchors"])
+    means, stds = np.array(call["means"], np.float32), np.array(call["stds"], np.float32)
+    terms = call["offset"], np.float32(call["scale"]), means, stds
+    results = call.outputs[0].as_array(), call.outputs[1].as_array()
+    limit = np.float32(call["criteria"])
+    call.for_samples(_encode, given, counts, anchors, limit, terms, results)
 
 
 _HERE: Final = Path(__file__).parent

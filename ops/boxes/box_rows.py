@@ -78,23 +78,16 @@ def box_rows(boxes: op.Batch, width: int) -> BoxRows:
 
 @op.jit
 def keep_kernel(
-    source: Array,
-    places: op.Int64Array,
-    widths: op.Int64Array,
-    kept: Array,
-    starts: op.Int64Array,
-    counts: op.Int64Array,
-    target: Array,
-    offsets: op.Int64Array,
-    begin: int,
-    end: int,
+    slabs: Any, widths: op.Int64Array, kept: Array, places: Any, begin: int, end: int
 ) -> None:
     """Copy the rows of each sample that are marked, one after the other."""
+    source, begins, target, offsets = slabs
+    starts, counts = places
     for i in range(begin, end):
         width, there = widths[i], offsets[i]
         for row in range(counts[i]):
             if kept[starts[i] + row]:
-                here = places[i] + row * width
+                here = begins[i] + row * width
                 for k in range(width):
                     target[there + k] = source[here + k]
                 there += width
@@ -107,15 +100,5 @@ def keep_rows(
     a sample begin at its place."""
     target = call.outputs[number]
     widths = target.batch_shape.shapes[:, 1:].prod(axis=1)
-    call.for_samples(
-        keep_kernel,
-        source,
-        places,
-        widths,
-        kept,
-        rows.starts,
-        rows.counts,
-        target.data,
-        target.batch_shape.offsets,
-        work=target,
-    )
+    slabs = source, places, target.data, target.batch_shape.offsets
+    call.for_samples(keep_kernel, slabs, widths, kept, (rows.starts, rows.counts), work=target)

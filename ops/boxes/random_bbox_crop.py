@@ -146,37 +146,12 @@ def _shapes(call: op.Call) -> BoxCropPlan:
     limits = limits_of(call, options)
     rows = box_rows(call.inputs[0], 2 * options.ndim)
     boxes = _corners(rows, options)
-    assert call.positions is not None
     windows = np.zeros((call.size, 2 * options.ndim))
     kept = np.zeros(len(boxes), np.bool_)
     states = np.zeros(call.size, np.int64)
-    given = (
-        boxes,
-        rows.starts,
-        rows.counts,
-        call.positions.astype(np.uint64),
-        *call.seed_and_number,
-        options.thresholds,
-        options.no_crop,
-        options.attempts,
-        options.total,
-        options.scaling,
-        options.ratios,
-        limits.inputs,
-        limits.crops,
-        options.overlap,
-        options.every,
-        options.prune,
-        windows,
-        kept,
-        states,
-    )
-    step = max(1, call.size // (4 * call.pool.num_threads))
-    if call.size:
-        call.pool.run(
-            lambda begin, end: search_all(*given, begin, end),
-            [(k, min(k + step, call.size)) for k in range(0, call.size, step)],
-        )
+    given = (boxes, rows.starts, rows.counts), call.draws, options.rules
+    sizes, results = (limits.inputs, limits.crops), (windows, kept, states)
+    call.for_costly_samples(search_all, *given, sizes, results)
     if (states == 2).any():
         raise op.OperatorRuntimeError(
             "no window fits the boxes and the arguments"

@@ -25,26 +25,17 @@ def _cut(value: Any, limit: Any) -> Any:
 
 @op.jit
 def rotate_boxes(
-    source: Any,
-    starts: Any,
-    counts: Any,
-    sizes: Any,
-    turns: Any,
-    share: float,
-    normalized: bool,
-    sized: bool,
-    threshold: float,
-    target: Any,
-    kept: Any,
-    numbers: Any,
-    begin: int,
-    end: int,
+    rows: Any, sizes: Any, turns: Any, rule: Any, results: Any, begin: int, end: int
 ) -> None:
     """Rotate the boxes of a range of samples, in float64, and count those that stay.
 
-    source, target: (total, 4). sizes: (N, 4), height and width of the image and of the result;
-    turns: (N, 2), cosine and sine. share: of the growth of boxes. kept: (total,); numbers: (N, 1).
+    rows: source (total, 4), starts, counts. sizes: (N, 4), height and width of the image and of the
+    result; turns: (N, 2), cosine and sine. rule: share (of the growth of boxes), normalized, sized,
+    threshold. results: target (total, 4), kept (total,), numbers (N, 1).
     """
+    source, starts, counts = rows
+    share, normalized, sized, threshold = rule
+    target, kept, numbers = results
     for i in range(begin, end):
         height, width, tall, wide = sizes[i, 0], sizes[i, 1], sizes[i, 2], sizes[i, 3]
         cosine, sine = turns[i, 0], turns[i, 1]

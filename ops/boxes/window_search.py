@@ -95,30 +95,15 @@ def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
 
 @op.jit
 def _search(
-    boxes: Any,
-    position: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    no_crop: bool,
-    attempts: int,
-    total: int,
-    scaling: Any,
-    ratios: Any,
-    input_shape: Any,
-    crop: Any,
-    overlap: bool,
-    every: bool,
-    prune: float,
-    window: Any,
-    kept: Any,
+    boxes: Any, draws: Any, rules: Any, input_shape: Any, crop: Any, window: Any, kept: Any
 ) -> int:
     """Find a window (starts, sizes, as fractions of the input) and the boxes that stay.
 
-    boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. total: the
-    limit of attempts, 0 for none. Returns 0, 1 for the best of windows none of which fits, or 2 if
-    there was none.
+    boxes: (n, 2 * ndim), starts and ends. crop: the window's size in pixels, or empty. Returns 0, 1
+    for the best of windows none of which fits, or 2 if there was none.
     """
+    position, seed, number = draws
+    thresholds, no_crop, attempts, total, scaling, ratios, overlap, every, prune = rules
     ndim = window.size // 2
     options = thresholds.size + (1 if no_crop else 0)
     best = -1.0
@@ -172,49 +157,18 @@ def _search(
 
 @op.jit
 def search_all(
-    boxes: Any,
-    starts: Any,
-    counts: Any,
-    positions: Any,
-    seed: Any,
-    number: Any,
-    thresholds: Any,
-    no_crop: bool,
-    attempts: int,
-    total: int,
-    scaling: Any,
-    ratios: Any,
-    inputs: Any,
-    crops: Any,
-    overlap: bool,
-    every: bool,
-    prune: float,
-    windows: Any,
-    kept: Any,
-    states: Any,
-    begin: int,
-    end: int,
+    rows: Any, draws: Any, rules: Any, limits: Any, results: Any, begin: int, end: int
 ) -> None:
-    """`_search` for a range of samples, whose boxes are `counts` rows of `boxes` from `starts` on;
-    states: what it returns."""
+    """`_search` for a range of samples.
+
+    rows: boxes, of which a sample has `counts` from `starts` on. rules: of `Options`; limits: the
+    fields of `Limits`. results: windows, kept boxes, and states, what `_search` returns.
+    """
+    boxes, starts, counts = rows
+    positions, seed, number = draws
+    inputs, crops = limits
+    windows, kept, states = results
     for i in range(begin, end):
-        first, last = starts[i], starts[i] + counts[i]
-        states[i] = _search(
-            boxes[first:last],
-            positions[i],
-            seed,
-            number,
-            thresholds,
-            no_crop,
-            attempts,
-            total,
-            scaling,
-            ratios,
-            inputs[i],
-            crops[i],
-            overlap,
-            every,
-            prune,
-            windows[i],
-            kept[first:last],
-        )
+        own = slice(starts[i], starts[i] + counts[i])
+        key = np.uint64(positions[i]), seed, number
+        states[i] = _search(boxes[own], key, rules, inputs[i], crops[i], windows[i], kept[own])

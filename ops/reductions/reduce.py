@@ -176,20 +176,10 @@ def reduce_batch(
     out = result.view(np.uint8) if kind in (MINIMUM, MAXIMUM) and result.dtype == bool else result
     if out.dtype != natural and not (out.dtype == np.float32 and natural.kind == "f"):
         out = np.zeros(result.shape, natural)
+    slabs = data, source.batch_shape.offsets, out, places.offsets
+    extents, rule = groups(source.batch_shape.shapes, taken), (kind, ending, ddof, start)
     call.for_samples(
-        reduce_samples,
-        data,
-        source.batch_shape.offsets,
-        out,
-        places.offsets,
-        groups(source.batch_shape.shapes, taken),
-        *centers,
-        kind,
-        start,
-        np.empty(0, lanes),
-        ddof,
-        ending,
-        work=source,
+        reduce_samples, slabs, extents, centers, (*rule, np.empty(0, lanes)), work=source
     )
     if not np.shares_memory(out, result):
         result[:] = convert_array(out, result.dtype)
