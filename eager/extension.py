@@ -50,6 +50,7 @@ from gradiva.eager.operators.type_rules import require_dtype as require_dtype
 from gradiva.eager.operators.type_rules import require_layout as require_layout
 from gradiva.eager.operators.type_rules import require_ndim as require_ndim
 from gradiva.eager.operators.type_rules import with_layout as with_layout
+from gradiva.eager.operators.type_rules import wrong_type as wrong_type
 from gradiva.eager.operators.type_rules import wrong_value as wrong_value
 from gradiva.eager.random.philox import normal_from_word as normal_from_word
 from gradiva.eager.random.philox import philox as philox

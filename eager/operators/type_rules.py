@@ -18,6 +18,7 @@ __all__ = [
     "require_layout",
     "require_ndim",
     "with_layout",
+    "wrong_type",
     "wrong_value",
 ]
 
@@ -91,9 +92,17 @@ def own_or_float32(input: SampleType, dtype: DTypeLike | None) -> SampleType:
     return input.with_(dtype=dtype)
 
 
-def wrong_value(argument: str, expected: str, got: Any) -> OperatorValueError:
-    """The error for an argument whose value is another than expected."""
-    return OperatorValueError(argument=argument, expected=expected, got=str(got))
+def wrong_value(
+    argument: str, expected: str, got: Any, problem: str = "", sample: int | None = None
+) -> OperatorValueError:
+    """The error for an argument (an input, if "") whose value is another than expected."""
+    said, text = argument or None, str(got)
+    return OperatorValueError(problem, argument=said, expected=expected, got=text, sample=sample)
+
+
+def wrong_type(argument: str, expected: str, got: Any, problem: str = "") -> OperatorTypeError:
+    """The error for an argument (an input, if "") of another type than expected."""
+    return OperatorTypeError(problem, argument=argument or None, expected=expected, got=str(got))
 
 
 def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem: str = "") -> None:

@@ -214,11 +214,8 @@ def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
     counts = np.array([order.size for order in orders], np.int64)
     if call.size and not counts.all():
-        raise op.OperatorValueError(
-            argument="new_order",
-            expected="at least one frame",
-            got="none",
-            sample=int(np.flatnonzero(counts == 0)[0]),
+        raise op.wrong_value(
+            "new_order", "at least one frame", "none", sample=int(np.flatnonzero(counts == 0)[0])
         )
     order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
     asked = np.arange(order.shape[1]) < counts[:, None]

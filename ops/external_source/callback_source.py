@@ -64,9 +64,7 @@ class Feed:
             self._call = source
             self.takes_request = _takes_argument(source)
         elif not isinstance(source, Iterable):
-            raise op.OperatorTypeError(
-                argument="source", expected="a callable or an iterable", got=op.describe(source)
-            )
+            raise op.wrong_type("source", "a callable or an iterable", op.describe(source))
 
     @property
     def iterator(self) -> Iterator[Any] | None:
@@ -156,9 +154,7 @@ def _checked_cycle(cycle: Any) -> str | None:
         return "quiet"
     if cycle == "raise":
         return "raise"
-    raise op.OperatorTypeError(
-        argument="cycle", expected="'no', 'quiet', 'raise', True or False", got=repr(cycle)
-    )
+    raise op.wrong_type("cycle", "'no', 'quiet', 'raise', True or False", repr(cycle))
 
 
 def _takes_argument(source: Callable[..., Any]) -> bool:

@@ -104,10 +104,8 @@ def one_size(batches: tuple[op.Batch, ...], most: int) -> int:
         )
     size = sizes.pop()
     if size > most:
-        raise op.OperatorValueError(
-            "the source returned a batch that is too large",
-            expected=f"at most {most} samples",
-            got=str(size),
+        raise op.wrong_value(
+            "", f"at most {most} samples", size, "the source returned a batch that is too large"
         )
     return size
 
@@ -126,9 +124,7 @@ def declared_types(count: int, layout: Any, dtype: Any, ndim: Any) -> list[op.Sa
         if layouts[index] and rank is None:
             rank = len(layouts[index])
         if layouts[index] and len(layouts[index]) != rank:
-            raise op.OperatorValueError(
-                argument="layout", expected=f"{rank} letters", got=repr(layouts[index])
-            )
+            raise op.wrong_value("layout", f"{rank} letters", repr(layouts[index]))
         types.append(op.SampleType(chosen, rank, layouts[index] or None))
     return types
 
@@ -139,7 +135,5 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
     if len(value) == 1:
         return list(value) * count
     if len(value) != count:
-        raise op.OperatorValueError(
-            argument=name, expected=f"one, or one for each of {count} outputs", got=str(len(value))
-        )
+        raise op.wrong_value(name, f"one, or one for each of {count} outputs", len(value))
     return list(value)

@@ -101,9 +101,7 @@ def external_source(
         OperatorTypeError: for data that is no batch.
     """
     if num_outputs is not None and num_outputs < 1:
-        raise op.OperatorValueError(
-            argument="num_outputs", expected="at least 1", got=str(num_outputs)
-        )
+        raise op.wrong_value("num_outputs", "at least 1", num_outputs)
     for name, number in (
         ("prefetch_queue_depth", prefetch_queue_depth),
         ("bytes_per_sample_hint", bytes_per_sample_hint),

@@ -56,11 +56,8 @@ def _shapes(call: op.Call) -> op.BatchShape:
     if not fits.all():
         sample = int(np.flatnonzero(~fits)[0])
         wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
-        raise op.OperatorValueError(
-            "points of another number of coordinates",
-            expected=wanted,
-            got=str(sizes[sample]),
-            sample=sample,
+        raise op.wrong_value(
+            "", wanted, sizes[sample], "points of another number of coordinates", sample=sample
         )
     return batch_shape
 

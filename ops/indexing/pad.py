@@ -64,11 +64,8 @@ def _shapes(call: op.Call) -> op.Int64Array:
         bad = (multiples < 1).any(axis=1)
         if bad.any():
             sample = int(np.argmax(bad))
-            raise op.OperatorValueError(
-                argument="align",
-                expected="positive numbers",
-                got=str(multiples[sample].tolist()),
-                sample=sample,
+            raise op.wrong_value(
+                "align", "positive numbers", multiples[sample].tolist(), sample=sample
             )
         # A multiple too large for memory is refused with the shape that comes of it.
         extents = np.where(extents > 0, (extents - 1) // multiples + 1, 0) * multiples

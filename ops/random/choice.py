@@ -53,10 +53,8 @@ def choice(
     source = a
     drawn = drawn_type(shape_like, shape, source.dtype, op.float32)
     if source.ndim == 0 and source.dtype is not None and not source.dtype.is_integer:
-        raise op.OperatorTypeError(
-            "a scalar says how many numbers to choose from",
-            expected="an integer type",
-            got=str(source.dtype),
+        raise op.wrong_type(
+            "", "an integer type", source.dtype, "a scalar says how many numbers to choose from"
         )
     if source.ndim is None or drawn.ndim is None:
         ndim = None

@@ -39,9 +39,7 @@ def _from_files(
     if not files:
         raise op.OperatorValueError(argument="files", expected="at least one file", got="none")
     if labels is not None and len(labels) != len(files):
-        raise op.OperatorValueError(
-            argument="labels", expected=f"one per file, {len(files)}", got=str(len(labels))
-        )
+        raise op.wrong_value("labels", f"one per file, {len(files)}", len(labels))
     paths = [os.path.join(root or "", file) for file in files]
     return paths, list(range(len(files)) if labels is None else labels)
 
@@ -51,9 +49,7 @@ def _from_list(root: str | None, file_list: str) -> tuple[list[str], list[int]]:
         with open(file_list, encoding="utf-8") as stream:
             lines = stream.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise op.OperatorValueError(
-            argument="file_list", expected="a text file that can be read", got=str(error)
-        ) from error
+        raise op.wrong_value("file_list", "a text file that can be read", error) from error
     folder = root if root is not None else os.path.dirname(file_list)
     paths, labels = [], []
     for number, line in enumerate(lines, 1):
@@ -88,9 +84,7 @@ def _from_folder(
             folders = [name for name in folders if _matches(name, dir_filters, case_sensitive)]
         paths, labels = _files_in(root, folders, file_filters, case_sensitive)
     except OSError as error:
-        raise op.OperatorValueError(
-            argument="file_root", expected="a folder that can be read", got=str(error)
-        ) from error
+        raise op.wrong_value("file_root", "a folder that can be read", error) from error
     if not paths:
         raise op.OperatorValueError(
             argument="file_root",

@@ -56,14 +56,10 @@ class Order:
 
     def __post_init__(self) -> None:
         if self.num_shards < 1:
-            raise op.OperatorValueError(
-                argument="num_shards", expected="at least 1", got=str(self.num_shards)
-            )
+            raise op.wrong_value("num_shards", "at least 1", self.num_shards)
         if not 0 <= self.shard_id < self.num_shards:
-            raise op.OperatorValueError(
-                argument="shard_id",
-                expected=f"from 0 to num_shards - 1 = {self.num_shards - 1}",
-                got=str(self.shard_id),
+            raise op.wrong_value(
+                "shard_id", f"from 0 to num_shards - 1 = {self.num_shards - 1}", self.shard_id
             )
         if self.size < self.num_shards:
             raise op.OperatorValueError(

@@ -60,11 +60,8 @@ def scale(
 def _scale_shapes(call: op.Call) -> op.BatchShape:
     count, ndim = call["scale"].shape[1], call["ndim"]
     if ndim is not None and count not in (1, ndim):
-        raise op.OperatorValueError(
-            "`scale` and `ndim` contradict each other",
-            argument="ndim",
-            expected=f"{count}, as `scale` has",
-            got=str(ndim),
+        raise op.wrong_value(
+            "ndim", f"{count}, as `scale` has", ndim, "`scale` and `ndim` contradict each other"
         )
     if count == 1:
         axes = axes_of(call)

@@ -88,9 +88,7 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     chosen: op.DType = dtype
     return op.SampleType(chosen, 3, "HWC", input.device)
 

@@ -44,9 +44,7 @@ def peek_image_shape(
     op.require_dtype(input, (op.uint8,), "encoded data")
     op.require_ndim(input, (1,), "encoded data")
     if dtype not in _DTYPES:
-        raise op.OperatorTypeError(
-            argument="dtype", expected=", ".join(d.name for d in _DTYPES), got=str(dtype)
-        )
+        raise op.wrong_type("dtype", ", ".join(d.name for d in _DTYPES), dtype)
     chosen: op.DType = dtype  # type: ignore[assignment]  # one of the above
     return op.SampleType(chosen, 1, "", input.device)
 

@@ -70,18 +70,12 @@ class Options:
         for name in ("hw_decoder_load", "hybrid_huffman_threshold"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise op.OperatorTypeError(
-                    argument=name, expected="a number", got=op.describe(value)
-                )
+                raise op.wrong_type(name, "a number", op.describe(value))
         if not 0 <= self.hw_decoder_load <= 1:
-            raise op.OperatorValueError(
-                argument="hw_decoder_load", expected="0 to 1", got=str(self.hw_decoder_load)
-            )
+            raise op.wrong_value("hw_decoder_load", "0 to 1", self.hw_decoder_load)
         if not self.hybrid_huffman_threshold >= 0:
-            raise op.OperatorValueError(
-                argument="hybrid_huffman_threshold",
-                expected="at least 0",
-                got=str(self.hybrid_huffman_threshold),
+            raise op.wrong_value(
+                "hybrid_huffman_threshold", "at least 0", self.hybrid_huffman_threshold
             )
 
 
