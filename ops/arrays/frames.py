@@ -83,9 +83,7 @@ def per_frame(
     return input.with_(layout="F" + input.layout[1:])
 
 
-@per_frame.view
-def _view(call: op.Call) -> op.Batch:
-    return view_of(call.inputs[0], call.types[0], call.batch_shapes[0])
+per_frame.view(lambda call: view_of(call.inputs[0], call.types[0], call.batch_shapes[0]))
 
 
 @per_frame.cases

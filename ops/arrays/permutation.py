@@ -40,9 +40,7 @@ def batch_permutation(
     return op.SampleType(op.int32, 0, "")
 
 
-@batch_permutation.shapes
-def _batch_permutation_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, ())
+batch_permutation.shapes(lambda call: op.BatchShape.equal(call.size, ()))
 
 
 @op.jit

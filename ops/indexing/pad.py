@@ -94,14 +94,8 @@ def _window(call: op.Call) -> tuple[Any, op.Int64Array, Any, None]:
     return call, anchors, fill.reshape(-1, 1), None
 
 
-@pad.cpu
-def _cpu(call: op.Call) -> None:
-    copy_windows(*_window(call))
-
-
-@pad.gpu
-def _gpu(call: op.Call) -> op.Launch:
-    return launch_windows(*_window(call))
+pad.cpu(lambda call: copy_windows(*_window(call)))
+pad.gpu(lambda call: launch_windows(*_window(call)))
 
 
 @pad.cases

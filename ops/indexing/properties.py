@@ -36,9 +36,7 @@ def shapes(
 shapes.metadata = True
 
 
-@shapes.shapes
-def _shapes_shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, (call.inputs[0].ndim,))
+shapes.shapes(lambda call: op.BatchShape.equal(call.size, (call.inputs[0].ndim,)))
 
 
 @shapes.cpu

@@ -62,9 +62,7 @@ def _add_noise(
                 target[k] = convert_sat(np.float64(source[k]) + (shift + scale * values[k]), out)
 
 
-@gaussian.cpu
-def _cpu(call: op.Call) -> None:
-    disturb(call, _add_noise, call["mean"], call["stddev"])
+gaussian.cpu(lambda call: disturb(call, _add_noise, call["mean"], call["stddev"]))
 
 
 @gaussian.gpu

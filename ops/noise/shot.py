@@ -73,9 +73,7 @@ def _factor(call: op.Call) -> Any:
     return factor
 
 
-@shot.cpu
-def _cpu(call: op.Call) -> None:
-    disturb(call, _count_events, _factor(call))
+shot.cpu(lambda call: disturb(call, _count_events, _factor(call)))
 
 
 @shot.gpu

@@ -68,9 +68,7 @@ def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: in
                 out[offsets[i] + first + k] = np.float32(value)
 
 
-@normal.cpu
-def _cpu(call: op.Call) -> None:
-    fill(call, _normal, np.float32, call["mean"], call["stddev"])
+normal.cpu(lambda call: fill(call, _normal, np.float32, call["mean"], call["stddev"]))
 
 
 @normal.gpu

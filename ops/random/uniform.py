@@ -203,9 +203,7 @@ def _thresholds(call: op.Call) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return thresholds
 
 
-@coin_flip.cpu
-def _coin_flip_cpu(call: op.Call) -> None:
-    fill(call, _flip_coins, np.int32, _thresholds(call))
+coin_flip.cpu(lambda call: fill(call, _flip_coins, np.int32, _thresholds(call)))
 
 
 @coin_flip.gpu

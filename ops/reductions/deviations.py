@@ -61,14 +61,8 @@ def std_dev(
 reduces(std_dev, DEVIATIONS, ROOT)
 
 
-@variance.cases
-def _variance_cases() -> list[op.Case]:
-    return _cases(np.asarray)
-
-
-@std_dev.cases
-def _std_dev_cases() -> list[op.Case]:
-    return _cases(np.sqrt)
+variance.cases(lambda: _cases(np.asarray))
+std_dev.cases(lambda: _cases(np.sqrt))
 
 
 def _cases(ending: Callable[[Any], Any]) -> list[op.Case]:

@@ -46,9 +46,7 @@ def translation(
     return transform_type(input)
 
 
-@translation.shapes
-def _translation_shapes(call: op.Call) -> op.BatchShape:
-    return made(call, call["offset"].shape[1], "offset")
+translation.shapes(lambda call: made(call, call["offset"].shape[1], "offset"))
 
 
 @translation.cpu

@@ -42,16 +42,8 @@ def full(
 
 
 full.shapes(filled_shapes)
-
-
-@full.cpu
-def _full_cpu(call: op.Call) -> None:
-    _broadcast(call, call.inputs[0], call.inputs[0].data)
-
-
-@full.gpu
-def _full_gpu(call: op.Call) -> op.Launch:
-    return _launch(call, call.inputs[0])
+full.cpu(lambda call: _broadcast(call, call.inputs[0], call.inputs[0].data))
+full.gpu(lambda call: _launch(call, call.inputs[0]))
 
 
 @full.cases
@@ -104,9 +96,7 @@ def _like_cpu(call: op.Call) -> None:
     _broadcast(call, values, convert_array(values.data, call.outputs[0].data.dtype))
 
 
-@full_like.gpu
-def _like_gpu(call: op.Call) -> op.Launch:
-    return _launch(call, call.inputs[1])
+full_like.gpu(lambda call: _launch(call, call.inputs[1]))
 
 
 @full_like.cases

@@ -52,8 +52,6 @@ def reshape(
 
 reshape.shapes(wanted_shapes)
 reshape.view(reshaped_view)
-
-
 reshape.host_from = 1
 
 
@@ -135,8 +133,6 @@ def reinterpret(
 
 reinterpret.shapes(wanted_shapes)
 reinterpret.view(reshaped_view)
-
-
 reinterpret.host_from = 1
 
 

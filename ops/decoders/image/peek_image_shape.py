@@ -49,9 +49,7 @@ def peek_image_shape(
     return op.SampleType(chosen, 1, "", input.device)
 
 
-@peek_image_shape.shapes
-def _shapes(call: op.Call) -> op.BatchShape:
-    return op.BatchShape.equal(call.size, (3,))
+peek_image_shape.shapes(lambda call: op.BatchShape.equal(call.size, (3,)))
 
 
 @peek_image_shape.cpu
