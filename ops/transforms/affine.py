@@ -171,15 +171,3 @@ def apply(call: op.Call, own: F32) -> None:
         given = source.array(index)
         part = own[index]
         target.array(index)[...] = product(given, part) if before else product(part, given)
-
-
-def matrix(*rows: list[float]) -> F32:
-    """A matrix of these rows, for cases."""
-    return np.array(rows, np.float32)
-
-
-def transforms_for_cases() -> tuple[op.Batch, op.Batch, op.Batch]:
-    """Two transforms of the plane, two sequences of them, and what is no transform."""
-    moves = op.samples((2, 3), (2, 3), dtype=op.float32, layout="")
-    frames = op.samples((2, 2, 3), (1, 2, 3), dtype=op.float32, layout="FAB")
-    return moves, frames, op.samples((2, 2), dtype=op.float32, layout="")

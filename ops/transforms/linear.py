@@ -8,50 +8,26 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .affine import (
-    F32,
-    about,
-    apply,
-    axes_of,
-    made,
-    matrix,
-    radians,
-    transform_type,
-    transforms_for_cases,
-    turned,
-    vector,
-)
+from .affine import F32, about, apply, axes_of, made, radians, transform_type, turned, vector
+from .arguments import Center, CenteredTransform, Continued
+from .cases import makes, matrix, transforms_for_cases
 
 
 @op.maker("transforms.scale", schema="transforms__Scale", inputs=(0, 1), frames=("scale", "center"))
+@op.takes("scale", Center, "ndim", Continued)
 def scale(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     scale: op.FloatsArg,
-    center: op.FloatsArg | None = None,
     ndim: int | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make the transform p -> scale * (p - center) + center, axis by axis.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         scale: a factor for each axis, or one for all.
         ndim: the number of axes n, where `scale` is one number and there is no input; 1 by default.
-        reverse_order: put this transform before `input` instead of after it.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -85,19 +61,13 @@ def _scale_cases() -> list[op.Case]:
     factors = np.array([[2, 3], [1, -1]], np.float32)
     doubled = [moves.at(i) * np.float32(2) for i in (0, 1)]
     return [
-        op.case("plane", batch_size=1, scale=(2, 3))
-        .equals([matrix([2, 0, 0], [0, 3, 0])])
-        .no_oracle(),
-        op.case("one number", batch_size=1, scale=2).equals([matrix([2, 0])]).no_oracle(),
-        op.case("ndim", batch_size=1, scale=2, ndim=2)
-        .equals([matrix([2, 0, 0], [0, 2, 0])])
-        .no_oracle(),
-        op.case("centre", batch_size=1, scale=(2, 3), center=(1, 4))
-        .equals([matrix([2, 0, -1], [0, 3, -8])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, scale=factors)
-        .equals([matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0])])
-        .no_oracle(),
+        makes("plane", matrix([2, 0, 0], [0, 3, 0]), scale=(2, 3)),
+        makes("one number", matrix([2, 0]), scale=2),
+        makes("ndim", matrix([2, 0, 0], [0, 2, 0]), scale=2, ndim=2),
+        makes("centre", matrix([2, 0, -1], [0, 3, -8]), scale=(2, 3), center=(1, 4)),
+        makes(
+            "per sample", matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0]), scale=factors
+        ),
         op.case("after", moves, scale=2).equals(doubled).no_oracle(),
         op.case("before", moves, scale=(2, 3), reverse_order=True).no_oracle(),
         op.case("sequence", frames, scale=2.5, center=1.5).no_oracle(),
@@ -116,36 +86,22 @@ def _scale_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angle", "center", "axis"),
 )
+@op.takes(Center, Continued)
 def rotation(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     angle: op.FloatArg,
     axis: op.FloatsArg | None = None,
-    center: op.FloatsArg | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make a rotation in the plane, or in space if `axis` is given.
 
     In space it is Rodrigues' formula, cos a I + sin a [u]x + (1 - cos a) u u^T.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         angle: degrees; x turns toward y.
         axis: around which to turn, three numbers of any length but 0, or one that stands for three.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -175,16 +131,20 @@ def _rotation_cases() -> list[op.Case]:
     root = float(np.float32(0.75**0.5))
     angles = [30, 0]
     return [
-        op.case("plane", batch_size=1, angle=30)
-        .equals([matrix([root, -half, 0], [half, root, 0])])
-        .no_oracle(),
+        makes("plane", matrix([root, -half, 0], [half, root, 0]), angle=30),
         op.case("space", batch_size=1, angle=30, axis=(1, 2, 3)).no_oracle(),
-        op.case("around z", batch_size=1, angle=30, axis=(0, 0, 5))
-        .equals([matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, angle=angles)
-        .equals([matrix([root, -half, 0], [half, root, 0]), matrix([1, 0, 0], [0, 1, 0])])
-        .no_oracle(),
+        makes(
+            "around z",
+            matrix([root, -half, 0, 0], [half, root, 0, 0], [0, 0, 1, 0]),
+            angle=30,
+            axis=(0, 0, 5),
+        ),
+        makes(
+            "per sample",
+            matrix([root, -half, 0], [half, root, 0]),
+            matrix([1, 0, 0], [0, 1, 0]),
+            angle=angles,
+        ),
         op.case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
         op.case("after", moves, angle=30).no_oracle(),
         op.case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
@@ -204,37 +164,23 @@ def _rotation_cases() -> list[op.Case]:
     inputs=(0, 1),
     frames=("angles", "shear", "center"),
 )
+@op.takes(Center, Continued)
 def shear(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
     shear: op.FloatsArg | None = None,
     angles: op.FloatsArg | None = None,
-    center: op.FloatsArg | None = None,
-    reverse_order: bool = False,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make a shear: each coordinate moves by a multiple of the others.
 
     Exactly one of `shear` and `angles` must be given.
 
     Args:
-        input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
-            that begins with F; this one comes after it, with `reverse_order` before it.
         shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
             zx, zy).
         angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
-        center: what stays where it is, n numbers or one for all axes; the origin by default.
-        reverse_order: put this transform before `input` instead of after it.
-
-    Returns:
-        Float32 matrices (n, n + 1), [M T], of the input's shape if there is one; without input and
-        without `batch_size`, one Tensor in dynamic mode. Arguments may differ per sample, their
-        lengths may not.
-
-    Raises:
-        OperatorTypeError: for another input.
-        OperatorValueError: for lengths that do not fit together.
     """
     return transform_type(input)
 
@@ -283,23 +229,15 @@ def _shear_cases() -> list[op.Case]:
     moves, frames, wrong = transforms_for_cases()
     factors = np.array([[2, 3], [1, -1]], np.float32)
     return [
-        op.case("plane", batch_size=1, shear=(2, 3))
-        .equals([matrix([1, 2, 0], [3, 1, 0])])
-        .no_oracle(),
-        op.case("space", batch_size=1, shear=(1, 2, 3, 4, 5, 6))
-        .equals([matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0])])
-        .no_oracle(),
-        op.case("angles", batch_size=1, angles=(0, 45))
-        .equals([matrix([1, 0, 0], [1, 1, 0])])
-        .no_oracle(),
+        makes("plane", matrix([1, 2, 0], [3, 1, 0]), shear=(2, 3)),
+        makes("space", matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0]), shear=(1, 2, 3, 4, 5, 6)),
+        makes("angles", matrix([1, 0, 0], [1, 1, 0]), angles=(0, 45)),
         op.case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
         op.case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
-        op.case("centre", batch_size=1, shear=(2, 3), center=(5, 7))
-        .equals([matrix([1, 2, -14], [3, 1, -15])])
-        .no_oracle(),
-        op.case("per sample", batch_size=2, shear=factors)
-        .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
-        .no_oracle(),
+        makes("centre", matrix([1, 2, -14], [3, 1, -15]), shear=(2, 3), center=(5, 7)),
+        makes(
+            "per sample", matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0]), shear=factors
+        ),
         op.case("after", moves, shear=(2, 3)).no_oracle(),
         op.case("before", frames, shear=(2, 3), reverse_order=True).no_oracle(),
         op.case("empty", shear=(1, 2), batch_size=0).equals([]).no_oracle(),
