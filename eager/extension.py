@@ -10,6 +10,7 @@ from gradiva.eager.cuda.launch import Launch as Launch
 from gradiva.eager.cuda.launch import OutputArg as OutputArg
 from gradiva.eager.cuda.launch import Scratch as Scratch
 from gradiva.eager.cuda.launch import blocks_of as blocks_of
+from gradiva.eager.cuda.launch import launch_over as launch_over
 from gradiva.eager.cuda.launch import numbered as numbered
 from gradiva.eager.cuda.launch import refuse_large as refuse_large
 from gradiva.eager.cuda.launch import type_name as type_name

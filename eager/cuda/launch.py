@@ -30,6 +30,7 @@ __all__ = [
     "OutputArg",
     "Scratch",
     "blocks_of",
+    "launch_over",
     "launches_of",
     "numbered",
     "refuse_large",
@@ -187,6 +188,15 @@ def blocks_of(
     refuse_large(volumes)
     samples, numbers = numbered(-(-volumes // span))
     return np.stack([samples, numbers * (span if isinstance(span, int) else span[samples])], axis=1)
+
+
+def launch_over(
+    unit: KernelSource, data: Any, target: Any, table: Any, volumes: NDArray[np.int64], *more: Any
+) -> Launch:
+    """A launch with blocks for these many elements of each sample, which has a row of `table`: it
+    reads `data`, writes `target`, and takes what follows `more` too."""
+    blocks = blocks_of(volumes)
+    return Launch(unit, len(blocks), (data, OutputArg(target), table, blocks, *more))
 
 
 def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

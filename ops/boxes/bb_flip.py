@@ -85,14 +85,11 @@ _KERNEL: Final = op.CudaKernel("bb_flip", (Path(__file__).with_name("bb_flip.cuh
 def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     volumes = target.batch_shape.volumes
-    blocks = op.blocks_of(volumes)
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     corners = np.full((call.size, 1), call["ltrb"])
     short = np.concatenate([volumes[:, None], _flips(call), corners], axis=1).astype(np.int32)
     table = np.concatenate([places, short.view(np.int64)], axis=1)
-    return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
-    )
+    return op.launch_over(_KERNEL.unit({}), source.data, target.data, table, volumes)
 
 
 @bb_flip.cases

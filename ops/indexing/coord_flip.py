@@ -100,14 +100,11 @@ def _gpu(call: op.Call) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     flips, twice = _plan(call)
     volumes = target.batch_shape.volumes
-    blocks = op.blocks_of(volumes)
     places = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
     counts = np.stack([source.batch_shape.shapes[:, 1], volumes], axis=1).astype(np.int32)
     short = [counts, flips.astype(np.int32), twice.view(np.int32)]
     table = np.concatenate([places.view(np.int32), *short], axis=1)
-    return op.Launch(
-        _KERNEL.unit({}), len(blocks), (source.data, op.OutputArg(target.data), table, blocks)
-    )
+    return op.launch_over(_KERNEL.unit({}), source.data, target.data, table, volumes)
 
 
 @coord_flip.cases

@@ -165,11 +165,10 @@ def _gpu(call: op.Call, plan: TransformPlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     matrices, volumes = plan.matrices, target.batch_shape.volumes
     table = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, volumes], axis=1)
-    blocks = op.blocks_of(volumes)
     sizes = np.uint32(matrices.shape[1]), np.uint32(matrices.shape[2] - 1)
     kinds = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = source.data, op.OutputArg(target.data), table, blocks, matrices, *sizes
-    return op.Launch(_KERNEL.unit(kinds), len(blocks), arguments)
+    slabs = source.data, target.data
+    return op.launch_over(_KERNEL.unit(kinds), *slabs, table, volumes, matrices, *sizes)
 
 
 @coord_transform.cases

@@ -151,10 +151,10 @@ def _gpu(call: op.Call) -> op.Launch:
     offsets = source.batch_shape.offsets, target.batch_shape.offsets
     places: Any = (*offsets, pixels, channels, inner, call.positions)
     bits = plan.values.dtype
-    blocks = op.blocks_of(-(-pixels // 4))
-    tables = np.stack(places, axis=1), blocks, *call.seed_and_number, plan.thresholds, plan.values
-    arguments = source.data.view(bits), op.OutputArg(target.data.view(bits)), *tables
-    return op.Launch(_KERNEL.unit({"Target": op.type_name(bits)}), len(blocks), arguments)
+    table, more = np.stack(places, axis=1), (plan.thresholds, plan.values)
+    given = source.data.view(bits), target.data.view(bits), table, -(-pixels // 4)
+    unit = _KERNEL.unit({"Target": op.type_name(bits)})
+    return op.launch_over(unit, *given, *call.seed_and_number, *more)
 
 
 @salt_and_pepper.cases

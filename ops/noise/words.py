@@ -92,7 +92,5 @@ def launch_noise(
     rows = np.stack([np.asarray(one, np.float64) for one in parameters], axis=1)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
     unit = _noise_kernel(file).unit(types, _translate.translation_of(*calls))
-    blocks = op.blocks_of(-(-volumes // 4))
-    tables = table, blocks, *call.seed_and_number, rows, np.int64(rows.shape[1])
-    arguments = source.data, op.OutputArg(target.data), *tables
-    return op.Launch(unit, len(blocks), arguments)
+    given = source.data, target.data, table, -(-volumes // 4)
+    return op.launch_over(unit, *given, *call.seed_and_number, rows, np.int64(rows.shape[1]))

@@ -121,25 +121,12 @@ class FileSource(Source):
         if self._order is not None:
             return self._order
         given = self._arguments
-        self._paths, labels = list_files(
-            given["file_root"],
-            given["file_list"],
-            given["files"],
-            given["labels"],
-            given["dir_filters"] or (),
-            given["file_filters"],
-            given["case_sensitive_filter"],
-        )
+        self._paths, labels = list_files(given)
         self._labels = np.array(labels, np.int32).reshape(-1, 1)
-        self._order = Order(
-            len(self._paths),
-            self._seed,
-            given["random_shuffle"] or given["shuffle_after_epoch"],
-            given["num_shards"],
-            given["shard_id"],
-            given["stick_to_shard"],
-            given["pad_last_batch"],
-        )
+        shuffled = given["random_shuffle"] or given["shuffle_after_epoch"]
+        shards = {name: given[name] for name in ("num_shards", "shard_id", "stick_to_shard")}
+        pad = given["pad_last_batch"]
+        self._order = Order(len(labels), self._seed, shuffled, pad=pad, **shards)
         return self._order
 
     def read(self, batch_size: int, pool: op.WorkerPool) -> tuple[op.Batch, ...]:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from gradiva.eager import extension as op
 
 
-def list_files(
-    file_root: str | None,
-    file_list: str | None,
-    files: Sequence[str] | None,
-    labels: Sequence[int] | None,
-    dir_filters: Sequence[str],
-    file_filters: Sequence[str],
-    case_sensitive: bool,
-) -> tuple[list[str], list[int]]:
-    """Paths and labels, in the order of the data set. Raises OperatorValueError."""
+def list_files(given: Mapping[str, Any]) -> tuple[list[str], list[int]]:
+    """Paths and labels, in the order of the data set, for the arguments of `readers.file`. Raises
+    OperatorValueError."""
+    file_root, file_list, files = given["file_root"], given["file_list"], given["files"]
+    labels, filters = given["labels"], given["file_filters"]
     if file_list is not None and files is not None:
         raise op.OperatorValueError("give either `file_list` or `files`, not both")
     if labels is not None and files is None:
@@ -30,7 +26,8 @@ def list_files(
         return _from_list(file_root, file_list)
     if file_root is None:
         raise op.OperatorValueError("give one of `file_root`, `file_list` and `files`")
-    return _from_folder(file_root, dir_filters, file_filters, case_sensitive)
+    folders, exact = given["dir_filters"] or (), given["case_sensitive_filter"]
+    return _from_folder(file_root, folders, filters, exact)
 
 
 def _from_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,15 @@ from .image_info import ImageInfo
 from .probe import encoded_bytes
 
 OUTPUT_TYPES = ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA")
+
+
+class Decoding(TypedDict, total=False):
+    """What `decode_into` takes by name."""
+
+    output_type: str
+    adjust_orientation: bool
+    use_fast_idct: bool
+    jpeg_fancy_upsampling: bool
 
 
 def output_shape(

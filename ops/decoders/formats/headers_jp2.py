@@ -64,13 +64,6 @@ def _info(height: int, width: int, channels: int, depth: int) -> ImageInfo:
         raise ValueError(f"JPEG 2000 with {channels} components is not supported: 1 to 4 are")
     if bits > 16 or depth & 0x80:
         raise ValueError("JPEG 2000 with signed, mixed or over 16-bit samples is not supported")
-    return ImageInfo(
-        "jpeg2000",
-        height,
-        width,
-        channels,
-        bits,
-        integer_dtype(bits),
-        colour=_COLOURS[channels],
-        maximum=(1 << bits) - 1 if 8 < bits < 16 else 0,
-    )
+    stored = height, width, channels, bits, integer_dtype(bits)
+    maximum = (1 << bits) - 1 if 8 < bits < 16 else 0
+    return ImageInfo("jpeg2000", *stored, colour=_COLOURS[channels], maximum=maximum)

@@ -28,17 +28,8 @@ def read_png(view: memoryview) -> ImageInfo:
     if kind not in _COLOURS or bits not in (1, 2, 4, 8, 16):
         raise ValueError(f"PNG header is damaged: colour type {kind} with {bits} bits")
     channels, colour = _COLOURS[kind]
-    return ImageInfo(
-        "png",
-        height,
-        width,
-        channels,
-        bits,
-        integer_dtype(bits),
-        _orientation(view),
-        colour,
-        "interlaced" if interlace else "",
-    )
+    stored = height, width, channels, bits, integer_dtype(bits), _orientation(view)
+    return ImageInfo("png", *stored, colour, "interlaced" if interlace else "")
 
 
 def _orientation(view: memoryview) -> int:

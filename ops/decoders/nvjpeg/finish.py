@@ -61,19 +61,8 @@ def finish_launch(
         source, row, column, plane, channels = _place(job, part, adjust_orientation)
         inks, colour = _colour(job, output_type)
         height, width, made = shapes[job.index]
-        rows[number] = (
-            start + source,
-            offsets[job.index],
-            row,
-            column,
-            plane,
-            width,
-            height * width,
-            channels,
-            made,
-            inks,
-            colour,
-        )
+        places = start + source, offsets[job.index], row, column, plane
+        rows[number] = (*places, width, height * width, channels, made, inks, colour)
     dtype = target.data.dtype
     unit = _KERNEL.unit({"Target": op.type_name(dtype)})
     blocks = op.blocks_of(rows["pixels"].astype(np.int64))

@@ -115,17 +115,8 @@ def _read(view: memoryview, info: ImageInfo) -> JpegFrame:
     stored_rgb = (
         info.channels == 3 and not jfif and (transform == 0 or (transform < 0 and names == b"RGB"))
     )
-    return JpegFrame(
-        info,
-        tuple(factors),
-        subsampling,
-        plain,
-        stored_rgb,
-        restart,
-        interleaved,
-        problem,
-        _share(view),
-    )
+    sampling = tuple(factors), subsampling, plain
+    return JpegFrame(info, *sampling, stored_rgb, restart, interleaved, problem, _share(view))
 
 
 def _segments(view: memoryview) -> Iterator[tuple[int, int, int]]:
