@@ -88,16 +88,9 @@ def permute(
 
 @batch_permutation.cpu
 def _cpu(call: op.Call) -> None:
-    assert call.key is not None
-    assert call.positions is not None
-    permute(
-        call.outputs[0].data[: call.size],
-        call["allow_repetitions"],
-        call["no_fixed_points"],
-        np.uint32(call.key.number),
-        np.uint64(call.positions[0]),
-        np.uint64(call.key.seed),
-    )
+    positions, seed, number = call.draws
+    flags = call["allow_repetitions"], call["no_fixed_points"]
+    permute(call.outputs[0].data[: call.size], *flags, number, np.uint64(positions[0]), seed)
 
 
 @batch_permutation.cases

@@ -92,14 +92,18 @@ def _gpu(call: op.Call) -> op.Launch:
     return op.launch_over(_KERNEL.unit({}), source.data, target.data, table, volumes)
 
 
-@bb_flip.cases
-def _bb_flip_cases() -> list[op.Case]:
-    boxes = op.batch(
+def _boxes() -> op.Batch:
+    return op.batch(
         [
             np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
             np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
         ]
     )
+
+
+@bb_flip.cases
+def _bb_flip_cases() -> list[op.Case]:
+    boxes = _boxes()
     across = [np.array([[0.5, 0.5, 0.25, 0.125]], np.float32),
               np.array([[-0.25, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32)]  # fmt: skip
     corners = [np.array([[0.25, 0.875, 0.25, 0.5]], np.float32),
@@ -193,12 +197,7 @@ def _bbox_paste_cpu(call: op.Call) -> None:
 
 @bbox_paste.cases
 def _bbox_paste_cases() -> list[op.Case]:
-    boxes = op.batch(
-        [
-            np.array([[0.25, 0.5, 0.25, 0.125]], np.float32),
-            np.array([[0.5, 0.25, 0.75, 0.5], [0, 0, 1, 1]], np.float32),
-        ]
-    )
+    boxes = _boxes()
     centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
                np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
                         np.float32)]  # fmt: skip

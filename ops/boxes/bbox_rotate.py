@@ -140,12 +140,7 @@ class RotatePlan(op.Plan):
 def _shapes(call: op.Call) -> RotatePlan:
     require_fours(call.inputs[0])
     if len(call.inputs) > 1:
-        require_labels(call)
-        if call.inputs[1].ndim == 2:
-            shapes = call.inputs[1].batch_shape.shapes
-            op.refuse_samples(
-                shapes[:, 1] != 1, "", "(n,) or (n, 1)", shapes, "there is a label for each box"
-            )
+        require_labels(call, one=True)
     bad = ~np.isfinite(call["angle"])
     op.refuse_samples(bad, "angle", "a number of degrees", call["angle"])
     turns = np.array([_turn(angle) for angle in call["angle"].tolist()]).reshape(-1, 2)

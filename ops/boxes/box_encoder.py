@@ -67,21 +67,14 @@ def box_encoder(
             raise op.OperatorValueError(argument=name, expected=expected, got=str(values))
     if not 0 <= criteria <= 1:
         raise op.wrong_value("criteria", "a number from 0 to 1", criteria)
-    return op.SampleType(op.float32, 2, "", boxes.device), op.SampleType(
-        op.int32, 1, "", boxes.device
-    )
+    device = boxes.device
+    return op.SampleType(op.float32, 2, "", device), op.SampleType(op.int32, 1, "", device)
 
 
 @box_encoder.shapes
 def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
-    boxes, labels = call.inputs
-    require_fours(boxes)
-    require_labels(call)
-    if labels.ndim == 2:
-        wide = labels.batch_shape.shapes[:, 1] != 1
-        op.refuse_samples(
-            wide, "", "(n,) or (n, 1)", labels.batch_shape.shapes, "there is a label for each box"
-        )
+    require_fours(call.inputs[0])
+    require_labels(call, one=True)
     count = len(call["anchors"]) // 4
     return op.BatchShape.equal(call.size, (count, 4)), op.BatchShape.equal(call.size, (count,))
 
@@ -213,14 +206,8 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
     tables = table, blocks, corners, centres, np.int64(size), words
-    return (
-        op.Launch(_FORCED.unit({}), len(each), first),
-        op.Launch(
-            _KERNEL.unit({}, translation_of(_log_ratio)),
-            len(blocks),
-            (*pair, *made, forced, *tables),
-        ),
-    )
+    unit, second = _KERNEL.unit({}, translation_of(_log_ratio)), (*pair, *made, forced, *tables)
+    return op.Launch(_FORCED.unit({}), len(each), first), op.Launch(unit, len(blocks), second)
 
 
 @box_encoder.cases

@@ -37,17 +37,20 @@ def require_boxes(boxes: op.SampleType, labels: op.SampleType | None) -> None:
         op.require_ndim(labels, (1, 2), "labels")
 
 
-def require_labels(call: op.Call) -> None:
-    """Refuse labels (the second input) that are not one for each box. Raises
-    OperatorValueError."""
+def require_labels(call: op.Call, one: bool = False) -> None:
+    """Refuse labels (the second input) that are not as many as boxes, or with `one` of several
+    numbers each. Raises OperatorValueError."""
     boxes, labels = call.inputs[0].batch_shape.shapes, call.inputs[1].batch_shape.shapes
+    problem = "there is a label for each box"
     op.refuse_samples(
         boxes[:, 0] != labels[:, 0],
         "",
         "as many labels as boxes",
         lambda sample: f"{labels[sample, 0]} and {boxes[sample, 0]}",
-        "there is a label for each box",
+        problem,
     )
+    if one and labels.shape[1] == 2:
+        op.refuse_samples(labels[:, 1] != 1, "", "(n,) or (n, 1)", labels, problem)
 
 
 Array = NDArray[Any]

@@ -262,7 +262,7 @@ def _cases() -> list[op.Case]:
             aspect_ratio=(9, 9),
             allow_no_crop=False,
             total_num_attempts=9,
-        ).raising(op.OperatorRuntimeError, "no window fits"),
+        ).runtime_error("no window fits"),
         op.case("no input", boxes, crop_shape=(5, 5)).value_error("`input_shape`"),
         op.case("threshold", boxes, thresholds=(0.5, 1.5)).value_error("`thresholds`"),
         op.case("scaling", boxes, scaling=(0.9, 0.1)).value_error("`scaling`"),

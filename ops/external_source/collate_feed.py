@@ -15,12 +15,8 @@ class Receiver:
 
     def __init__(self, arguments: dict[str, Any]) -> None:
         self._no_copy: bool = arguments["no_copy"]
-        self._types = declared_types(
-            arguments["num_outputs"] or 1,
-            arguments["layout"],
-            arguments["dtype"],
-            arguments["ndim"],
-        )
+        facts = (arguments[name] for name in ("layout", "dtype", "ndim"))
+        self._types = declared_types(arguments["num_outputs"] or 1, *facts)
         self.fixed: list[op.SampleType | None] = [None] * len(self._types)
 
     def batch(self, item: Any, index: int, layout: str | None = None) -> op.Batch:

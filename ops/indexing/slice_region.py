@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -12,14 +13,47 @@ from gradiva.eager.jit.convert import round_half_away
 Array = np.ndarray[Any, Any]
 
 
-def check_region(
-    anchor: Any, extent: Any, given: dict[str, Any], axes: Any, axis_names: str | None
-) -> None:
-    """Refuse inputs and arguments that exclude each other, and inputs that hold no numbers.
-
-    given: the arguments start, rel_start, end, rel_end, shape, rel_shape; None if not given.
+@op.argument_group(normalized_anchor=True, normalized_shape=True)
+class SliceRegion(TypedDict, total=False):
     """
-    for name in ("start", "end", "shape"):
+    The region is given by two more inputs or by arguments, with a number for each of the axes.
+
+    Args:
+        anchor, extent: the region's low end and its shape, 1-D. Integers are elements. Floats are
+            fractions of the sample, or elements where normalized_anchor, normalized_shape are
+            False.
+        start, rel_start: the low end, in elements or as fractions; 0 if neither is given.
+        end, rel_end: the high end, not included.
+        shape, rel_shape: the extent in its place. The end of the sample if none is given. One
+            number stands for all axes.
+        axes: which axes the numbers are about, negative ones counted from the end.
+        axis_names: their letters in its place, "WH" (x before y) if neither is given. Other axes
+            stay whole.
+        normalized_anchor: whether floats in `anchor` are fractions of the extents.
+        normalized_shape: whether floats in `extent` are fractions of the extents.
+    """
+
+    start: op.IntsArg | None
+    end: op.IntsArg | None
+    shape: op.IntsArg | None
+    rel_start: op.FloatsArg | None
+    rel_end: op.FloatsArg | None
+    rel_shape: op.FloatsArg | None
+    axes: op.IntsArg | None
+    axis_names: str | None
+    normalized_anchor: bool
+    normalized_shape: bool
+
+
+class Sliced(SliceRegion, op.Common, total=False):
+    """What `slice` takes."""
+
+
+def check_region(anchor: Any, extent: Any, options: Mapping[str, Any]) -> None:
+    """Refuse inputs and arguments that exclude each other, and inputs that hold no numbers."""
+    names = ("start", "end", "shape")
+    given = {name: options[name] for plain in names for name in (plain, f"rel_{plain}")}
+    for name in names:
         if given[name] is not None and given[f"rel_{name}"] is not None:
             raise op.OperatorValueError(f"`{name}` and `rel_{name}` exclude each other")
     named = {name.removeprefix("rel_") for name, value in given.items() if value is not None}
@@ -30,7 +64,7 @@ def check_region(
     if (anchor is not None) == bool(named):
         other = "not both" if named else "none was given"
         raise op.OperatorValueError(f"give the region by two inputs or by arguments; {other}")
-    if axes is not None and axis_names is not None:
+    if options["axes"] is not None and options["axis_names"] is not None:
         raise op.OperatorValueError("`axes` and `axis_names` exclude each other")
     for what, value in (("anchor", anchor), ("shape", extent)):
         if value is not None and value.dtype is not None and value.dtype.is_bool:

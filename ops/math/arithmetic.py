@@ -79,13 +79,15 @@ def broadcast_type(symbol: str, *operands: op.SampleType) -> op.SampleType:
         raise op.OperatorTypeError(str(error)) from None
 
 
-def _binary_type(symbol: str) -> Callable[..., op.SampleType]:
+def binary_type(symbol: str, doc: str) -> Callable[..., op.SampleType]:
+    """The type rule of an operator on two operands."""
+
     def infer(
         left: op.SampleType, right: op.SampleType, /, **common: op.Unpack[op.Common]
     ) -> op.SampleType:
         return broadcast_type(symbol, left, right)
 
-    infer.__doc__ = _BINARY_DOC.format(symbol)
+    infer.__doc__ = doc
     return infer
 
 
@@ -201,7 +203,7 @@ class Arithmetic(OperatorBase):
 
 def _declare() -> None:
     for name, symbol in BINARY.items():
-        made = Arithmetic(_binary_type(symbol), name, (2, 2))
+        made = Arithmetic(binary_type(symbol, _BINARY_DOC.format(symbol)), name, (2, 2))
         made.shapes(broadcast_shapes)
         made.cpu(lambda call, s=symbol: compute(call, lambda a, b, out: evaluate(s, a, b, out)))
         # Powers of floats are the library's; all else is exact.

@@ -11,33 +11,12 @@ from typing import Literal
 from .image_info import FLOAT32, ImageInfo, TiffNotes, integer_dtype
 
 # Tag numbers of the TIFF 6.0 specification.
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _ORIENTATION = 256, 257, 258, 259, 262, 274
-_STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = 273, 279, 324, 325
-_SAMPLES, _PLANAR, _COLOUR_MAP, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 277, 284, 320, 338, 339
-_ROWS_PER_STRIP, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT = 278, 317, 322, 323
-_KEPT = frozenset(
-    (
-        _WIDTH,
-        _HEIGHT,
-        _BITS,
-        _COMPRESSION,
-        _PHOTOMETRIC,
-        _ORIENTATION,
-        _STRIPS,
-        _STRIP_BYTES,
-        _TILES,
-        _TILE_BYTES,
-        _SAMPLES,
-        _PLANAR,
-        _COLOUR_MAP,
-        _EXTRA_SAMPLES,
-        _SAMPLE_FORMAT,
-        _ROWS_PER_STRIP,
-        _PREDICTOR,
-        _TILE_WIDTH,
-        _TILE_HEIGHT,
-    )
-)
+_LAYOUT = _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 256, 257, 258, 259, 262
+_PLACES = _STRIPS, _STRIP_BYTES, _TILES, _TILE_BYTES = 273, 279, 324, 325
+_PIXELS = _SAMPLES, _PLANAR, _COLOUR_MAP, _EXTRA_SAMPLES, _SAMPLE_FORMAT = 277, 284, 320, 338, 339
+_ROWS_PER_STRIP, _PREDICTOR, _TILE_WIDTH, _TILE_HEIGHT = _SIZES = 278, 317, 322, 323
+_ORIENTATION = 274
+_KEPT = frozenset((*_LAYOUT, *_PLACES, *_PIXELS, *_SIZES, _ORIENTATION))
 _CODES = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 16: "Q"}
 _BLACK_IS_ZERO, _PALETTE, _CMYK = 1, 3, 5
 _MOST_VALUES = 3 * 2**16

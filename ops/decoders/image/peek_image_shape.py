@@ -73,7 +73,5 @@ def _cases() -> list[op.Case]:
         .equals([rgb[0], np.array([5, 9, 1])])
         .no_oracle(),
         op.case("empty", op.batch(np.empty((0, 1), np.uint8))).equals([]),
-        op.case("no image", op.batch([np.zeros(20, np.uint8)])).raising(
-            op.OperatorRuntimeError, "sample 0"
-        ),
+        op.case("no image", op.batch([np.zeros(20, np.uint8)])).runtime_error("sample 0"),
     ]

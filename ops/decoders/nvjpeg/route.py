@@ -92,13 +92,7 @@ TABLE = np.dtype(
 """One row per image."""
 
 _HARDWARE_SUBSAMPLING = frozenset(
-    (
-        Subsampling.CSS_444,
-        Subsampling.CSS_422,
-        Subsampling.CSS_420,
-        Subsampling.CSS_440,
-        Subsampling.GRAY,
-    )
+    Subsampling[name] for name in ("CSS_444", "CSS_422", "CSS_420", "CSS_440", "GRAY")
 )
 _SEQUENTIAL = ("baseline", "extended")
 
