@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -105,11 +105,14 @@ def wrong_type(argument: str, expected: str, got: Any, problem: str = "") -> Ope
     return OperatorTypeError(problem, argument=argument or None, expected=expected, got=str(got))
 
 
-def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem: str = "") -> None:
+def refuse_samples(
+    bad: Any, argument: str, expected: str | Callable[[int], str], values: Any, problem: str = ""
+) -> None:
     """Raise OperatorValueError for the first of the samples that are `bad`.
 
-    bad: bool, (N,) or (N, k); argument: "" where an input is to blame; values: of the shape of
-    `bad`, or with more axes, what was given, or a function that says it of a sample.
+    bad: bool, (N,) or (N, k); argument: "" where an input is to blame; expected: or a function that
+    says it of a sample; values: of the shape of `bad`, or with more axes, what was given, or a
+    function that says it of a sample.
     """
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
@@ -117,7 +120,7 @@ def refuse_samples(bad: Any, argument: str, expected: str, values: Any, problem:
         raise OperatorValueError(
             problem,
             argument=argument or None,
-            expected=expected or None,
+            expected=(expected(place[0]) if callable(expected) else expected) or None,
             got=str(tuple(got.tolist()) if isinstance(got, np.ndarray) else got),
             sample=place[0],
         )

@@ -211,10 +211,7 @@ def _sequence_rearrange_shapes(call: op.Call) -> op.Int64Array:
     orders: list[op.Int64Array] = call["new_order"]
     source = call.inputs[0]
     counts = np.array([order.size for order in orders], np.int64)
-    if call.size and not counts.all():
-        raise op.wrong_value(
-            "new_order", "at least one frame", "none", sample=int(np.flatnonzero(counts == 0)[0])
-        )
+    op.refuse_samples(counts == 0, "new_order", "at least one frame", lambda _: "none")
     order = np.zeros((call.size, int(counts.max(initial=0))), np.int64)
     asked = np.arange(order.shape[1]) < counts[:, None]
     order[asked] = np.concatenate([np.empty(0, np.int64), *orders])

@@ -16,21 +16,20 @@ _KERNEL: Final = op.CudaKernel("join", ("slabs.cuh", Path(__file__).with_name("j
 def same_shapes(call: op.Call, but: int | None = None) -> None:
     """Refuse inputs whose shapes differ in an axis other than `but`. Raises OperatorValueError."""
     first = call.inputs[0].batch_shape
+    beside = "" if but is None else f", except for axis {but}"
     for number, batch in enumerate(call.inputs[1:], 1):
         if batch.batch_shape is first:
             continue
         differs = batch.batch_shape.shapes != first.shapes
         if but is not None:
             differs[:, but] = False
-        if differs.any():
-            sample = int(np.flatnonzero(differs.any(axis=1))[0])
-            beside = "" if but is None else f", except for axis {but}"
-            raise op.OperatorValueError(
-                f"input {number} has another shape than input 0",
-                expected=f"{first.shape(sample)}{beside}",
-                got=str(batch.batch_shape.shape(sample)),
-                sample=sample,
-            )
+        op.refuse_samples(
+            differs.any(axis=1),
+            "",
+            lambda sample: f"{first.shape(sample)}{beside}",
+            batch.batch_shape.shape,
+            f"input {number} has another shape than input 0",
+        )
 
 
 @op.jit

@@ -53,12 +53,8 @@ def _shapes(call: op.Call) -> op.BatchShape:
     layout = call["layout"]
     sizes = batch_shape.shapes[:, 1]
     fits = (sizes >= 1) & (sizes <= 3) if not layout else sizes == len(layout)
-    if not fits.all():
-        sample = int(np.flatnonzero(~fits)[0])
-        wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
-        raise op.wrong_value(
-            "", wanted, sizes[sample], "points of another number of coordinates", sample=sample
-        )
+    wanted = f"{len(layout)} coordinates, as in layout {layout!r}" if layout else "1 to 3"
+    op.refuse_samples(~fits, "", wanted, sizes, "points of another number of coordinates")
     return batch_shape
 
 

@@ -62,11 +62,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
     multiples = _numbers(call, "align", axes)
     if multiples is not None:
         bad = (multiples < 1).any(axis=1)
-        if bad.any():
-            sample = int(np.argmax(bad))
-            raise op.wrong_value(
-                "align", "positive numbers", multiples[sample].tolist(), sample=sample
-            )
+        op.refuse_samples(bad, "align", "positive numbers", lambda k: multiples[k].tolist())
         # A multiple too large for memory is refused with the shape that comes of it.
         extents = np.where(extents > 0, (extents - 1) // multiples + 1, 0) * multiples
     result = shapes.copy()

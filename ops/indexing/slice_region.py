@@ -139,14 +139,8 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
     ordered = np.sort(wrapped, axis=1)
     bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    if bad.any():
-        sample = int(np.argmax(bad))
-        raise op.OperatorValueError(
-            argument="axes",
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(axes[sample].tolist()),
-            sample=sample,
-        )
+    expected = f"numbers from {-ndim} to {ndim - 1}, each axis once"
+    op.refuse_samples(bad, "axes", expected, lambda sample: axes[sample].tolist())
     return wrapped
 
 

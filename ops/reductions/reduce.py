@@ -214,12 +214,12 @@ def fitting_means(call: op.Call) -> tuple[op.Int64Array, op.Int64Array]:
         if wanted.shape == shapes.shape:
             fits |= (wanted == shapes).all(axis=1)
     if not fits.all():
-        sample = int(np.flatnonzero(~fits)[0])
         wanted = reduced_shapes(source.batch_shape.shapes, taken, call["keep_dims"])
-        raise op.OperatorValueError(
+        op.refuse_samples(
+            ~fits,
+            "",
+            lambda sample: f"one number, or the shape {tuple(wanted[sample].tolist())}",
+            means.batch_shape.shape,
             "the mean has the wrong shape",
-            expected=f"one number, or the shape {tuple(wanted[sample].tolist())}",
-            got=str(means.batch_shape.shape(sample)),
-            sample=sample,
         )
     return means.batch_shape.offsets, volumes

@@ -164,12 +164,11 @@ def _check(values: op.BatchShape, wanted: op.BatchShape) -> tuple[op.Int64Array,
         for batch_shape in (values, wanted)
     )
     bad = ((given != goal) & (given != 1)).any(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "the values do not broadcast to the shape",
-            expected=f"a shape that fits {wanted.shape(sample)}, or a scalar",
-            got=str(values.shape(sample)),
-            sample=sample,
-        )
+    op.refuse_samples(
+        bad,
+        "",
+        lambda sample: f"a shape that fits {wanted.shape(sample)}, or a scalar",
+        values.shape,
+        "the values do not broadcast to the shape",
+    )
     return given, goal
