@@ -264,9 +264,7 @@ def _sequence_rearrange_cases() -> list[op.Case]:
         op.case("per sample", videos, new_order=orders).equals(
             [videos.at(i)[orders[i]] for i in range(2)]
         ),
-        op.case("numbers", numbers, new_order=[1, 0])
-        .each(lambda number: number[[1, 0]])
-        .no_oracle(),
+        op.case("numbers", numbers, new_order=[1, 0]).each(lambda one: one[[1, 0]]).no_oracle(),
         op.case("empty", op.samples(layout="FHWC"), new_order=[0]).equals([]),
         op.case("too few frames", videos, new_order=[0, 2]).value_error("sample 1"),
         op.case("negative", videos, new_order=[-1]).value_error("`new_order`"),

@@ -184,9 +184,7 @@ def _cases() -> list[op.Case]:
         op.case("nothing given", points).equals(arrays),
         op.case("diagonal", points, M=2).equals([2 * array for array in arrays]),
         op.case("swap", points, M=(0, 1, 1, 0)).equals([array[:, ::-1] for array in arrays]),
-        op.case("shift", points, T=(1, -2)).equals(
-            [array + np.array([1, -2], np.float32) for array in arrays]
-        ),
+        op.case("shift", points, T=(1, -2)).each(lambda one: one + np.array([1, -2], np.float32)),
         op.case("both", points, MT=(1, 2, 3, 4, 5, 6)),
         op.case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
         op.case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),

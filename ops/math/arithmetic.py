@@ -256,9 +256,7 @@ def _cases() -> list[op.Case]:
         op.case("wraps", images, other).each(lambda image, one: image + one),
         op.case("promotes", images, signed).each(lambda image, one: image.astype(np.int16) + one),
         op.case("scalar", images, np.int32(1)).each(lambda image, *_: image.astype(np.int32) + 1),
-        op.case("channels", images, channel).each(
-            lambda image, one: image.astype(np.float32) + one
-        ),
+        op.case("channels", images, channel).each(lambda a, b: a.astype(np.float32) + b),
         op.case("uniform", whole, whole).each(lambda one, *_: one * 2),
         op.case("empty", op.samples(), op.samples()).equals([]),
         op.case("no broadcast", images, op.samples((2, 5, 3), (1, 7, 3), (6, 1, 3))).value_error(

@@ -107,9 +107,7 @@ def _like_cases() -> list[op.Case]:
     colours = op.samples((3,), (3,), dtype=op.int16, layout="")
     bytes_of = [np.clip(colours.at(i), 0, 255).astype(np.uint8) for i in range(2)]
     return [
-        op.case("scalars", images, sevens).each(
-            lambda image, *_: np.full(image.shape, 8, np.uint8)
-        ),
+        op.case("scalars", images, sevens).each(lambda one, *_: np.full(one.shape, 8, np.uint8)),
         op.case("colours", images, colours).equals(
             [np.broadcast_to(bytes_of[i], images.at(i).shape) for i in range(2)]
         ),

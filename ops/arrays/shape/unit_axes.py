@@ -98,13 +98,9 @@ def _expand_dims_cases() -> list[op.Case]:
     return [
         op.case("first", images, axes=0).each(lambda image: image[None]),
         op.case("named", masks, axes=[2], new_axis_names="C").each(lambda mask: mask[..., None]),
-        op.case("two", masks, axes=[3, 0], new_axis_names="CF").each(
-            lambda mask: mask[None, ..., None]
-        ),
+        op.case("two", masks, axes=[3, 0], new_axis_names="CF").each(lambda m: m[None, ..., None]),
         op.case("from the end", masks, axes=[-1]).each(lambda mask: mask[..., None]).no_oracle(),
-        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").each(
-            lambda scalar: scalar[None, None]
-        ),
+        op.case("scalars", scalars, axes=[0, 1], new_axis_names="HW").each(lambda s: s[None, None]),
         op.case("none", images, axes=[]).equals(images.arrays()),
         op.case("empty", op.samples(), axes=[0]).equals([]),
         op.case("out of range", masks, axes=[3]).value_error("`axes`"),
