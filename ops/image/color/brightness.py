@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32
 
 from .brightness_contrast import brightness_contrast_row, linear_rows, linear_type
 
@@ -47,7 +46,7 @@ def brightness(
 
 
 @op.pixelwise(brightness, brightness_contrast_row)
-def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _rows(call: op.Call) -> F32:
     return linear_rows(call, call["brightness"], call["brightness_shift"], np.float32(1), None)
 
 

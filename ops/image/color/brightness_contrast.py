@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
+from gradiva.eager.types.arrays import F32
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.int32, op.float32)
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "DHWC", "CDHW")
@@ -88,9 +89,7 @@ def brightness_contrast_row(source: Any, target: Any, row: Any) -> None:
         target[k] = convert_sat(np.float32(source[k]) * multiplier + addend, target)
 
 
-def linear_rows(
-    call: op.Call, brightness: Any, shift: Any, contrast: Any, center: Any
-) -> np.ndarray[Any, np.dtype[np.float32]]:
+def linear_rows(call: op.Call, brightness: Any, shift: Any, contrast: Any, center: Any) -> F32:
     """(N, 1, 2): multiplier and addend of each sample. The order of operations fixes the bits.
 
     Each value is float32 (N,), or a float32 scalar for all samples; center: None if not given.
@@ -106,7 +105,7 @@ def linear_rows(
 
 
 @op.pixelwise(brightness_contrast, brightness_contrast_row)
-def coefficients(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def coefficients(call: op.Call) -> F32:
     """(N, 1, 2): multiplier and addend of each sample."""
     names = ("brightness", "brightness_shift", "contrast", "contrast_center")
     return linear_rows(call, *(call[name] for name in names))

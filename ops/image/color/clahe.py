@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
 
 from .lab_tables import lab_tables
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
 
 _MOST: Final = 1024
 
@@ -55,13 +49,11 @@ def clahe(
     op.require_dtype(input, (op.uint8,))
     for name, tiles in (("tiles_x", tiles_x), ("tiles_y", tiles_y)):
         if not 1 <= tiles <= _MOST:
-            raise op.OperatorValueError(argument=name, expected=f"1 to {_MOST}", got=str(tiles))
+            raise op.wrong_value(name, f"1 to {_MOST}", tiles)
     if not 0 <= clip_limit < float("inf"):
-        raise op.OperatorValueError(
-            argument="clip_limit", expected="0 or more", got=str(clip_limit)
-        )
+        raise op.wrong_value("clip_limit", "0 or more", clip_limit)
     if bins < 1:
-        raise op.OperatorValueError(argument="bins", expected="a positive number", got=str(bins))
+        raise op.wrong_value("bins", "a positive number", bins)
     return op.with_layout(input, op.require_layout(input, ("HWC", "HW"), {2: "HW", 3: "HWC"}))
 
 

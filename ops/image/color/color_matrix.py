@@ -10,17 +10,15 @@ All products are float32, added from left to right; the order of operations fixe
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.pixelwise import axes_of
+from gradiva.eager.types.arrays import F32
 from gradiva.ops.math.series import sine_cosine
-
-F32: TypeAlias = npt.NDArray[np.float32]
 
 LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",

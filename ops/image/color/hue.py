@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32
 
 from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
 
@@ -50,7 +49,7 @@ def _shapes(call: op.Call) -> op.BatchShape:
 
 
 @op.pixelwise(hue, matrix_row)
-def _rows(call: op.Call) -> np.ndarray[Any, np.dtype[np.float32]]:
+def _rows(call: op.Call) -> F32:
     return parameters(hue_saturation(call["hue"], np.float32(1), call.size))
 
 

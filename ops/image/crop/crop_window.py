@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32, I64, Array
 
-Int64s = NDArray[np.int64]
 # A scalar for all samples, or one value per sample.
-Scalar = float | Sequence[float] | NDArray[Any]
+Scalar = float | Sequence[float] | Array
 
 LAYOUTS: Final = (
     "HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW", "CFDHW",
@@ -67,19 +66,19 @@ class CropArguments(CropWindow, OutOfBounds, op.Common, total=False):
 class WindowPlan(op.Plan):
     """anchors: where the window of each sample begins, (N, ndim)."""
 
-    anchors: Int64s
+    anchors: I64
 
 
-def window_of(call: op.Call, shapes: Int64s, layout: str) -> tuple[Int64s, Int64s]:
+def window_of(call: op.Call, shapes: I64, layout: str) -> tuple[I64, I64]:
     """Anchors and shapes of the windows that the crop arguments of a call describe."""
     return crop_window(shapes, layout, **{name: call[name] for name in CropWindow.__annotations__})
 
 
 def crop_window(
-    shapes: Int64s,
+    shapes: I64,
     layout: str,
     *,
-    crop: Sequence[float] | NDArray[Any] | None = None,
+    crop: Sequence[float] | Array | None = None,
     crop_h: Scalar | None = None,
     crop_w: Scalar | None = None,
     crop_d: Scalar | None = None,
@@ -87,7 +86,7 @@ def crop_window(
     crop_pos_y: Scalar = 0.5,
     crop_pos_z: Scalar = 0.5,
     rounding: str = "round",
-) -> tuple[Int64s, Int64s]:
+) -> tuple[I64, I64]:
     """Anchors and shapes of the windows, both (N, ndim) like `shapes`.
 
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
@@ -99,9 +98,7 @@ def crop_window(
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
     if rounding not in ("round", "truncate"):
-        raise op.OperatorValueError(
-            argument="rounding", expected="'round' or 'truncate'", got=repr(rounding)
-        )
+        raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
     count = len(shapes)
     sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
     positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
@@ -131,16 +128,10 @@ def crop_window(
     return anchors, windows
 
 
-def apply_policy(
-    shapes: Int64s, anchors: Int64s, windows: Int64s, policy: str
-) -> tuple[Int64s, Int64s]:
+def apply_policy(shapes: I64, anchors: I64, windows: I64, policy: str) -> tuple[I64, I64]:
     """Anchors and shapes after `out_of_bounds_policy`: "error", "pad" or "trim_to_shape"."""
     if policy not in POLICIES:
-        raise op.OperatorValueError(
-            argument="out_of_bounds_policy",
-            expected=f"one of {', '.join(POLICIES)}",
-            got=repr(policy),
-        )
+        raise op.wrong_value("out_of_bounds_policy", f"one of {', '.join(POLICIES)}", repr(policy))
     if policy == "trim_to_shape":
         begin = np.clip(anchors, 0, shapes)
         end = np.clip(anchors + windows, 0, shapes)
@@ -157,15 +148,13 @@ def apply_policy(
     return anchors, windows
 
 
-def window_in(call: op.Call, layout: str) -> tuple[Int64s, Int64s]:
+def window_in(call: op.Call, layout: str) -> tuple[I64, I64]:
     """Anchors and shapes of the windows of a call, after its policy."""
     shapes = call.inputs[0].batch_shape.shapes
     return apply_policy(shapes, *window_of(call, shapes, layout), call["out_of_bounds_policy"])
 
 
-def fill_array(
-    fill_values: float | Sequence[float] | NDArray[Any], dtype: np.dtype[Any]
-) -> NDArray[Any]:
+def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any]) -> Array:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
     with np.errstate(over="ignore"):
         values = np.atleast_1d(np.asarray(fill_values, np.float32))
@@ -177,19 +166,17 @@ def fill_array(
 
 def _sizes(
     count: int,
-    crop: Sequence[float] | NDArray[Any] | None,
+    crop: Sequence[float] | Array | None,
     crop_h: Scalar | None,
     crop_w: Scalar | None,
     crop_d: Scalar | None,
-) -> dict[str, Int64s]:
+) -> dict[str, I64]:
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")
         table = np.asarray(crop, np.float32)
         if table.ndim == 0 or table.shape[-1] not in (2, 3):
-            raise op.OperatorValueError(
-                argument="crop", expected="(h, w) or (d, h, w)", got=str(table.tolist())
-            )
+            raise op.wrong_value("crop", "(h, w) or (d, h, w)", table.tolist())
         table = np.broadcast_to(table, (count, table.shape[-1]))
         letters = "DHW"[-table.shape[1] :]
         return {letter: _whole("crop", table[:, k]) for k, letter in enumerate(letters)}
@@ -205,7 +192,7 @@ def _sizes(
     }
 
 
-def _whole(name: str, sizes: NDArray[np.float32]) -> Int64s:
+def _whole(name: str, sizes: F32) -> I64:
     """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
     bad = ~(np.abs(sizes) <= _LARGEST)
     if bad.any():
@@ -219,7 +206,7 @@ def _whole(name: str, sizes: NDArray[np.float32]) -> Int64s:
     return sizes.astype(np.int64)
 
 
-def _per_sample(name: str, value: Scalar, count: int) -> NDArray[np.float32]:
+def _per_sample(name: str, value: Scalar, count: int) -> F32:
     # Arguments are float32 at the interface, and both truncation and rounding must see that.
     values = np.asarray(value, np.float32)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != count):

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import copy_launch, gather_table, steps_of
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
+from gradiva.eager.types.arrays import Array
 
 _LAYOUTS = (
     "HWC", "CHW", "HW", "DHWC", "CDHW", "DHW", "FHWC", "FCHW", "CFHW", "FHW",
@@ -162,7 +163,7 @@ def _cases() -> list[op.Case]:
     volumes = op.samples((2, 3, 4, 1), (3, 3, 2, 1), dtype=op.float16, layout="DHWC")
     frames = op.samples((2, 3, 4, 3), layout="FHWC")
 
-    def mirrored(batch: Any, *axes: int) -> list[np.ndarray[Any, Any]]:
+    def mirrored(batch: Any, *axes: int) -> list[Array]:
         return [np.flip(batch.at(i), axes) for i in range(len(batch))]
 
     return [

@@ -58,9 +58,7 @@ def _rows(call: op.Call, name: str) -> op.Int64Array:
     rows: op.Int64Array = call[name]
     wanted = call["crop_shape"].shape[1]
     if rows.shape[1] != wanted:
-        raise op.OperatorValueError(
-            argument=name, expected=f"{wanted} numbers, as `crop_shape` has", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"{wanted} numbers, as `crop_shape` has", rows.shape[1])
     return rows
 
 
@@ -105,10 +103,10 @@ def _cpu(call: op.Call) -> None:
     if call.inputs:
         outer = call.inputs[0].batch_shape.shapes
         if outer.shape[1] < crop.shape[1]:
-            raise op.OperatorValueError(
-                argument="crop_shape",
-                expected=f"at most {outer.shape[1]} numbers, the axes of the input",
-                got=str(crop.shape[1]),
+            raise op.wrong_value(
+                "crop_shape",
+                f"at most {outer.shape[1]} numbers, the axes of the input",
+                crop.shape[1],
             )
         outer = outer[:, : crop.shape[1]]
     if outer is not None:

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32
 
 from .blur_windows import extents_of
-from .gaussian_windows import F32
 
 _BLUR: Final = op.CudaKernel("blur", (None, Path(__file__).with_name("blur.cuh")))
 _FLOAT: Final = np.dtype(np.float32)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Array
 
 from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
-
-Array = npt.NDArray[Any]
 
 _LAYOUTS: Final = (
     "HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW", "DHW", "DHWC", "CDHW", "FDHW", "FDHWC",
@@ -77,7 +75,7 @@ def filter(
         op.require_ndim(fill_value, (0,), "the fill value")
     for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
         if given not in known:
-            raise op.OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+            raise op.wrong_value(name, " or ".join(known), repr(given))
     return own_or_float32(input, dtype)
 
 
@@ -126,10 +124,8 @@ def _shapes(call: op.Call) -> op.Int64Array:
 def _anchors(call: op.Call, axes: int) -> op.Int64Array:
     given: op.Int64Array = call["anchor"]
     if given.shape[1] not in (1, axes):
-        raise op.OperatorValueError(
-            argument="anchor",
-            expected=f"one number or {axes}, one per axis of the filter",
-            got=str(given.shape[1]),
+        raise op.wrong_value(
+            "anchor", f"one number or {axes}, one per axis of the filter", given.shape[1]
         )
     return np.broadcast_to(given, (call.size, axes))
 

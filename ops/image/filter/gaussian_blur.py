@@ -8,11 +8,12 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import F32, Array
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
-from .gaussian_windows import F32, windows
+from .gaussian_windows import windows
 
 
 @op.operator("gaussian_blur", schema="GaussianBlur", frames=("sigma", "window_size"))
@@ -169,7 +170,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     return blur_launches(call, [Windows(weights, halves)])
 
 
-def _expected(image: np.ndarray[Any, Any], window: F32, axes: tuple[int, ...]) -> Any:
+def _expected(image: Array, window: F32, axes: tuple[int, ...]) -> Any:
     """The same in NumPy: sums over padded copies, in float64."""
     half = len(window) // 2
     total = image.astype(np.float64)

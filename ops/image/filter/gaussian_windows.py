@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32
 from gradiva.ops.math.series import decay
 
 from .blur_windows import per_axis
-
-F32: TypeAlias = npt.NDArray[np.float32]
 
 _MOST: Final = 65535
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import F32, Array
 
 from .blur_gpu import Windows, blur_launches
 from .blur_rows import blur_row, convert_line, reflect, symmetric
 from .blur_windows import blurred_type, extents_of
-from .gaussian_windows import F32
 from .laplacian_windows import laplacian_windows
 
 
@@ -207,7 +207,7 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     )
 
 
-def _expected(image: np.ndarray[Any, Any], axes: tuple[int, ...]) -> Any:
+def _expected(image: Array, axes: tuple[int, ...]) -> Any:
     """Without smoothing, by differences of whole numbers."""
     values = image.astype(np.int64)
     total = np.zeros_like(values)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import I64, Array
 
 from .borders import pad
 from .morphology import ASSUMED, LAYOUTS, pairs, planes_of
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
-
-Array = npt.NDArray[Any]
 
 _MOST: Final = 1 << 16
 """Pixels of a window: all windows of a row are in memory at once."""
@@ -51,7 +43,7 @@ def median_blur(
     return op.with_layout(input, op.require_layout(input, LAYOUTS, ASSUMED))
 
 
-def _sizes(call: op.Call) -> npt.NDArray[np.int64]:
+def _sizes(call: op.Call) -> I64:
     """(N, 2): the width and height of the windows. Raises OperatorValueError."""
     sizes = pairs(call, "window_size")
     bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)

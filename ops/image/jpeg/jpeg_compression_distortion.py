@@ -9,13 +9,12 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
 
 if TYPE_CHECKING:
-    import cv2
     import simplejpeg
 
 else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
     simplejpeg = lazy_module("simplejpeg", "simplejpeg")
 
 _ASSUMED = {3: "HWC", 4: "FHWC"}

@@ -10,9 +10,8 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import RaggedFloatsArg
+from gradiva.eager.types.arrays import Array
 from gradiva.ops.image.crop.crop_window import fill_array
-
-Array = np.ndarray[Any, Any]
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
@@ -91,14 +90,12 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
         names = "HW" if names is None else names
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.wrong_value("axis_names", there, repr(names))
         return [layout.index(letter) for letter in names]
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
-            argument="axes",
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(list(axes)),
+        raise op.wrong_value(
+            "axes", f"numbers from {-ndim} to {ndim - 1}, each axis once", list(axes)
         )
     return wrapped
 
@@ -214,9 +211,7 @@ def _tables(
             many = "; there is no channel axis in the layout"
             if channel >= 0:
                 many = f", or one for each of {counts[counts != values.shape[1]][0]} channels"
-            raise op.OperatorValueError(
-                argument="fill_value", expected=f"1 value{many}", got=str(values.shape[1])
-            )
+            raise op.wrong_value("fill_value", f"1 value{many}", values.shape[1])
     dtype, single = target.dtype.numpy, np.dtype(np.float32)
     fill = fill_array(values, single if target.dtype is op.float16 else dtype)
     fill = np.ascontiguousarray(fill.astype(dtype, copy=False)).view(f"u{dtype.itemsize}")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32, Array
 from gradiva.ops.math.series import sine_cosine
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
@@ -97,7 +98,7 @@ def _mask_samples(
                             target[k] = zero if masked[x] else source[k]
 
 
-def _plan(call: op.Call) -> tuple[op.Int64Array, np.ndarray[Any, np.dtype[np.float32]]]:
+def _plan(call: op.Call) -> tuple[op.Int64Array, F32]:
     """What `_mask_samples` takes: extents and terms."""
     tile = call["tile"]
     op.refuse_samples(tile < 1, "tile", "1 or more", tile)
@@ -154,7 +155,7 @@ def _gpu(call: op.Call) -> op.Launch:
     return op.Launch(unit, len(blocks), (data, op.OutputArg(result), table, blocks))
 
 
-def _expected(image: np.ndarray[Any, Any], tile: int, size: int) -> np.ndarray[Any, Any]:
+def _expected(image: Array, tile: int, size: int) -> Array:
     """An upright grid, in whole numbers."""
     rows, columns = (np.arange(extent) % tile < size for extent in image.shape[:2])
     return np.where((rows[:, None] & columns)[..., None], image.dtype.type(0), image)

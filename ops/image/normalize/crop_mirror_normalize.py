@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import F32, I64
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,
     LAYOUTS,
@@ -21,7 +22,7 @@ from gradiva.ops.image.crop.crop_window import (
 )
 
 from .crop_mirror_normalize_cpu import normalize_kernel
-from .crop_mirror_normalize_plan import Float32s, Int64s, NormalizePlan, channel_rows, fold, plan
+from .crop_mirror_normalize_plan import NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
@@ -73,10 +74,8 @@ def crop_mirror_normalize(
         expected = "float32, float16, uint8 or int8"
         raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     if layout and output_layout and sorted(layout) != sorted(output_layout):
-        raise op.OperatorValueError(
-            argument="output_layout",
-            expected=f"the axes of {layout!r} in some order",
-            got=repr(output_layout),
+        raise op.wrong_value(
+            "output_layout", f"the axes of {layout!r} in some order", repr(output_layout)
         )
     return input.with_(dtype=dtype, layout=output_layout or layout)
 
@@ -128,7 +127,7 @@ def _shapes(call: op.Call) -> NormalizePlan:
     )
 
 
-def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
+def _mean_factor(call: op.Call) -> tuple[F32, F32]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
@@ -200,17 +199,15 @@ def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
-def _fill(call: op.Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
+def _fill(call: op.Call, channels: I64, dtype: np.dtype[Any]) -> Any:
     """One value per output channel; 0 unless the policy is to pad."""
     most = int(channels.max())
     if call["out_of_bounds_policy"] != "pad":
         return np.zeros(most, dtype)
     fill = fill_array(call["fill_values"], dtype)
     if len(fill) not in (1, most):
-        raise op.OperatorValueError(
-            argument="fill_values",
-            expected=f"1 value, or one for each of {most} output channels",
-            got=str(len(fill)),
+        raise op.wrong_value(
+            "fill_values", f"1 value, or one for each of {most} output channels", len(fill)
         )
     return np.broadcast_to(fill, (most,)).copy()
 

@@ -6,23 +6,22 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-
-from .crop_mirror_normalize_plan import Array, Float32s, Int64s
+from gradiva.eager.types.arrays import F32, I64, Array
 
 
 @op.jit
 def normalize_kernel(
     src: Array,
-    src_offsets: Int64s,
+    src_offsets: I64,
     dst: Array,
-    dst_offsets: Int64s,
-    extents: Int64s,
-    steps: Int64s,
-    starts: Int64s,
-    lows: Int64s,
-    highs: Int64s,
-    mean: Float32s,
-    factor: Float32s,
+    dst_offsets: I64,
+    extents: I64,
+    steps: I64,
+    starts: I64,
+    lows: I64,
+    highs: I64,
+    mean: F32,
+    factor: F32,
     fill: Array,
     channel_axis: int,
     begin: int,

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
-
-Array = NDArray[Any]
-Int64s = NDArray[np.int64]
-Float32s = NDArray[np.float32]
+from gradiva.eager.types.arrays import F32, I64, Array
 
 AXES: Final = 5
 
@@ -21,19 +17,19 @@ AXES: Final = 5
 class NormalizePlan(op.Plan):
     """One row per sample; the axes are the output's, with leading extents of 1."""
 
-    extents: Int64s  # (N, 5)
-    steps: Int64s  # (N, 5): source elements per step, negative along a mirrored axis
-    starts: Int64s  # (N,): source element of output coordinate 0, which may lie outside
-    lows: Int64s  # (N, 5): the output coordinates that have a source
-    highs: Int64s  # (N, 5)
+    extents: I64  # (N, 5)
+    steps: I64  # (N, 5): source elements per step, negative along a mirrored axis
+    starts: I64  # (N,): source element of output coordinate 0, which may lie outside
+    lows: I64  # (N, 5): the output coordinates that have a source
+    highs: I64  # (N, 5)
     channel_axis: int
 
 
 def plan(
-    shapes: Int64s,
-    anchors: Int64s,
-    windows: Int64s,
-    mirror: NDArray[Any],
+    shapes: I64,
+    anchors: I64,
+    windows: I64,
+    mirror: Array,
     layout: str,
     output_layout: str = "CHW",
     pad_output: bool = False,
@@ -73,7 +69,7 @@ def plan(
         order.remove(channel)
         order.insert(0, channel)
 
-    def wide(table: Int64s, rest: int) -> Int64s:
+    def wide(table: I64, rest: int) -> I64:
         result = np.full((count, AXES), rest, np.int64)
         result[:, AXES - ndim :] = table[:, order]
         return result
@@ -89,9 +85,7 @@ def plan(
     )
 
 
-def fold(
-    mean: Array, std: Array, scale: float = 1.0, shift: float = 0.0
-) -> tuple[Float32s, Float32s]:
+def fold(mean: Array, std: Array, scale: float = 1.0, shift: float = 0.0) -> tuple[F32, F32]:
     """(mean', factor) with out = (x - mean') * factor, both float32.
 
     The shift moves into the mean, in float64; the scale into the factor, in float32. Both are
@@ -104,13 +98,11 @@ def fold(
         return moved.astype(np.float32), factor / s
 
 
-def channel_rows(name: str, rows: Array, channels: Int64s) -> Array:
+def channel_rows(name: str, rows: Array, channels: I64) -> Array:
     """The argument `name`, (N, 1) or (N, channels), checked against each sample's channels."""
     given = rows.shape[1]
     if given != 1 and (channels != given).any():
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"1 value, or one for each of {int(channels.max())} channels",
-            got=str(given),
+        raise op.wrong_value(
+            name, f"1 value, or one for each of {int(channels.max())} channels", given
         )
     return rows

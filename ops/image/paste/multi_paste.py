@@ -12,11 +12,10 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat
 from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.types.arrays import Array
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 
 from .paste_regions import Regions, paste_regions
-
-Array = np.ndarray[Any, Any]
 
 _LAYOUTS = (*LAYOUTS, "HW", "DHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}

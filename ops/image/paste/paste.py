@@ -51,9 +51,7 @@ def paste(
     """
     count = len(fill_value) if isinstance(fill_value, tuple) else 1
     if count != 1 and count != n_channels:
-        raise op.OperatorValueError(
-            argument="fill_value", expected=f"1 value, or {n_channels}", got=str(count)
-        )
+        raise op.wrong_value("fill_value", f"1 value, or {n_channels}", count)
     return op.with_layout(input, op.require_layout(input, LAYOUTS, {3: "HWC"}))
 
 

@@ -6,12 +6,12 @@ of taps.py: for ragged batches that takes the CPU longer than all the rest.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F64, I64
 
 from .cpu import blend_rows_first
 from .taps import (
@@ -26,9 +26,6 @@ from .taps import (
     fill_axis,
     first_axis,
 )
-
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 # What is known of an axis: how many outputs, how many inputs each of them reads, where its first
 # inputs and its weights begin in the tables, the lowest input that is read and the one after the

@@ -20,10 +20,7 @@ it. Of every sample the kernel reads one row of
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import without_refcount
@@ -36,14 +33,10 @@ from gradiva.eager.jit.row_chain import (
     UPSIDE_DOWN,
     finish_row,
 )
+from gradiva.eager.types.arrays import F32, F64, I64, Array
 
 from .rows import blend_rows, find_heads, pick_row, resample_rows
 from .taps import axis_origin, axis_taps, fill_axis, first_axis
-
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
 
 
 @op.jit

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import filter_four
-
-Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-I64: TypeAlias = npt.NDArray[np.int64]
+from gradiva.eager.types.arrays import F32, I64, Array
 
 # Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
 _HALF = np.float32(0.49999997)

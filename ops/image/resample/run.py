@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.row_chain import (
@@ -19,23 +18,20 @@ from gradiva.eager.jit.row_chain import (
     Step,
     table,
 )
+from gradiva.eager.types.arrays import F64, I64, Array
 
 from .cpu import resample_range, scratch_sizes
 from .rows import store_row
-
-Array: TypeAlias = npt.NDArray[Any]
-Float64s: TypeAlias = npt.NDArray[np.float64]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 
 class Tables(NamedTuple):
     """The rows that `resample_range` reads of each sample; see the top of `cpu.py`."""
 
-    offsets: Int64s
-    sizes: Int64s
-    window: Int64s
-    roi: Float64s
-    filters: Int64s
+    offsets: I64
+    sizes: I64
+    window: I64
+    roi: F64
+    filters: I64
 
 
 def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
@@ -48,7 +44,7 @@ def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
 
 
 def bind_resample(
-    tables: Tables, samples: Int64s, chain: Chain, target: Array, part: slice = slice(None)
+    tables: Tables, samples: I64, chain: Chain, target: Array, part: slice = slice(None)
 ) -> Callable[[Array, int, int], None]:
     """A function of a slab, `begin` and `end`, that takes samples of `part` through a chain into
     another slab. It has scratch of its own, for one thread."""
@@ -73,7 +69,7 @@ def bind_resample(
 
 
 def run_resample(
-    data: Array, tables: Tables, samples: Int64s, chain: Chain, target: Array, begin: int, end: int
+    data: Array, tables: Tables, samples: I64, chain: Chain, target: Array, begin: int, end: int
 ) -> None:
     """Resample the samples `begin .. end - 1` of a slab through a chain into another slab."""
     bind_resample(tables, samples, chain, target, slice(begin, end))(data, begin, end)

@@ -129,9 +129,7 @@ def per_axis(call: op.Call, name: str, count: int) -> Any:
     if rows.ndim == 1:
         rows = np.broadcast_to(rows, (call.size, len(rows)))
     if rows.shape[1] not in (1, count):
-        raise op.OperatorValueError(
-            argument=name, expected=f"1 or {count} numbers", got=str(rows.shape[1])
-        )
+        raise op.wrong_value(name, f"1 or {count} numbers", rows.shape[1])
     return np.broadcast_to(rows, (call.size, count)).copy()
 
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
 from .arguments import ResizeFilters, per_axis
 from .libraries import AREA_CHANNELS, MOST_CHANNELS, resize_opencv, resize_pil
 from .plan import ResizePlan
 from .shapes import resize_geometry
 from .torch_rules import nearest, resize_torch
-
-Array = np.ndarray[Any, Any]
 
 DTYPES = {
     "pil": (op.uint8, op.uint16, op.float32),
@@ -40,9 +39,7 @@ def check_compat(
 ) -> None:
     """Refuse what the library has no meaning for, as far as the types tell."""
     if compat not in DTYPES:
-        raise op.OperatorValueError(
-            argument="compat", expected=f"one of {', '.join(DTYPES)}", got=repr(compat)
-        )
+        raise op.wrong_value("compat", f"one of {', '.join(DTYPES)}", repr(compat))
     if input.dtype is not None and input.dtype not in DTYPES[compat]:
         raise op.OperatorTypeError(
             argument="compat",
@@ -58,14 +55,10 @@ def check_compat(
             argument="dtype", expected=f"the input's, {input.dtype}, with `compat`", got=str(dtype)
         )
     if compat == "pil" and not filters["antialias"]:
-        raise op.OperatorValueError(
-            argument="antialias", expected="True: Pillow always does it", got="False"
-        )
+        raise op.wrong_value("antialias", "True: Pillow always does it", "False")
     for name in ("min_filter", "mag_filter"):
         if filters.get(name) is not None:
-            raise op.OperatorValueError(
-                argument=name, expected="`interp_type` alone with `compat`", got="a filter"
-            )
+            raise op.wrong_value(name, "`interp_type` alone with `compat`", "a filter")
 
 
 def _listed(values: Any) -> str:
@@ -135,20 +128,16 @@ def compat_sizes(call: op.Call, inputs: op.Int64Array) -> tuple[op.Int64Array, A
         shorter = wanted["resize_shorter"] is not None
         return _truncated(np.floor(named + 0.5), shorter, limit, high - low), low, high
     if mode not in (None, "default", "stretch"):
-        raise op.OperatorValueError(
-            argument="mode", expected=f"no {mode!r}: {compat!r} has no such rule", got=repr(mode)
-        )
+        raise op.wrong_value("mode", f"no {mode!r}: {compat!r} has no such rule", repr(mode))
     if limit is not None:
-        raise op.OperatorValueError(
-            argument="max_size", expected=f"`resize_shorter` beside it with {compat!r}", got="none"
-        )
+        raise op.wrong_value("max_size", f"`resize_shorter` beside it with {compat!r}", "none")
     for names in (("size",), ("resize_x", "resize_y")):
         values = [wanted[name] for name in names]
         if any(value is not None for value in values):
             for name, value in zip(names, values, strict=True):
                 expected = f"a size for each axis with {compat!r}"
                 if value is None:
-                    raise op.OperatorValueError(argument=name, expected=expected, got="none")
+                    raise op.wrong_value(name, expected, "none")
                 if (value == 0).any():
                     _refuse(name, expected, value, value == 0)
     return sizes, low, high
@@ -164,9 +153,7 @@ def _truncated(named: Array, shorter: bool, limit: Array | None, extents: Array)
     if limit is not None:
         name = "max_size"
         if not shorter or (limit != limit[:, :1]).any():
-            raise op.OperatorValueError(
-                argument=name, expected="one number beside `resize_shorter`", got=str(limit[0])
-            )
+            raise op.wrong_value(name, "one number beside `resize_shorter`", limit[0])
         top = np.floor(limit[:, 0] + 0.5)
         if (top <= named).any():
             _refuse(name, "more than `resize_shorter`", top, top <= named)

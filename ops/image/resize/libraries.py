@@ -8,11 +8,11 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.support.opencv import cv2
+from gradiva.eager.types.arrays import Array
 
-cv2: Any = lazy_module("cv2", "opencv-python-headless")
 pillow: Any = lazy_module("PIL.Image", "pillow")
 
-Array = np.ndarray[Any, Any]
 
 AREA_CHANNELS, MOST_CHANNELS = 4, 128
 """How many channels OpenCV's INTER_AREA and its other filters take."""

@@ -67,9 +67,7 @@ def random_resized_crop(
 def _height_and_width(size: Any) -> tuple[int, int]:
     extents = tuple(np.atleast_1d(size).tolist())
     if len(extents) not in (1, 2) or not all(1 <= extent <= _LARGEST for extent in extents):
-        raise op.OperatorValueError(
-            argument="size", expected=f"(h, w), from 1 to {_LARGEST} pixels", got=str(size)
-        )
+        raise op.wrong_value("size", f"(h, w), from 1 to {_LARGEST} pixels", size)
     return extents[0], extents[-1]
 
 

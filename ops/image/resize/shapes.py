@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32, F64, I64
 
-F32: TypeAlias = npt.NDArray[np.float32]
-F64: TypeAlias = npt.NDArray[np.float64]
-I64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -173,16 +171,12 @@ def resize_geometry(
     if resize_shorter is not None or resize_longer is not None:
         one = "resize_shorter" if resize_shorter is not None else "resize_longer"
         if mode is not None:
-            raise op.OperatorValueError(
-                argument="mode", expected=f"none beside `{one}`", got=repr(mode)
-            )
+            raise op.wrong_value("mode", f"none beside `{one}`", repr(mode))
         chosen = "not_smaller" if resize_shorter is not None else "not_larger"
     elif mode is None:
         chosen = "default"
     if chosen not in MODES:
-        raise op.OperatorValueError(
-            argument="mode", expected=f"one of {', '.join(MODES)}", got=repr(mode)
-        )
+        raise op.wrong_value("mode", f"one of {', '.join(MODES)}", repr(mode))
     limit: F32 | None = None
     if max_size is not None:
         limit = _checked("max_size", max_size, (n, d))
@@ -204,11 +198,7 @@ def resize_geometry(
         "ceil": np.ceil(exact),
     }
     if size_rounding not in rounded:
-        raise op.OperatorValueError(
-            argument="size_rounding",
-            expected=f"one of {', '.join(rounded)}",
-            got=repr(size_rounding),
-        )
+        raise op.wrong_value("size_rounding", f"one of {', '.join(rounded)}", repr(size_rounding))
     out = np.maximum(rounded[size_rounding], least)
     out = np.where(empty, 0.0, out)
     lo, hi = lo32.astype(np.float64), hi32.astype(np.float64)

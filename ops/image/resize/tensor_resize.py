@@ -83,16 +83,14 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
     if names:
         if len(set(names)) < len(names) or not set(names) <= set(layout):
             there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.OperatorValueError(argument="axis_names", expected=there, got=repr(names))
+            raise op.wrong_value("axis_names", there, repr(names))
         return [layout.index(letter) for letter in names]
     if not axes:
         return list(range(ndim))
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
-            argument="axes",
-            expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
-            got=str(list(axes)),
+        raise op.wrong_value(
+            "axes", f"numbers from {-ndim} to {ndim - 1}, each axis once", list(axes)
         )
     return wrapped
 

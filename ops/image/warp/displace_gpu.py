@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I64, Array
 
 from .displace import outside_of
 from .gpu import TAPS, interpolation_text, pixel_types
@@ -30,9 +30,7 @@ _KERNELS: Final = {
 }
 
 
-def displace_launch(
-    call: op.Call, name: str, terms: NDArray[Any], own: NDArray[np.int64] | int = 0
-) -> op.Launch:
+def displace_launch(call: op.Call, name: str, terms: Array, own: I64 | int = 0) -> op.Launch:
     """The launch of `displace`. name: of the operator, and of the file with its `origin_of`; terms:
     what that reads; own: a number for each sample, which it is given."""
     source, target = call.inputs[0], call.outputs[0]

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I64
 
 from .warp import filling_of, framed
-
-Int64s = NDArray[np.int64]
 
 TAPS: Final = Path(__file__).with_name("taps.cuh")
 _WARP: Final = op.CudaKernel("warp", (None, TAPS, TAPS.with_name("warp.cuh")))
@@ -26,7 +24,7 @@ def pixel_types(source: op.Batch, target: op.Batch) -> dict[str, str]:
     return {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
 
 
-def affine_launch(call: op.Call, matrices: Any, places: Int64s) -> op.Launch:
+def affine_launch(call: op.Call, matrices: Any, places: I64) -> op.Launch:
     """The launch of `run_affine`; matrices: None for those of the second input."""
     source, target = call.inputs[0], call.outputs[0]
     shapes, sizes = framed(call)

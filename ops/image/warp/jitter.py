@@ -46,7 +46,7 @@ def jitter(
         OperatorValueError: for other interpolations and degrees.
     """
     if not 0 <= nDegree <= 1 << 16:
-        raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
+        raise op.wrong_value("nDegree", "0 to 65536", nDegree)
     return displaced_type(input, options)
 
 

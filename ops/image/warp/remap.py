@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I64
 
 from .displace import PIXELS, take_row
 from .gpu import TAPS, interpolation_text, pixel_types
@@ -61,7 +61,7 @@ def remap(
     return op.with_layout(input, op.require_layout(input, ("HWC", "FHWC"), {3: "HWC", 4: "FHWC"}))
 
 
-def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
+def _frames(map: op.Batch, sequence: bool, number: int) -> I64:
     """The shapes of maps as (frames, h, w). Raises OperatorValueError."""
     shapes, ndim = map.batch_shape.shapes, map.batch_shape.ndim
     many = ndim == 4 or (ndim == 3 and sequence and map.layout[:1] in ("", "F"))
@@ -81,7 +81,7 @@ def _frames(map: op.Batch, sequence: bool, number: int) -> NDArray[np.int64]:
 class _Plan(op.Plan):
     """steps: (2, N), whether each frame has its own map."""
 
-    steps: NDArray[np.int64]
+    steps: I64
 
 
 @remap.shapes
@@ -160,7 +160,7 @@ def remap_samples(
                 )
 
 
-def _framed(call: op.Call) -> NDArray[np.int64]:
+def _framed(call: op.Call) -> I64:
     """(N, 4): the shapes of the inputs with frames."""
     shapes = call.inputs[0].batch_shape.shapes
     if shapes.shape[1] == 4:

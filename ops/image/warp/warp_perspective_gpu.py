@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.cuda.launch import THREADS
+from gradiva.eager.types.arrays import I64, Array
 from gradiva.ops.image.filter.borders import BORDERS_SOURCE, border_text
-
-Int64s = NDArray[np.int64]
 
 _HERE: Final = Path(__file__).parent
 _MATRICES: Final = op.CudaKernel("projections", (_HERE / "projections.cuh",))
@@ -25,9 +23,7 @@ _BLOCK: Final = 1024
 """Pixels for which OpenCV computes places at once, in blocks of up to 16 rows."""
 
 
-def perspective_launches(
-    call: op.Call, matrices: Any, places: Int64s, fill: NDArray[Any]
-) -> list[op.Launch]:
+def perspective_launches(call: op.Call, matrices: Any, places: I64, fill: Array) -> list[op.Launch]:
     """matrices, places: as `warp_matrices` returns them; fill: a value for each channel."""
     source, target = call.inputs[0], call.outputs[0]
     layout = target.layout

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import F32
 
 from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
 from .displace_gpu import displace_launch
@@ -104,7 +104,7 @@ def water_samples(
             )
 
 
-def _shifts(call: op.Call) -> list[NDArray[np.float32]]:
+def _shifts(call: op.Call) -> list[F32]:
     """Of rows, and of columns, for the largest sample."""
     names = ("ampl_x", "freq_x", "phase_x", "ampl_y", "freq_y", "phase_y")
     with np.errstate(over="ignore"):
