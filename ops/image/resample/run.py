@@ -51,20 +51,15 @@ def bind_resample(
     a, b, c, d = scratch_sizes(
         tables.sizes[part], tables.window[part], tables.roi[part], tables.filters[part]
     )
-    arguments = (
-        *tables,
+    room = (
         np.empty((4, a), np.int64),
         np.empty((3, b), np.float32),
         np.empty(c, np.float32),
         np.empty(d, np.int64),
-        samples,
-        chain.group,
-        chain.steps,
-        chain.parameters,
-        chain.scratch(),
-        target.ctypes.data,
-        target.itemsize,
     )
+    address, item = target.ctypes.data, target.itemsize
+    steps = (chain.group, chain.steps, chain.parameters, chain.scratch(), address, item)
+    arguments = tuple(tables), room, samples, steps
     return lambda data, begin, end: resample_range(data, *arguments, begin, end)
 
 
