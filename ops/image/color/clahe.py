@@ -61,14 +61,9 @@ def clahe(
 def _shapes(call: op.Call) -> op.BatchShape:
     batch_shape = call.inputs[0].batch_shape
     if batch_shape.ndim == 3:
-        wrong = np.flatnonzero(~np.isin(batch_shape.shapes[:, 2], (1, 3)))
-        if wrong.size:
-            raise op.OperatorValueError(
-                "the input has the wrong number of channels",
-                expected="1 or 3",
-                got=str(int(batch_shape.shapes[wrong[0], 2])),
-                sample=int(wrong[0]),
-            )
+        channels = batch_shape.shapes[:, 2]
+        problem = "the input has the wrong number of channels"
+        op.refuse_samples(~np.isin(channels, (1, 3)), "", "1 or 3", channels, problem)
     return batch_shape
 
 
@@ -128,32 +123,19 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     first = source.batch_shape.offsets[owner] + channel
     rows = [sizes[:, 0], sizes[:, 1], channels, luma, extents[:, 0], extents[:, 1], limits]
     planes = np.stack([first, *(row[owner] for row in rows)], axis=1).astype(np.int64)
-    rows = [
-        source.batch_shape.offsets,
-        target.batch_shape.offsets,
-        volumes,
-        sizes[:, 1],
-        channels,
-        before,
-        luma,
-        extents[:, 0],
-        extents[:, 1],
-    ]
+    rows = [source.batch_shape.offsets, target.batch_shape.offsets, volumes, sizes[:, 1], channels]
+    rows += [before, luma, extents[:, 0], extents[:, 1]]
     images = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(volumes // np.maximum(channels, 1))
     count = len(planes) * int(tiles.prod())
     tables = op.Scratch(count * 256, np.dtype(np.uint8))
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
     colours, values, results = lab_tables(), source.data, op.OutputArg(target.data)
+    made = values, op.OutputArg(tables), planes, colours, down, across
+    read = values, results, tables, images, blocks, colours, down, across
     return [
-        op.Launch(
-            _TABLES.unit({}), count, (values, op.OutputArg(tables), planes, colours, down, across)
-        ),
-        op.Launch(
-            _KERNEL.unit({}),
-            len(blocks),
-            (values, results, tables, images, blocks, colours, down, across),
-        ),
+        op.Launch(_TABLES.unit({}), count, made),
+        op.Launch(_KERNEL.unit({}), len(blocks), read),
     ]
 
 

@@ -65,14 +65,13 @@ def require_channels(call: op.Call, wanted: int = 3) -> op.BatchShape:
     source = call.inputs[0]
     layout = source.layout or call.types[0].layout or ""
     channels = axes_of(layout, source.batch_shape.shapes)[1]
-    wrong = np.flatnonzero(channels != wanted)
-    if wrong.size:
-        raise op.OperatorValueError(
-            "the input has the wrong number of channels",
-            expected=str(wanted),
-            got=f"{channels[wrong[0]]}, in a sample of shape {source.batch_shape.shape(wrong[0])}",
-            sample=int(wrong[0]),
-        )
+    op.refuse_samples(
+        channels != wanted,
+        "",
+        str(wanted),
+        lambda i: f"{channels[i]}, in a sample of shape {source.batch_shape.shape(i)}",
+        "the input has the wrong number of channels",
+    )
     return source.batch_shape
 
 
