@@ -12,6 +12,7 @@ from gradiva.eager.cuda.launch import Scratch as Scratch
 from gradiva.eager.cuda.launch import blocks_of as blocks_of
 from gradiva.eager.cuda.launch import numbered as numbered
 from gradiva.eager.cuda.launch import refuse_large as refuse_large
+from gradiva.eager.cuda.launch import struct_rows as struct_rows
 from gradiva.eager.cuda.launch import type_name as type_name
 from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit

@@ -15,6 +15,7 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
+from gradiva.eager.types.arrays import I64, Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
@@ -98,6 +99,18 @@ class Call:
         """The key of a random call, as kernels take it."""
         assert self.key is not None
         return np.uint64(self.key.seed), np.uint32(self.key.number)
+
+    def slabs(self, moved: bool = False) -> tuple[Array, I64, Array, I64]:
+        """Data and offsets of the first input, then of the first output, as kernels take them.
+
+        moved: as unsigned integers of the size of their elements. Bytes move whatever they mean:
+        so there is one compiled kernel for each size.
+        """
+        source, target = self.inputs[0], self.outputs[0]
+        before, after = source.data, target.data
+        if moved:
+            before, after = before.view(f"u{before.itemsize}"), after.view(f"u{after.itemsize}")
+        return before, source.batch_shape.offsets, after, target.batch_shape.offsets
 
     def for_samples(
         self, kernel: Callable[..., Any], *arrays: Any, work: Batch | None = None

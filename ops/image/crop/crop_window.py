@@ -108,16 +108,10 @@ def crop_window(
         axis = layout.find("F" if letter == "D" and "D" not in layout else letter)
         if axis < 0:
             continue
-        position = _per_sample(f"crop_pos_{POSITIONS[letter]}", positions[letter], count)
+        name = f"crop_pos_{POSITIONS[letter]}"
+        position = _per_sample(name, positions[letter], count)
         outside = ~((position >= 0) & (position <= 1))
-        if outside.any():
-            sample = int(np.flatnonzero(outside)[0])
-            raise op.OperatorValueError(
-                argument=f"crop_pos_{POSITIONS[letter]}",
-                expected="a position from 0 to 1",
-                got=str(position[sample]),
-                sample=sample,
-            )
+        op.refuse_samples(outside, name, "a position from 0 to 1", position)
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
         # The product is exact in float64; in float32 it would move anchors of long extents.
         exact = position.astype(np.float64) * (shapes[:, axis] - windows[:, axis])
@@ -195,14 +189,7 @@ def _sizes(
 def _whole(name: str, sizes: F32) -> I64:
     """Sizes without their fractions. Raises OperatorValueError, for NaN and infinity too."""
     bad = ~(np.abs(sizes) <= _LARGEST)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"a size of at most {_LARGEST} pixels",
-            got=str(sizes[sample]),
-            sample=sample,
-        )
+    op.refuse_samples(bad, name, f"a size of at most {_LARGEST} pixels", sizes)
     return sizes.astype(np.int64)
 
 

@@ -59,16 +59,8 @@ flip.fusion_role = View(_view, reads_channels=False)
 
 
 @op.jit
-def _flip_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    extents: Any,
-    flips: Any,
-    begin: int,
-    end: int,
-) -> None:
+def _flip_samples(slabs: Any, extents: Any, flips: Any, begin: int, end: int) -> None:
+    src, src_offsets, dst, dst_offsets = slabs
     for i in range(begin, end):
         planes, depth, height = extents[i, 0], extents[i, 1], extents[i, 2]
         width, channels = extents[i, 3], extents[i, 4]
@@ -123,23 +115,10 @@ def _canonical(batch_shape: op.BatchShape, layout: str) -> op.Int64Array:
 
 @flip.cpu
 def _cpu(call: op.Call) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    layout = target.layout
-    flips = np.empty((call.size, 3), np.int64)
-    flips[:, 0] = call["depthwise"]
-    flips[:, 1] = call["vertical"]
-    flips[:, 2] = call["horizontal"]
-    # Bytes move whatever they mean: one compiled kernel per element size.
-    unsigned = f"u{source.dtype.itemsize}"
-    call.for_samples(
-        _flip_samples,
-        source.data.view(unsigned),
-        source.batch_shape.offsets,
-        target.data.view(unsigned),
-        target.batch_shape.offsets,
-        _canonical(source.batch_shape, layout),
-        flips,
-    )
+    extents = _canonical(call.inputs[0].batch_shape, call.outputs[0].layout)
+    names = ("depthwise", "vertical", "horizontal")
+    flips = np.stack([call[name] for name in names], axis=1).astype(np.int64)
+    call.for_samples(_flip_samples, call.slabs(moved=True), extents, flips)
 
 
 @flip.gpu

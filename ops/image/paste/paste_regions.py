@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import I64
 
 
 class Regions(NamedTuple):
@@ -17,16 +18,16 @@ class Regions(NamedTuple):
     extents, its low end in the output. sizes: (N, axes), of the outputs.
     """
 
-    starts: op.Int64Array
-    sources: op.Int64Array
-    inputs: op.Int64Array
-    low: op.Int64Array
-    shape: op.Int64Array
-    place: op.Int64Array
-    sizes: op.Int64Array
+    starts: I64
+    sources: I64
+    inputs: I64
+    low: I64
+    shape: I64
+    place: I64
+    sizes: I64
 
 
-def paste_regions(call: op.Call, extents: list[op.Int64Array]) -> Regions:
+def paste_regions(call: op.Call, extents: list[I64]) -> Regions:
     """extents: of the axes along which regions are cut, (N, axes) for each input.
 
     Raises OperatorValueError for regions that leave their sample or the output.
@@ -80,7 +81,7 @@ def paste_regions(call: op.Call, extents: list[op.Int64Array]) -> Regions:
     return Regions(starts, sources, inputs, low, shape, place, sizes)
 
 
-def _sizes(call: op.Call, extents: op.Int64Array, count: int) -> op.Int64Array:
+def _sizes(call: op.Call, extents: I64, count: int) -> I64:
     rows = call["output_size"]
     if rows is None:
         if len(extents) and (extents != extents[0]).any():
@@ -97,13 +98,11 @@ def _sizes(call: op.Call, extents: op.Int64Array, count: int) -> op.Int64Array:
             got=str(rows[bad][0].tolist()) if bad.any() else f"{rows.shape[1]} numbers",
             sample=int(np.argmax(bad)) if bad.any() else None,
         )
-    wide: op.Int64Array = rows if call.size else np.zeros((0, count), np.int64)
+    wide: I64 = rows if call.size else np.zeros((0, count), np.int64)
     return wide
 
 
-def _numbers(
-    call: op.Call, name: str, starts: op.Int64Array, extents: op.Int64Array, rounded: Any
-) -> op.Int64Array | None:
+def _numbers(call: op.Call, name: str, starts: I64, extents: I64, rounded: Any) -> I64 | None:
     """The argument `name`, or `<name>_rel` times the extents in float32, rounded: (R, axes)."""
     for title in (name, f"{name}_rel"):
         rows = call[title]
@@ -119,7 +118,7 @@ def _numbers(
                     got=f"{len(row)} numbers",
                     sample=sample,
                 )
-        table: op.Int64Array = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
+        table: I64 = np.concatenate([*rows, np.empty(0, np.int64)]).reshape(-1, count)
         if title == name:
             return table.astype(np.int64)
         bad = ~((table >= 0) & (table <= 1))
@@ -132,6 +131,6 @@ def _numbers(
                 sample=int(np.searchsorted(starts, first, "right")) - 1,
             )
         product = table.astype(np.float32) * extents.astype(np.float32)
-        whole: op.Int64Array = rounded(product).astype(np.int64)
+        whole: I64 = rounded(product).astype(np.int64)
         return whole
     return None

@@ -69,7 +69,8 @@ def axis_of(
 def axis_taps(facts: Any) -> int:
     """How many input positions one output position of this axis reads."""
     n, m, lo, hi, filt, antialias = facts
-    return max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
+    taps: int = max(min(_wide(filt, _spread(m, lo, hi, antialias)), n), 1)
+    return taps
 
 
 @op.jit
@@ -77,7 +78,8 @@ def axis_origin(facts: Any) -> int:
     """The first input position that the reference keeps for this axis."""
     n, m, lo, hi, filt, antialias = facts
     reach = _RADII[filt] * _spread(m, lo, hi, antialias)
-    return min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
+    first: int = min(max(int(math.floor(min(lo, hi) - reach)), 0), n)
+    return first
 
 
 @op.jit
