@@ -68,20 +68,11 @@ def _axis(call: op.Call, axes: int) -> F32 | None:
         return None
     axis: F32 | None = call["axis"]
     if axis is None or axis.shape[1] != 3:
-        raise op.wrong_value(
-            "axis",
-            "(x, y, z), for volumes",
-            "nothing" if axis is None else f"{axis.shape[1]} numbers",
-        )
+        got = "nothing" if axis is None else f"{axis.shape[1]} numbers"
+        raise op.wrong_value("axis", "(x, y, z), for volumes", got)
     bad = ~(np.isfinite(axis).all(axis=1) & (axis != 0).any(axis=1))
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="axis",
-            expected="three finite numbers, not all 0",
-            got=str(axis[sample].tolist()),
-            sample=sample,
-        )
+    expected = "three finite numbers, not all 0"
+    op.refuse_samples(bad, "axis", expected, lambda sample: axis[sample].tolist())
     return axis
 
 

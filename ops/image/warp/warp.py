@@ -88,14 +88,8 @@ def out_sizes(
         raise op.wrong_value("size", f"{axes} numbers, channels not counted", rows.shape[1])
     cut = cut and "size" in call.edges
     bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="size",
-            expected=f"numbers of pixels from {0 if cut else 1} to {_LARGEST}",
-            got=str(rows[sample].tolist()),
-            sample=sample,
-        )
+    expected = f"numbers of pixels from {0 if cut else 1} to {_LARGEST}"
+    op.refuse_samples(bad, "size", expected, lambda sample: rows[sample].tolist())
     wide = rows.astype(np.float64)
     if cut:
         whole: I64 = wide.astype(np.int64)
@@ -115,13 +109,9 @@ def require_pixels(call: op.Call, sizes: I64, filled: bool) -> None:
     """Refuse samples without pixels, where the nearest pixel is asked for."""
     source = call.inputs[0].batch_shape
     bad = (extents_of(call) == 0).any(axis=1) & (sizes > 0).all(axis=1)
-    if bad.any() and not filled:
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            "there is no pixel to repeat: give `fill_value`",
-            got=f"a sample of shape {source.shape(sample)}",
-            sample=sample,
-        )
+    if not filled:
+        problem = "there is no pixel to repeat: give `fill_value`"
+        op.refuse_samples(bad, "", "", lambda i: f"a sample of shape {source.shape(i)}", problem)
 
 
 def out_shapes(call: op.Call, sizes: I64) -> I64:
@@ -170,14 +160,9 @@ def warp_matrices(call: op.Call, rows: int, columns: int) -> tuple[F32 | None, I
         wrong |= shapes[:, 0] != frames
         places[:, 1] = 1
         places[:, 0] = np.concatenate([[0], shapes[:-1, 0].cumsum()]) if call.size else 0
-    if wrong.any():
-        sample = int(np.flatnonzero(wrong)[0])
-        raise op.OperatorValueError(
-            "the second input holds the wrong matrices",
-            expected=f"shape ({rows}, {columns}), or with one for each frame before it",
-            got=str(second.batch_shape.shape(sample)),
-            sample=sample,
-        )
+    expected = f"shape ({rows}, {columns}), or with one for each frame before it"
+    problem = "the second input holds the wrong matrices"
+    op.refuse_samples(wrong, "", expected, second.batch_shape.shape, problem)
     return None, places
 
 
@@ -250,19 +235,6 @@ def framed(call: op.Call) -> tuple[I64, I64]:
 
 def run_affine(call: op.Call, matrices: F32, places: I64) -> None:
     """Fill the output: each pixel from where its sample's matrix takes it to."""
-    source, target = call.inputs[0], call.outputs[0]
-    shapes, sizes = framed(call)
-    filling = filling_of(call)
-    call.for_samples(
-        warp_volumes if "D" in target.layout else warp_planes,
-        source.data,
-        source.batch_shape.offsets,
-        target.data,
-        target.batch_shape.offsets,
-        shapes,
-        sizes,
-        matrices,
-        places,
-        call["interp_type"] == op.InterpType.INTERP_LINEAR,
-        *filling,
-    )
+    kernel = warp_volumes if "D" in call.outputs[0].layout else warp_planes
+    outside = (call["interp_type"] == op.InterpType.INTERP_LINEAR, *filling_of(call))
+    call.for_samples(kernel, call.slabs(), *framed(call), matrices, places, outside)

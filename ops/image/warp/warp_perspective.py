@@ -119,9 +119,7 @@ def _shapes(call: op.Call) -> _Plan:
     shapes = call.inputs[0].batch_shape.shapes.copy()
     height = layout.index("H")
     extents = shapes[:, height : height + 2]
-    empty = (extents == 0).any(axis=1)
-    if empty.any():
-        raise op.OperatorValueError("the image has no pixels", sample=int(np.flatnonzero(empty)[0]))
+    op.refuse_samples((extents == 0).any(axis=1), "", "", extents, "the image has no pixels")
     given, places = warp_matrices(call, 3, 3)
     centered = None if given is None else _centered(call, given)
     sizes = out_sizes(call, extents, repeat=True)
@@ -135,14 +133,10 @@ def _fill(call: op.Call) -> F64:
     layout, shapes = call.outputs[0].layout, call.outputs[0].batch_shape.shapes
     counts = shapes[:, layout.index("C")] if "C" in layout else np.ones(call.size, np.int64)
     given = call["fill_value"] or (0.0,)
-    if len(given) > 1 and (counts != len(given)).any():
-        sample = int(np.flatnonzero(counts != len(given))[0])
-        raise op.OperatorValueError(
-            argument="fill_value",
-            expected=f"1 number, or {counts[sample]}, one per channel",
-            got=str(len(given)),
-            sample=sample,
-        )
+    wrong = counts != len(given)
+    if len(given) > 1 and wrong.any():
+        expected = f"1 number, or {counts[wrong][0]}, one per channel"
+        op.refuse_samples(wrong, "fill_value", expected, lambda _: len(given))
     values = np.asarray(given, np.float64)
     return np.resize(values, int(counts.max(initial=1))) if len(given) == 1 else values
 

@@ -54,11 +54,9 @@ def perspective_launches(call: op.Call, matrices: Any, places: I64, fill: Array)
     rows = np.clip(sizes[:, 0], 1, 16)
     stretch = np.minimum(_BLOCK // rows, np.maximum(sizes[:, 1], 1))
     pixels = target.batch_shape.shapes[:, : height + 2].prod(axis=1)
-    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets, *places.T], axis=1)
-    narrow = np.stack(
-        [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch], axis=1
-    )
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [source.batch_shape.offsets, target.batch_shape.offsets]
+    narrow = [*shapes[:, height : height + 2].T, *sizes.T, last, planes, pixels, stretch]
+    table = op.struct_rows([*offsets, *places.T], narrow)
     blocks = op.blocks_of(np.where(target.batch_shape.volumes, pixels, 0))
     op.refuse_large(target.batch_shape.volumes)
     taps = {0: 1, 1: 2, 2: 4}[int(call["interp_type"])]
