@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
@@ -125,6 +126,19 @@ class Call:
             return
         ranges = output.batch_shape.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def for_slabs(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(slabs, *arrays, begin, end)` as `for_samples` does, on `slabs()`.
+
+        Numba has no float16 on the CPU: such samples pass through float32.
+        """
+        data, before, result, after = self.slabs()
+        single, half = np.dtype(np.float32), np.dtype(np.float16)
+        data = convert_array(data, single) if data.dtype == half else data
+        made = np.zeros(result.shape, single) if result.dtype == half else result
+        self.for_samples(kernel, (data, before, made, after), *arrays)
+        if made is not result:
+            result[:] = convert_array(made, half)
 
     def goes_on_after(self, error: GradivaError) -> bool:
         """Note down in `failures` that a sample cannot be read. False where the call does not go on

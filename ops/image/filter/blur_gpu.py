@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.types.arrays import F32
+from gradiva.eager.types.arrays import F32, I64
 
 from .blur_windows import extents_of
 
@@ -24,7 +24,7 @@ class Windows(NamedTuple):
     """
 
     weights: F32
-    halves: op.Int64Array
+    halves: I64
     factors: F32 | None = None
 
 
@@ -53,30 +53,16 @@ def blur_launches(call: op.Call, parts: Sequence[Windows]) -> list[op.Launch]:
             table = _table(first, target.batch_shape.offsets, extents, axis, part.halves[:, axis])
             types = {"Source": op.type_name(data.dtype), "Target": op.type_name(written.dtype)}
             unit = _BLUR.unit(types, f"constexpr int SUMMED = {summed};\n")
-            arguments = (
-                data,
-                op.OutputArg(written),
-                sums if summed == 2 else weights,
-                table,
-                blocks,
-                weights,
-                np.int64(weights.shape[1]),
-                factors,
-            )
+            added = sums if summed == 2 else weights
+            windows = weights, np.int64(weights.shape[1]), factors
+            arguments = data, op.OutputArg(written), added, table, blocks, *windows
             launches.append(op.Launch(unit, len(blocks), arguments))
             data, first = written, target.batch_shape.offsets
     return launches
 
 
-def _table(
-    source: op.Int64Array,
-    target: op.Int64Array,
-    extents: op.Int64Array,
-    axis: int,
-    halves: op.Int64Array,
-) -> Any:
+def _table(source: I64, target: I64, extents: I64, axis: int, halves: I64) -> Any:
     """(N, 8) int32: the struct `Axis` of blur.cuh."""
-    wide = np.stack([source, target], axis=1)
     inner = extents[:, 2 + axis :].prod(axis=1)
-    narrow = np.stack([extents.prod(axis=1), extents[:, 1 + axis], inner, halves], axis=1)
-    return np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    narrow = [extents.prod(axis=1), extents[:, 1 + axis], inner, halves]
+    return op.struct_rows([source, target], narrow)

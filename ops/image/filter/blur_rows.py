@@ -96,23 +96,15 @@ def _filter_line(
 
 
 @op.jit
-def blur_row(
-    src: Array,
-    base: int,
-    pitch: int,
-    channels: int,
-    y: int,
-    height: int,
-    weights: F32,
-    halves: I64,
-    scratch: Any,
-) -> None:
-    """`out` = row `y` of the blurred plane at `src[base]`, whose rows are `pitch` elements long.
+def blur_row(plane: Any, y: int, weights: F32, halves: I64, scratch: Any) -> None:
+    """`out` = row `y` of a blurred plane.
 
-    weights, halves: along the axes D, H, W; scratch: line, ring, tags, at, slots, out. `ring` keeps
+    plane: the slab, where the plane begins in it, the elements of a row, channels, height; weights,
+    halves: along the axes D, H, W; scratch: line, ring, tags, at, slots, out. `ring` keeps
     2 * halves[1] + 1 rows that are blurred along x; `tags` says which row each slot holds (-1:
     none). Rows that are reached by reflection lie in the window, or the window holds all.
     """
+    src, base, pitch, channels, height = plane
     line, ring, tags, at, slots, out = scratch
     half_y = halves[1]
     taps = 2 * half_y + 1
@@ -127,15 +119,8 @@ def blur_row(
         if tags[slot] != row:
             tags[slot] = row
             head = base + row * pitch
-            _filter_line(
-                src[head : head + pitch],
-                channels,
-                weights[2],
-                halves[2],
-                at,
-                line,
-                ring[slot * pitch : (slot + 1) * pitch],
-            )
+            source, made = src[head : head + pitch], ring[slot * pitch : (slot + 1) * pitch]
+            _filter_line(source, channels, weights[2], halves[2], at, line, made)
         slots[k] = slot * pitch
     symmetric(ring, slots, weights[1], half_y, pitch, out)
 

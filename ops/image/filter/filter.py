@@ -20,6 +20,7 @@ _LAYOUTS: Final = (
     "FCDHW", "CFDHW",
 )  # fmt: skip
 _MODES: Final = ("same", "valid")
+_SMALLER: Final = ("the filter is larger than the sample", "a smaller filter in mode 'valid'")
 
 
 @op.operator("filter", schema="Filter", formerly=("experimental.filter",), inputs=(2, 3))
@@ -97,25 +98,13 @@ def _shapes(call: op.Call) -> op.Int64Array:
     anchors = _anchors(call, axes)
     valid = call["mode"] == "valid"
     inside = shapes[:, first : first + axes]
-    for bad, problem, expected, got in (
-        (windows < 1, "the filter is empty", "1 or more weights along each axis", windows),
-        (
-            (windows > inside) & valid,
-            "the filter is larger than the sample",
-            "a smaller filter in mode 'valid'",
-            windows,
-        ),
-        ((anchors < -1) | (anchors >= windows), "", "-1, or a place in the filter", anchors),
+    outside = ((anchors < -1) | (anchors >= windows)) & (not valid)
+    for bad, argument, problem, expected, got in (
+        (windows < 1, "", "the filter is empty", "1 or more weights along each axis", windows),
+        ((windows > inside) & valid, "", *_SMALLER, windows),
+        (outside, "anchor", "", "-1, or a place in the filter", anchors),
     ):
-        if bad.any() and not (valid and got is anchors):
-            sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise op.OperatorValueError(
-                problem,
-                argument="anchor" if got is anchors else None,
-                expected=expected,
-                got=str(got[sample].tolist()),
-                sample=sample,
-            )
+        op.refuse_samples(bad.any(axis=1), argument, expected, got, problem)
     if valid:
         shapes[:, first : first + axes] = inside - windows + 1
     return shapes

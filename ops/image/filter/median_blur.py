@@ -46,25 +46,11 @@ def median_blur(
 def _sizes(call: op.Call) -> I64:
     """(N, 2): the width and height of the windows. Raises OperatorValueError."""
     sizes = pairs(call, "window_size")
-    bad = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="window_size",
-            expected="odd numbers from 1 on",
-            got=str(sizes[sample].tolist()),
-            sample=sample,
-        )
-
-    bad = sizes.astype(np.float64).prod(axis=1) > _MOST
-    if bad.any():
-        sample = int(np.flatnonzero(bad)[0])
-        raise op.OperatorValueError(
-            argument="window_size",
-            expected=f"windows of at most {_MOST} pixels",
-            got=str(sizes[sample].tolist()),
-            sample=sample,
-        )
+    odd, most = "odd numbers from 1 on", f"windows of at most {_MOST} pixels"
+    even = ((sizes < 1) | (sizes % 2 == 0)).any(axis=1)
+    large = sizes.astype(np.float64).prod(axis=1) > _MOST
+    for bad, expected in ((even, odd), (large, most)):
+        op.refuse_samples(bad, "window_size", expected, sizes)
     return sizes
 
 
@@ -97,12 +83,9 @@ def _gpu(call: op.Call) -> op.Launch:
     op.refuse_large(source.batch_shape.volumes)
     first = target.layout.index("H")
     shapes = source.batch_shape.shapes
-    wide = np.stack([source.batch_shape.offsets, target.batch_shape.offsets], axis=1)
-    narrow = np.empty((call.size, 6), np.int64)
-    narrow[:, :2] = shapes[:, first : first + 2]
-    narrow[:, 2] = shapes[:, first + 2 :].prod(axis=1)
-    narrow[:, 3:5], narrow[:, 5] = sizes[:, ::-1], target.batch_shape.volumes
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [source.batch_shape.offsets, target.batch_shape.offsets]
+    extents = [*shapes[:, first : first + 2].T, shapes[:, first + 2 :].prod(axis=1)]
+    table = op.struct_rows(offsets, [*extents, *sizes[:, ::-1].T, target.batch_shape.volumes])
     side = next((side for side in _SIDES if (sizes == side).all()), 0)
     unit = _KERNEL.unit(
         {"Source": op.type_name(source.data.dtype)}, f"constexpr int SIDE = {side};\n"

@@ -61,11 +61,7 @@ def masks_of(call: op.Call, highest: bool) -> Masks:
         ("mask_size", masks < 1, "1 or more", masks),
         ("anchor", (anchors < -1) | (anchors >= masks), "-1, or a place in the mask", anchors),
     ):
-        if bad.any():
-            sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise op.OperatorValueError(
-                argument=argument, expected=expected, got=str(got[sample].tolist()), sample=sample
-            )
+        op.refuse_samples(bad.any(axis=1), argument, expected, got)
     # The maximum of no pixels is the lowest value: it never wins.
     kind = call.inputs[0].dtype.numpy
     limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.types.arrays import F32, I64, Array
+from gradiva.eager.types.arrays import F32, Array
 
 
 @op.jit
 def normalize_kernel(
-    src: Array,
-    src_offsets: I64,
-    dst: Array,
-    dst_offsets: I64,
-    extents: I64,
-    steps: I64,
-    starts: I64,
-    lows: I64,
-    highs: I64,
+    slabs: Any,
+    tables: Any,
     mean: F32,
     factor: F32,
     fill: Array,
@@ -31,6 +26,7 @@ def normalize_kernel(
 
     `fill` (in dst's dtype, one per output channel) is written as it is, not normalised.
     """
+    (src, src_offsets, dst, dst_offsets), (extents, steps, starts, lows, highs) = slabs, tables
     for i in range(begin, end):
         d = dst_offsets[i]
         n3, n4 = extents[i, 3], extents[i, 4]

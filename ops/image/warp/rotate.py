@@ -72,7 +72,7 @@ def _axis(call: op.Call, axes: int) -> F32 | None:
         raise op.wrong_value("axis", "(x, y, z), for volumes", got)
     bad = ~(np.isfinite(axis).all(axis=1) & (axis != 0).any(axis=1))
     expected = "three finite numbers, not all 0"
-    op.refuse_samples(bad, "axis", expected, lambda sample: axis[sample].tolist())
+    op.refuse_samples(bad, "axis", expected, axis)
     return axis
 
 

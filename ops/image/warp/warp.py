@@ -89,7 +89,7 @@ def out_sizes(
     cut = cut and "size" in call.edges
     bad = ~(((rows >= 0) if cut else (rows > 0)) & (rows <= _LARGEST)).all(axis=1)
     expected = f"numbers of pixels from {0 if cut else 1} to {_LARGEST}"
-    op.refuse_samples(bad, "size", expected, lambda sample: rows[sample].tolist())
+    op.refuse_samples(bad, "size", expected, rows)
     wide = rows.astype(np.float64)
     if cut:
         whole: I64 = wide.astype(np.int64)
