@@ -70,24 +70,7 @@ class WindowPlan(op.Plan):
 
 
 def window_of(call: op.Call, shapes: I64, layout: str) -> tuple[I64, I64]:
-    """Anchors and shapes of the windows that the crop arguments of a call describe."""
-    return crop_window(shapes, layout, **{name: call[name] for name in CropWindow.__annotations__})
-
-
-def crop_window(
-    shapes: I64,
-    layout: str,
-    *,
-    crop: Sequence[float] | Array | None = None,
-    crop_h: Scalar | None = None,
-    crop_w: Scalar | None = None,
-    crop_d: Scalar | None = None,
-    crop_pos_x: Scalar = 0.5,
-    crop_pos_y: Scalar = 0.5,
-    crop_pos_z: Scalar = 0.5,
-    rounding: str = "round",
-) -> tuple[I64, I64]:
-    """Anchors and shapes of the windows, both (N, ndim) like `shapes`.
+    """Anchors and shapes of the windows of a call, both (N, ndim) like `shapes`.
 
     `crop` is (h, w) or (d, h, w), for all samples or one row per sample. Sizes are truncated to
     integers; one that is 0, negative or not given means the full extent. The anchor is
@@ -97,11 +80,10 @@ def crop_window(
     """
     if layout not in LAYOUTS:
         raise op.OperatorValueError(f"Layout {layout!r} is not one of {', '.join(LAYOUTS)}.")
+    count, rounding = len(shapes), call["rounding"]
     if rounding not in ("round", "truncate"):
         raise op.wrong_value("rounding", "'round' or 'truncate'", repr(rounding))
-    count = len(shapes)
-    sizes = _sizes(count, crop, crop_h, crop_w, crop_d)
-    positions = {"W": crop_pos_x, "H": crop_pos_y, "D": crop_pos_z}
+    sizes = _sizes(call, count)
     anchors = np.zeros_like(shapes)
     windows = shapes.copy()
     for letter, size in sizes.items():
@@ -109,7 +91,7 @@ def crop_window(
         if axis < 0:
             continue
         name = f"crop_pos_{POSITIONS[letter]}"
-        position = _per_sample(name, positions[letter], count)
+        position = _per_sample(name, call[name], count)
         outside = ~((position >= 0) & (position <= 1))
         op.refuse_samples(outside, name, "a position from 0 to 1", position)
         windows[:, axis] = np.where(size > 0, size, shapes[:, axis])
@@ -148,6 +130,23 @@ def window_in(call: op.Call, layout: str) -> tuple[I64, I64]:
     return apply_policy(shapes, *window_of(call, shapes, layout), call["out_of_bounds_policy"])
 
 
+def named_axes(layout: str, ndim: int, names: str | None, axes: Sequence[int] | None) -> list[int]:
+    """The axes with these names; without names, these axes, negative ones counted from the end.
+
+    Raises OperatorValueError for axes that are not there, and for those named twice.
+    """
+    if names is not None:
+        if len(set(names)) < len(names) or not set(names) <= set(layout):
+            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
+            raise op.wrong_value("axis_names", there, repr(names))
+        return [layout.index(letter) for letter in names]
+    given = list(axes or ())
+    wrapped = [axis + ndim if axis < 0 else axis for axis in given]
+    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
+        raise op.wrong_value("axes", f"numbers from {-ndim} to {ndim - 1}, each axis once", given)
+    return wrapped
+
+
 def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any]) -> Array:
     """Fill values in the output's dtype: truncated and wrapped as by a C cast, not rounded."""
     with np.errstate(over="ignore"):
@@ -158,13 +157,8 @@ def fill_array(fill_values: float | Sequence[float] | Array, dtype: np.dtype[Any
         return np.where(np.isnan(values), 0, values).astype(np.int64).astype(dtype)
 
 
-def _sizes(
-    count: int,
-    crop: Sequence[float] | Array | None,
-    crop_h: Scalar | None,
-    crop_w: Scalar | None,
-    crop_d: Scalar | None,
-) -> dict[str, I64]:
+def _sizes(call: op.Call, count: int) -> dict[str, I64]:
+    crop, crop_h, crop_w, crop_d = (call[name] for name in ("crop", "crop_h", "crop_w", "crop_d"))
     if crop is not None:
         if crop_h is not None or crop_w is not None or crop_d is not None:
             raise op.OperatorValueError("`crop` excludes `crop_h`, `crop_w` and `crop_d`")

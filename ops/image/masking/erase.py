@@ -11,7 +11,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import RaggedFloatsArg
 from gradiva.eager.types.arrays import I64, Array
-from gradiva.ops.image.crop.crop_window import fill_array
+from gradiva.ops.image.crop.crop_window import fill_array, named_axes
 
 _ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 _AXES = 5
@@ -86,18 +86,9 @@ def _shapes(call: op.Call) -> _Plan:
 def _axes(call: op.Call, ndim: int) -> list[int]:
     layout = call.inputs[0].type.layout or _ASSUMED.get(ndim, "")
     names, axes = call["axis_names"], call["axes"]
-    if names is not None or axes is None:
-        names = "HW" if names is None else names
-        if len(set(names)) < len(names) or not set(names) <= set(layout):
-            there = f"axes of {layout!r}" if layout else "`axes`, for there is no layout"
-            raise op.wrong_value("axis_names", there, repr(names))
-        return [layout.index(letter) for letter in names]
-    wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
-    if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.wrong_value(
-            "axes", f"numbers from {-ndim} to {ndim - 1}, each axis once", list(axes)
-        )
-    return wrapped
+    if names is None and axes is None:
+        names = "HW"
+    return named_axes(layout, ndim, names, axes)
 
 
 def _regions(call: op.Call, shapes: I64) -> tuple[I64, I64]:

@@ -34,6 +34,31 @@ class Tables(NamedTuple):
     filters: I64
 
 
+def whole_tables(
+    source: op.BatchShape,
+    planes: I64,
+    channels: I64,
+    inputs: I64,
+    outputs: I64,
+    region: tuple[F64, F64],
+    filters: I64,
+) -> Tables:
+    """For whole outputs; inputs, outputs: extents, (N, axes), for the last of D, H and W; region:
+    its low and high ends there."""
+    size, count = inputs.shape
+    sizes = np.ones((size, 11), np.int64)
+    sizes[:, 0], sizes[:, 1] = planes, channels
+    sizes[:, 5 - count : 5], sizes[:, 8 - count : 8] = inputs, outputs
+    sizes[:, 8] = sizes[:, 4] * sizes[:, 1]
+    sizes[:, 9] = sizes[:, 8] * sizes[:, 3]
+    sizes[:, 10] = sizes[:, 9] * sizes[:, 2]
+    window = np.zeros((size, 6), np.int64)
+    window[:, 1::2] = sizes[:, 5:8]
+    roi = np.tile(np.array([0.0, 1.0]), (size, 3))
+    roi[:, 6 - 2 * count :: 2], roi[:, 7 - 2 * count :: 2] = region
+    return Tables(source.offsets, sizes, window, roi, filters)
+
+
 def rounding(dtype: np.dtype[Any], count: int) -> list[Step]:
     """The first steps of the chain of a resize to `dtype`: none for float32."""
     if dtype == np.float32:

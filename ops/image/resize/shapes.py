@@ -55,27 +55,15 @@ def _checked(name: str, value: F64 | None, shape: tuple[int, ...]) -> F32:
     assert value is not None
     assert value.shape == shape
     bad = ~(np.abs(value) <= _FARTHEST)
-    if bad.any():
-        sample = int(np.argwhere(bad)[0][0])
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"finite numbers, of at most {_FARTHEST:.0f}",
-            got=str(value[bad][0]),
-            sample=sample,
-        )
+    op.refuse_samples(bad, name, f"finite numbers, of at most {_FARTHEST:.0f}", value)
     return value.astype(np.float32)
 
 
 def _check_reach(name: str, ends: F64, in_sizes: I64) -> None:
     """The taps of a pixel grow with the region: refuse one that is nearly all outside."""
     bad = (ends < -_REACH) | (ends > in_sizes + _REACH)
-    if bad.any():
-        raise op.OperatorValueError(
-            argument=name,
-            expected=f"a region that ends within {_REACH} pixels of the image",
-            got=f"{ends[bad][0]:g} pixels",
-            sample=int(np.argwhere(bad)[0][0]),
-        )
+    expected = f"a region that ends within {_REACH} pixels of the image"
+    op.refuse_samples(bad, name, expected, lambda _: f"{ends[bad][0]:g} pixels")
 
 
 def _region(
