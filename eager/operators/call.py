@@ -110,7 +110,8 @@ class Call:
         source, target = self.inputs[0], self.outputs[0]
         before, after = source.data, target.data
         if moved:
-            before, after = before.view(f"u{before.itemsize}"), after.view(f"u{after.itemsize}")
+            before = before.view(f"u{source.dtype.itemsize}")
+            after = after.view(f"u{target.dtype.itemsize}")
         return before, source.batch_shape.offsets, after, target.batch_shape.offsets
 
     def for_samples(

@@ -120,17 +120,8 @@ def _cpu(call: op.Call) -> None:
         _refuse("the region is not inside the input", start < 0, "roi_start", "from 0 on", start)
         _refuse("the region is not inside the input", end > outer, "roi_start", outer, end)
         lows, highs = np.maximum(lows, 0), np.minimum(highs, outer - crop)
-    assert call.key is not None
-    seed, number = np.uint64(call.key.seed), np.uint32(call.key.number)
-    starts = call.outputs[0].as_array()
-    _starts(
-        np.ascontiguousarray(lows),
-        np.ascontiguousarray(highs),
-        call.positions,
-        seed,
-        number,
-        starts,
-    )
+    lows, highs = np.ascontiguousarray(lows), np.ascontiguousarray(highs)
+    _starts(lows, highs, call.positions, *call.seed_and_number, call.outputs[0].as_array())
 
 
 @roi_random_crop.cases

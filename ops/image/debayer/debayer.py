@@ -91,12 +91,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
 
 
 def _refuse(wrong: Any, problem: str, expected: str, facts: op.Int64Array) -> None:
-    found = np.flatnonzero(wrong)
-    if found.size:
-        sample = int(found[0])
-        raise op.OperatorValueError(
-            problem, expected=expected, got=" x ".join(map(str, facts[sample])), sample=sample
-        )
+    op.refuse_samples(wrong, "", expected, lambda i: " x ".join(map(str, facts[i])), problem)
 
 
 @debayer.cpu
@@ -142,15 +137,8 @@ def _gpu(call: op.Call) -> op.Launch:
     down, across = np.asarray(call["blue_position"]).T
     shapes = target.batch_shape.shapes
     pixels = source.batch_shape.volumes
-    rows = [
-        source.batch_shape.offsets,
-        target.batch_shape.offsets,
-        pixels,
-        shapes[:, -3],
-        shapes[:, -2],
-        down != across,
-        down == 1,
-    ]
+    rows = [source.batch_shape.offsets, target.batch_shape.offsets, pixels, *shapes[:, -3:-1].T]
+    rows += [down != across, down == 1]
     samples = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(pixels)
     types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}

@@ -71,16 +71,8 @@ def resample_launches(
             sizes = volumes * epilogue.channels
             scratch = op.Scratch(int(sizes.sum()), _SINGLE)
             own = Epilogue((), epilogue.channels, scratch, sizes.cumsum() - sizes)
-        wide = [
-            offsets + one.source,
-            own.offsets,
-            one.outer_step,
-            one.row_step,
-            one.tap_step,
-            *_target(own, frame),
-            one.starts,
-            one.weights,
-        ]
+        wide = [offsets + one.source, own.offsets, one.outer_step, one.row_step, one.tap_step]
+        wide += [*_target(own, frame), one.starts, one.weights]
         narrow = [volumes, one.rows, one.extent, one.inner, one.taps]
         zero = one.zero.astype(np.float32).view(np.int32)
         table = _joined(wide, narrow, last=[zero])
@@ -144,24 +136,13 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
         return np.where(first, down, across)
 
     def pass_(axis: Any, zero: Any, *columns: Any) -> _Pass:
-        source, outer, outer_step, rows, row_step, extent, tap_step, inner = columns
+        *steps, inner = columns
         found = np.take_along_axis(axes, axis[:, None, None], axis=1)[:, 0]
-        return _Pass(
-            source,
-            outer,
-            outer_step,
-            rows,
-            row_step,
-            extent,
-            tap_step,
-            inner // side,
-            found[:, TAPS],
-            found[:, STARTS],
-            found[:, WEIGHTS],
-            zero,
-        )
+        ends = found[:, TAPS], found[:, STARTS], found[:, WEIGHTS]
+        return _Pass(*steps, inner // side, *ends, zero)
 
     row, line = nx * channels, reach_x * channels
+    last = one, none, nz, ny * row, ny * row
     return [
         pass_(
             chosen(one, 2 * one),
@@ -187,18 +168,7 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
             chosen(channels, row),
             chosen(channels, row),
         ),
-        pass_(
-            none,
-            zeros[1],
-            -low_z * ny * row,
-            planes,
-            slices * ny * row,
-            one,
-            none,
-            nz,
-            ny * row,
-            ny * row,
-        ),
+        pass_(none, zeros[1], -low_z * ny * row, planes, slices * ny * row, *last),
     ]
 
 
@@ -210,16 +180,8 @@ def _nearest(
     inner = sizes[:, 1] // epilogue.channels
     volumes = sizes[:, 0] * extents.prod(axis=1) * inner
     rows = _target(epilogue, extents[:, 1] * extents[:, 2] * inner)
-    wide = [
-        tables.offsets,
-        epilogue.offsets,
-        sizes[:, 10],
-        sizes[:, 9],
-        sizes[:, 8],
-        sizes[:, 1],
-        *rows,
-        *axes[:, :, STARTS].T,
-    ]
+    wide = [tables.offsets, epilogue.offsets, *sizes[:, [10, 9, 8, 1]].T, *rows]
+    wide += [*axes[:, :, STARTS].T]
     table = _joined(wide, [volumes, *extents.T, inner, np.zeros_like(inner)])
     unit, parameters = _compiled(_NEAREST, data.dtype, epilogue)
     blocks = op.blocks_of(volumes)
