@@ -139,7 +139,7 @@ def _passes(tables: Tables, axes: op.Int64Array, first: Any, side: int) -> list[
         *steps, inner = columns
         found = np.take_along_axis(axes, axis[:, None, None], axis=1)[:, 0]
         ends = found[:, TAPS], found[:, STARTS], found[:, WEIGHTS]
-        return _Pass(*steps, inner // side, *ends, zero)
+        return _Pass._make([*steps, inner // side, *ends, zero])
 
     row, line = nx * channels, reach_x * channels
     last = one, none, nz, ny * row, ny * row
