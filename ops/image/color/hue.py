@@ -47,8 +47,12 @@ class RgbOnly(TypedDict, total=False):
     dtype: op.DTypeLike | None
 
 
-class Arguments(RgbOnly, op.Common, total=False):
-    """What all but `hsv` take."""
+class HsvArguments(Colors, op.Common, total=False):
+    """What `hsv` takes."""
+
+
+class Arguments(RgbOnly, HsvArguments, total=False):
+    """What the others take."""
 
 
 @op.operator("hue", schema="Hue", frames=("hue",))
@@ -91,7 +95,7 @@ def hsv(
     saturation: op.FloatArg = 1.0,
     value: op.FloatArg = 1.0,
     dtype: op.DTypeLike = op.uint8,
-    **common: op.Unpack[op.Common],
+    **options: op.Unpack[HsvArguments],
 ) -> op.SampleType:
     """Change hue, saturation and value (brightness) of each sample.
 

@@ -34,7 +34,7 @@ def plan(
     output_layout: str = "CHW",
     pad_output: bool = False,
 ) -> NormalizePlan:
-    """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `crop_window`."""
+    """Plan a batch; an empty `output_layout` keeps the input's. Windows come from `window_in`."""
     output_layout = output_layout or layout
     if sorted(output_layout) != sorted(layout):
         raise op.OperatorValueError(
