@@ -13,6 +13,7 @@ from gradiva.eager.cuda.launch import blocks_of as blocks_of
 from gradiva.eager.cuda.launch import launch_over as launch_over
 from gradiva.eager.cuda.launch import numbered as numbered
 from gradiva.eager.cuda.launch import refuse_large as refuse_large
+from gradiva.eager.cuda.launch import struct_rows as struct_rows
 from gradiva.eager.cuda.launch import type_name as type_name
 from gradiva.eager.jit.convert import convert_sat as convert_sat
 from gradiva.eager.jit.jit import jit as jit
@@ -63,8 +64,8 @@ from gradiva.eager.support.errors import OperatorValueError as OperatorValueErro
 from gradiva.eager.support.errors import SampleDataError as SampleDataError
 from gradiva.eager.support.errors import describe as describe
 from gradiva.eager.support.errors import without_frames as without_frames
+from gradiva.eager.types.arrays import Int64Array as Int64Array
 from gradiva.eager.types.batch_shape import BatchShape as BatchShape
-from gradiva.eager.types.batch_shape import Int64Array as Int64Array
 from gradiva.eager.types.dtypes import DType as DType
 from gradiva.eager.types.dtypes import DTypeLike as DTypeLike
 from gradiva.eager.types.dtypes import ImageType as ImageType

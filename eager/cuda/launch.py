@@ -34,6 +34,7 @@ __all__ = [
     "launches_of",
     "numbered",
     "refuse_large",
+    "struct_rows",
     "type_name",
 ]
 
@@ -204,3 +205,11 @@ def numbered(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.i
     samples = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     numbers = np.arange(len(samples), dtype=np.int64) - np.repeat(counts.cumsum() - counts, counts)
     return samples, numbers
+
+
+def struct_rows(wide: Sequence[Any], narrow: Sequence[Any]) -> NDArray[np.int32]:
+    """A struct for each sample, whose members are these columns: int64, then int32. `blocks_of`
+    and `refuse_large` refuse samples that are too large for these."""
+    words = np.stack(np.broadcast_arrays(*wide), axis=1).astype(np.int64).view(np.int32)
+    halves = np.stack(np.broadcast_arrays(*narrow), axis=1).astype(np.int32)
+    return np.concatenate([words, halves], axis=1)

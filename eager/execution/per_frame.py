@@ -14,7 +14,8 @@ import numpy as np
 
 from gradiva.eager.operators.per_frame_types import has_frames, of_frames, of_sequences
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, OperatorValueError
-from gradiva.eager.types.batch_shape import BatchShape, Int64Array
+from gradiva.eager.types.arrays import Int64Array
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.device import Device
 from gradiva.eager.values.batch import Batch
 from gradiva.eager.values.buffers import on_cpu, put

@@ -27,8 +27,8 @@ __all__ = ["call_row", "filter_four", "without_refcount"]
 
 A = TypeVar("A")
 Array: TypeAlias = npt.NDArray[Any]
-F32: TypeAlias = npt.NDArray[np.float32]
-I64: TypeAlias = npt.NDArray[np.int64]
+Float32Array: TypeAlias = npt.NDArray[np.float32]
+Int64Array: TypeAlias = npt.NDArray[np.int64]
 
 _LINES: Final = 4
 _LANES: Final = 4
@@ -149,15 +149,15 @@ def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
 
 def filter_four(
     source: Array,
-    at: I64,
-    heads: I64,
-    weights: F32,
+    at: Int64Array,
+    heads: Int64Array,
+    weights: Float32Array,
     taps: int,
     first: int,
     last: int,
     step: int,
-    target: F32,
-    to: I64,
+    target: Float32Array,
+    to: Int64Array,
 ) -> None:
     """Output pixels `first .. last - 1` of four lines; for kernels only.
 

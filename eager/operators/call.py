@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
@@ -15,7 +16,8 @@ from gradiva.eager.support.errors import (
     SampleDataError,
     without_frames,
 )
-from gradiva.eager.types.batch_shape import BatchShape, Int64Array
+from gradiva.eager.types.arrays import Array, Int64Array
+from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 
@@ -106,13 +108,13 @@ class Call:
         return self.positions, *self.seed_and_number
 
     @property
-    def slabs(self) -> tuple[Any, Int64Array, Any, Int64Array]:
+    def slabs(self) -> tuple[Array, Int64Array, Array, Int64Array]:
         """The first input and the first output, as kernels take them: data, offsets of samples."""
         source, target = self.inputs[0], self.outputs[0]
         return source.data, source.batch_shape.offsets, target.data, target.batch_shape.offsets
 
     @property
-    def words(self) -> tuple[Any, Int64Array, Any, Int64Array]:
+    def words(self) -> tuple[Array, Int64Array, Array, Int64Array]:
         """`slabs` as unsigned integers: bytes move whatever they mean, and one kernel is compiled
         for each size of elements."""
         data, offsets, result, places = self.slabs
@@ -138,6 +140,19 @@ class Call:
             return
         ranges = output.batch_shape.shares(self.pool.num_threads)
         self.pool.run(lambda begin, end: kernel(*arrays, begin, end), ranges)
+
+    def for_slabs(self, kernel: Callable[..., Any], *arrays: Any) -> None:
+        """Run `kernel(slabs, *arrays, begin, end)` as `for_samples` does, on `slabs`.
+
+        Numba has no float16 on the CPU: such samples pass through float32.
+        """
+        data, before, result, after = self.slabs
+        single, half = np.dtype(np.float32), np.dtype(np.float16)
+        data = convert_array(data, single) if data.dtype == half else data
+        made = np.zeros(result.shape, single) if result.dtype == half else result
+        self.for_samples(kernel, (data, before, made, after), *arrays)
+        if made is not result:
+            result[:] = convert_array(made, half)
 
     def goes_on_after(self, error: GradivaError) -> bool:
         """Note down in `failures` that a sample cannot be read. False where the call does not go on

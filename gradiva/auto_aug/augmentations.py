@@ -16,11 +16,11 @@ import numpy as np
 from gradiva.eager.values.value import Value
 from gradiva.math import min as least
 from gradiva.ops.arrays.cast import cast_like
-from gradiva.ops.image.color.brightness import brightness as scale_brightness
+from gradiva.ops.image.color.brightness_contrast import brightness as scale_brightness
+from gradiva.ops.image.color.brightness_contrast import contrast as scale_contrast
 from gradiva.ops.image.color.color_space_conversion import color_space_conversion
-from gradiva.ops.image.color.contrast import contrast as scale_contrast
 from gradiva.ops.image.color.equalize import equalize as equalize_histogram
-from gradiva.ops.image.color.saturation import saturation
+from gradiva.ops.image.color.hue import saturation
 from gradiva.ops.image.filter.filter import filter as correlate
 from gradiva.ops.image.warp.rotate import rotate as turn
 from gradiva.ops.image.warp.warp_affine import warp_affine

@@ -14,7 +14,7 @@ from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.arguments import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
 
-F32 = NDArray[np.float32]
+Float32Array = NDArray[np.float32]
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
 
@@ -61,7 +61,7 @@ def coord_transform(
     return result
 
 
-def _matrix(rows: F32, name: str, columns: int) -> F32:
+def _matrix(rows: Float32Array, name: str, columns: int) -> Float32Array:
     """An argument as matrices (N, m, columns). Raises OperatorValueError."""
     count = rows[0].size if len(rows) else columns
     fits = rows.shape[2] == columns if rows.ndim == 3 else count % columns == 0
@@ -74,7 +74,7 @@ def _matrix(rows: F32, name: str, columns: int) -> F32:
     return rows.reshape(len(rows), count // columns, columns)
 
 
-def _map(call: op.Call) -> F32:
+def _map(call: op.Call) -> Float32Array:
     """[M T] for each sample, (N, m, n + 1)."""
     shapes = call.inputs[0].batch_shape.shapes
     if not call.size:
@@ -110,7 +110,7 @@ def _map(call: op.Call) -> F32:
 class TransformPlan(op.Plan):
     """matrices: [M T] for each sample, (N, m, n + 1)."""
 
-    matrices: F32
+    matrices: Float32Array
 
 
 @coord_transform.shapes

@@ -8,16 +8,16 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .affine import F32
+from .affine import Float32Array
 
 
-def makes(name: str, *matrices: F32, **arguments: Any) -> op.Case:
+def makes(name: str, *matrices: Float32Array, **arguments: Any) -> op.Case:
     """The case of a batch of these transforms, not compared with the reference library."""
     call = op.case(name, batch_size=len(matrices), **arguments)
     return call.equals([*matrices]).no_oracle()
 
 
-def matrix(*rows: list[float]) -> F32:
+def matrix(*rows: list[float]) -> Float32Array:
     """A matrix of these rows, for cases."""
     return np.array(rows, np.float32)
 

@@ -8,7 +8,17 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .affine import F32, about, apply, axes_of, made, radians, transform_type, turned, vector
+from .affine import (
+    Float32Array,
+    about,
+    apply,
+    axes_of,
+    made,
+    radians,
+    transform_type,
+    turned,
+    vector,
+)
 from .arguments import Center, CenteredTransform, Continued
 from .cases import makes, matrix, transforms_for_cases
 
@@ -189,10 +199,10 @@ def shear(
 class ShearPlan(op.Plan):
     """factors: (N, 2), or (N, 6) in space."""
 
-    factors: F32
+    factors: Float32Array
 
 
-def _factors(call: op.Call) -> tuple[str, F32]:
+def _factors(call: op.Call) -> tuple[str, Float32Array]:
     """Which argument was given, and the factors, (N, 2) or (N, 6)."""
     factors, angles = call["shear"], call["angles"]
     if (factors is None) == (angles is None):

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .affine import F32, apply, made, transform_type, vector
+from .affine import Float32Array, apply, made, transform_type, vector
 from .arguments import Continued, Transform
 from .cases import makes, matrix, transforms_for_cases
 
@@ -105,10 +105,10 @@ def crop(
 class CropPlan(op.Plan):
     """The corners of both boxes, (N, n)."""
 
-    low: F32
-    high: F32
-    to_low: F32
-    to_high: F32
+    low: Float32Array
+    high: Float32Array
+    to_low: Float32Array
+    to_high: Float32Array
 
 
 _CORNERS = ("from_start", "from_end", "to_start", "to_end")

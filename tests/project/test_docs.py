@@ -63,7 +63,9 @@ def test_examples(
                 names = runpy.run_path("example.py", names, "__main__")
             printed = stream.getvalue()
         elif kind == "text output":
-            assert timeless(printed) == timeless(text), f"the example before this output in {name_of(document)}"
+            assert timeless(printed) == timeless(text), (
+                f"the example before this output in {name_of(document)}"
+            )
 
 
 def test_examples_are_found() -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
 from .window_copy import channel_fill, copy_windows, launch_windows
-
-Int64s = NDArray[np.int64]
 
 
 @op.operator("crop", schema="Crop", bfloat16=True)

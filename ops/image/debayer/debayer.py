@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.cases import samples
-from gradiva.eager.support.lazy_import import lazy_module
-
-if TYPE_CHECKING:
-    import cv2
-
-else:
-    cv2 = lazy_module("cv2", "opencv-python-headless")
+from gradiva.eager.support.opencv import cv2
 
 _TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
 _CODES: Final = {
@@ -57,9 +51,7 @@ def debayer(
     if isinstance(blue_position, tuple):
         _tile(blue_position)
     if algorithm not in _CODES:
-        raise op.OperatorValueError(
-            argument="algorithm", expected=f"one of {', '.join(_CODES)}", got=repr(algorithm)
-        )
+        raise op.wrong_value("algorithm", f"one of {', '.join(_CODES)}", repr(algorithm))
     if algorithm == "vng_ocv":
         op.require_dtype(input, (op.uint8,))
     layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
@@ -99,12 +91,7 @@ def _shapes(call: op.Call) -> op.Int64Array:
 
 
 def _refuse(wrong: Any, problem: str, expected: str, facts: op.Int64Array) -> None:
-    found = np.flatnonzero(wrong)
-    if found.size:
-        sample = int(found[0])
-        raise op.OperatorValueError(
-            problem, expected=expected, got=" x ".join(map(str, facts[sample])), sample=sample
-        )
+    op.refuse_samples(wrong, "", expected, lambda i: " x ".join(map(str, facts[i])), problem)
 
 
 @debayer.cpu
@@ -150,15 +137,8 @@ def _gpu(call: op.Call) -> op.Launch:
     down, across = np.asarray(call["blue_position"]).T
     shapes = target.batch_shape.shapes
     pixels = source.batch_shape.volumes
-    rows = [
-        source.batch_shape.offsets,
-        target.batch_shape.offsets,
-        pixels,
-        shapes[:, -3],
-        shapes[:, -2],
-        down != across,
-        down == 1,
-    ]
+    rows = [source.batch_shape.offsets, target.batch_shape.offsets, pixels, *shapes[:, -3:-1].T]
+    rows += [down != across, down == 1]
     samples = np.stack(rows, axis=1).astype(np.int64)
     blocks = op.blocks_of(pixels)
     types = {"Source": op.type_name(source.data.dtype), "Way": f"struct {_WAYS[call['algorithm']]}"}

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Array
 from gradiva.eager.types.dtypes import dtypes
 
 _LAYOUTS: Final = (
@@ -39,12 +40,10 @@ def extents_of(layout: str, shapes: op.Int64Array) -> tuple[op.Int64Array, int]:
     return extents, last - first
 
 
-def per_axis(name: str, values: Any, axes: int, count: int) -> np.ndarray[Any, Any]:
+def per_axis(name: str, values: Any, axes: int, count: int) -> Array:
     """(N, axes) of what was given, one number or one per axis; zeros if nothing was."""
     if values is None:
         return np.zeros((count, axes))
     if values.shape[1] not in (1, axes):
-        raise op.OperatorValueError(
-            argument=name, expected=f"one number or {axes}, one per axis", got=str(values.shape[1])
-        )
+        raise op.wrong_value(name, f"one number or {axes}, one per axis", values.shape[1])
     return np.broadcast_to(values, (count, axes))

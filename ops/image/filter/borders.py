@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
-
-Array = npt.NDArray[Any]
+from gradiva.eager.types.arrays import Array
 
 BORDERS: Final = ("reflect_101", "reflect_1001", "wrap", "clamp", "constant")
 BORDERS_SOURCE: Final = Path(__file__).with_name("borders.cuh")

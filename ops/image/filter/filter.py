@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Array
 
 from .borders import BORDERS, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
-
-Array = npt.NDArray[Any]
 
 _LAYOUTS: Final = (
     "HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW", "DHW", "DHWC", "CDHW", "FDHW", "FDHWC",
     "FCDHW", "CFDHW",
 )  # fmt: skip
 _MODES: Final = ("same", "valid")
+_SMALLER: Final = ("the filter is larger than the sample", "a smaller filter in mode 'valid'")
 
 
 @op.operator("filter", schema="Filter", formerly=("experimental.filter",), inputs=(2, 3))
@@ -77,7 +76,7 @@ def filter(
         op.require_ndim(fill_value, (0,), "the fill value")
     for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
         if given not in known:
-            raise op.OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+            raise op.wrong_value(name, " or ".join(known), repr(given))
     return own_or_float32(input, dtype)
 
 
@@ -99,25 +98,13 @@ def _shapes(call: op.Call) -> op.Int64Array:
     anchors = _anchors(call, axes)
     valid = call["mode"] == "valid"
     inside = shapes[:, first : first + axes]
-    for bad, problem, expected, got in (
-        (windows < 1, "the filter is empty", "1 or more weights along each axis", windows),
-        (
-            (windows > inside) & valid,
-            "the filter is larger than the sample",
-            "a smaller filter in mode 'valid'",
-            windows,
-        ),
-        ((anchors < -1) | (anchors >= windows), "", "-1, or a place in the filter", anchors),
+    outside = ((anchors < -1) | (anchors >= windows)) & (not valid)
+    for bad, argument, problem, expected, got in (
+        (windows < 1, "", "the filter is empty", "1 or more weights along each axis", windows),
+        ((windows > inside) & valid, "", *_SMALLER, windows),
+        (outside, "anchor", "", "-1, or a place in the filter", anchors),
     ):
-        if bad.any() and not (valid and got is anchors):
-            sample = int(np.flatnonzero(bad.any(axis=1))[0])
-            raise op.OperatorValueError(
-                problem,
-                argument="anchor" if got is anchors else None,
-                expected=expected,
-                got=str(got[sample].tolist()),
-                sample=sample,
-            )
+        op.refuse_samples(bad.any(axis=1), argument, expected, got, problem)
     if valid:
         shapes[:, first : first + axes] = inside - windows + 1
     return shapes
@@ -126,10 +113,8 @@ def _shapes(call: op.Call) -> op.Int64Array:
 def _anchors(call: op.Call, axes: int) -> op.Int64Array:
     given: op.Int64Array = call["anchor"]
     if given.shape[1] not in (1, axes):
-        raise op.OperatorValueError(
-            argument="anchor",
-            expected=f"one number or {axes}, one per axis of the filter",
-            got=str(given.shape[1]),
+        raise op.wrong_value(
+            "anchor", f"one number or {axes}, one per axis of the filter", given.shape[1]
         )
     return np.broadcast_to(given, (call.size, axes))
 

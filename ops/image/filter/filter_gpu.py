@@ -41,9 +41,8 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
     fills = np.zeros_like(source.batch_shape.offsets)
     if len(call.inputs) > 2:
         fill, fills = call.inputs[2].data, call.inputs[2].batch_shape.offsets
-    places = source, target, windows
-    wide = np.stack([*(one.batch_shape.offsets for one in places), fills], axis=1)
-    table = np.concatenate([wide.view(np.int32), narrow.astype(np.int32)], axis=1)
+    offsets = [one.batch_shape.offsets for one in (source, target, windows)]
+    table = op.struct_rows([*offsets, fills], [*narrow.T])
     blocks = op.blocks_of(target.batch_shape.volumes)
     types = {
         "Source": op.type_name(source.data.dtype),

@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,
     LAYOUTS,
@@ -21,7 +22,7 @@ from gradiva.ops.image.crop.crop_window import (
 )
 
 from .crop_mirror_normalize_cpu import normalize_kernel
-from .crop_mirror_normalize_plan import Float32s, Int64s, NormalizePlan, channel_rows, fold, plan
+from .crop_mirror_normalize_plan import NormalizePlan, channel_rows, fold, plan
 from .normalize_pixels import normalize_pixels
 
 _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.float32)
@@ -73,10 +74,8 @@ def crop_mirror_normalize(
         expected = "float32, float16, uint8 or int8"
         raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     if layout and output_layout and sorted(layout) != sorted(output_layout):
-        raise op.OperatorValueError(
-            argument="output_layout",
-            expected=f"the axes of {layout!r} in some order",
-            got=repr(output_layout),
+        raise op.wrong_value(
+            "output_layout", f"the axes of {layout!r} in some order", repr(output_layout)
         )
     return input.with_(dtype=dtype, layout=output_layout or layout)
 
@@ -128,7 +127,7 @@ def _shapes(call: op.Call) -> NormalizePlan:
     )
 
 
-def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
+def _mean_factor(call: op.Call) -> tuple[Float32Array, Float32Array]:
     """(N, channels) each, see `fold`."""
     channels = call.inputs[0].batch_shape.shapes[:, _layout(call).index("C")]
     most = int(channels.max())
@@ -140,34 +139,8 @@ def _mean_factor(call: op.Call) -> tuple[Float32s, Float32s]:
 
 @crop_mirror_normalize.cpu
 def _cpu(call: op.Call, p: NormalizePlan) -> None:
-    source, target = call.inputs[0], call.outputs[0]
-    mean, factor = _mean_factor(call)
-    data = (
-        convert_array(source.data, np.dtype(np.float32))
-        if source.dtype is op.float16
-        else source.data
-    )
-    half = target.dtype is op.float16
-    result = np.zeros(target.data.shape, np.float32) if half else target.data
-    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], result.dtype)
-    call.for_samples(
-        normalize_kernel,
-        data,
-        source.batch_shape.offsets,
-        result,
-        target.batch_shape.offsets,
-        p.extents,
-        p.steps,
-        p.starts,
-        p.lows,
-        p.highs,
-        mean,
-        factor,
-        fill,
-        p.channel_axis,
-    )
-    if half:
-        target.data[:] = convert_array(result, target.data.dtype)
+    tables = (p.extents, p.steps, p.starts, p.lows, p.highs)
+    call.for_slabs(normalize_kernel, tables, *_mean_factor(call), _fill(call), p.channel_axis)
 
 
 _KERNEL = op.CudaKernel(
@@ -179,38 +152,28 @@ _KERNEL = op.CudaKernel(
 def _gpu(call: op.Call, p: NormalizePlan) -> op.Launch:
     source, target = call.inputs[0], call.outputs[0]
     mean, factor = _mean_factor(call)
-    half = target.dtype is op.float16
-    native = np.dtype(np.float32) if half else target.data.dtype
-    fill = _fill(call, target.batch_shape.shapes[:, target.layout.index("C")], native)
+    fill = convert_array(_fill(call), target.data.dtype)
     first = source.batch_shape.offsets + p.starts
     table = gather_table(first, target.batch_shape.offsets, p.extents, p.steps, p.lows, p.highs)
     blocks = op.blocks_of(target.batch_shape.volumes)
     types = {"Source": op.type_name(source.data.dtype), "Target": op.type_name(target.data.dtype)}
-    arguments = (
-        source.data,
-        op.OutputArg(target.data),
-        table,
-        blocks,
-        mean,
-        factor,
-        convert_array(fill, target.data.dtype),
-        np.int64(mean.shape[1]),
-        np.int64(p.channel_axis),
-    )
+    numbers = mean, factor, fill, np.int64(mean.shape[1]), np.int64(p.channel_axis)
+    arguments = source.data, op.OutputArg(target.data), table, blocks, *numbers
     return op.Launch(_KERNEL.unit(types), len(blocks), arguments)
 
 
-def _fill(call: op.Call, channels: Int64s, dtype: np.dtype[Any]) -> Any:
-    """One value per output channel; 0 unless the policy is to pad."""
+def _fill(call: op.Call) -> Any:
+    """One value per output channel, in float32 for float16; 0 unless the policy is to pad."""
+    target = call.outputs[0]
+    dtype = np.dtype(np.float32) if target.dtype is op.float16 else target.data.dtype
+    channels = target.batch_shape.shapes[:, target.layout.index("C")]
     most = int(channels.max())
     if call["out_of_bounds_policy"] != "pad":
         return np.zeros(most, dtype)
     fill = fill_array(call["fill_values"], dtype)
     if len(fill) not in (1, most):
-        raise op.OperatorValueError(
-            argument="fill_values",
-            expected=f"1 value, or one for each of {most} output channels",
-            got=str(len(fill)),
+        raise op.wrong_value(
+            "fill_values", f"1 value, or one for each of {most} output channels", len(fill)
         )
     return np.broadcast_to(fill, (most,)).copy()
 
@@ -232,33 +195,19 @@ def _cases() -> list[op.Case]:
     centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
     given = {"crop": (4, 4), "mean": mean, "std": std}
+    bytes_: Any = {"output_layout": "HWC", "dtype": op.uint8, "scale": 50.0, "shift": 128.0}
+    padded: Any = {"out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]}
     return [
         op.case("default", images).equals(plain),
         op.case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
             [normal(centre[0]), normal(centre[1], True), normal(centre[2])]
         ),
-        op.case(
-            "HWC to uint8",
-            images,
-            **given,
-            output_layout="HWC",
-            dtype=op.uint8,
-            scale=50.0,
-            shift=128.0,
-        ),
+        op.case("HWC to uint8", images, **given, **bytes_),
         op.case("pad channels", images, **given, pad_output=True, mirror=1),
         op.case("float16", images, **given, dtype=op.float16),
         op.case("gray int16 to int8", gray, mean=100, std=250.0, dtype=op.int8),
         op.case("planes", planes, crop=(3, 3), mirror=1, mean=[0.1, 0.2, 0.3]),
-        op.case(
-            "pad window",
-            images,
-            crop=(10, 10),
-            mean=mean,
-            std=std,
-            out_of_bounds_policy="pad",
-            fill_values=[1, 2, 3],
-        ),
+        op.case("pad window", images, crop=(10, 10), mean=mean, std=std, **padded),
         op.case("per sample mean", images, mean=np.array([mean, std, mean]), std=[50.0]),
         op.case("empty", op.samples(), **given).equals([]),
         op.case("too many means", images, mean=[1.0, 2.0]).value_error("`mean`"),

@@ -9,15 +9,9 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.random.philox import philox
 
-from .displace import (
-    Displacement,
-    RandomlyDisplaced,
-    displace,
-    displaced_type,
-    longest_row,
-    take_row,
-)
+from .displace import Displacement, RandomlyDisplaced, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
+from .rows import warp_row
 
 
 @op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
@@ -46,36 +40,25 @@ def jitter(
         OperatorValueError: for other interpolations and degrees.
     """
     if not 0 <= nDegree <= 1 << 16:
-        raise op.OperatorValueError(argument="nDegree", expected="0 to 65536", got=str(nDegree))
+        raise op.wrong_value("nDegree", "0 to 65536", nDegree)
     return displaced_type(input, options)
 
 
 @op.jit
-def _within(place: Any, low: Any, offset: Any, high: Any) -> Any:
-    """place + (low + offset), below place + high: the sum may round up to that."""
-    most = np.nextafter(place + high, np.float32(0.0))
-    return min(place + (low + offset), max(most, place + low))
-
-
-@op.jit
 def jitter_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
+    slabs: Any,
     shapes: Any,
     masks: Any,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
+    outside: Any,
     degree: Any,
     positions: Any,
-    seed: Any,
-    number: Any,
+    key: Any,
     begin: int,
     end: int,
 ) -> None:
     """One draw of four words serves two pixels."""
+    src, src_offsets, dst, dst_offsets = slabs
+    seed, number = key
     half = np.float32(0.5)
     unit = np.float32(2.0**-24) * degree
     low, high = half - half * degree, half + half * degree
@@ -103,21 +86,14 @@ def jitter_samples(
                     )
                     ys[x] = min(np.float32(y) + (low + down), most)
             to = dst_offsets[i] + y * width * channels
-            take_row(
-                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
-            )
+            image, target = (src, src_offsets[i], shapes[i]), (dst, to)
+            warp_row(image, (xs, ys), width, outside, target)
 
 
 @jitter.cpu
 def _cpu(call: op.Call) -> None:
-    assert call.key is not None
     displace(
-        call,
-        jitter_samples,
-        np.float32(call["nDegree"]),
-        call.positions,
-        np.uint64(call.key.seed),
-        np.uint32(call.key.number),
+        call, jitter_samples, np.float32(call["nDegree"]), call.positions, call.seed_and_number
     )
 
 

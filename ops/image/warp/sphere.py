@@ -8,8 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .displace import Displaced, Displacement, displace, displaced_type, longest_row, take_row
+from .displace import Displaced, Displacement, displace, displaced_type, longest_row
 from .displace_gpu import displace_launch
+from .rows import warp_row
 
 
 @op.operator("sphere", schema="Sphere", same_shapes=True)
@@ -35,19 +36,8 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
 
 
 @op.jit
-def sphere_samples(
-    src: Any,
-    src_offsets: Any,
-    dst: Any,
-    dst_offsets: Any,
-    shapes: Any,
-    masks: Any,
-    linear: bool,
-    fill: Any,
-    soft_fill: Any,
-    begin: int,
-    end: int,
-) -> None:
+def sphere_samples(slabs: Any, shapes: Any, masks: Any, outside: Any, begin: int, end: int) -> None:
+    src, src_offsets, dst, dst_offsets = slabs
     half = np.float32(0.5)
     longest = longest_row(shapes, masks, begin, end)
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
@@ -65,9 +55,8 @@ def sphere_samples(
                 xs[x] = middle_x + scale * dx
                 ys[x] = middle_y + scale * dy
             to = dst_offsets[i] + y * width * channels
-            take_row(
-                src, src_offsets[i], shapes[i], xs, ys, width, linear, fill, soft_fill, dst, to
-            )
+            image, target = (src, src_offsets[i], shapes[i]), (dst, to)
+            warp_row(image, (xs, ys), width, outside, target)
 
 
 @sphere.cpu
