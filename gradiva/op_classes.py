@@ -18,7 +18,6 @@ from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
-from gradiva.eager.values.value import Value
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import LATER
 from gradiva.ops.class_names import attributes_of, classes, waiting
@@ -64,7 +63,7 @@ class OperatorClass:
             twice = given.keys() & keywords.keys()
             if twice:
                 raise OperatorTypeError(f"argument `{min(twice)}` is given twice")
-            self.arguments = {**given, **keywords}
+            self.arguments = self.operator.modern({**given, **keywords})
             known = self.operator.arguments
             # Required arguments may come with the call.
             here = {
@@ -91,40 +90,19 @@ class OperatorClass:
         return bool(self.arguments.get("preserve", False))
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """What the function returns for these inputs. Where an input is a list of batches or
-        symbols, it is called for each of them (other inputs are shared), and a list comes back."""
-        twice = [name for name in keywords if self.arguments.get(name) is not None]
-        if twice:
-            with annotate_error(f"ops.{type(self).__name__}"):
+        """What the function returns for these inputs."""
+        with annotate_error(f"ops.{type(self).__name__}"):
+            keywords = self.operator.modern(keywords)
+            twice = [name for name in keywords if self.arguments.get(name) is not None]
+            if twice:
                 raise OperatorValueError(
                     "it was given to the constructor already", argument=twice[0]
                 )
-        given = {**self.arguments, **keywords}
-        function = type(self).function
-        sets = [len(value) for value in inputs if _is_set(value)]
-        if not sets:
-            return function(*inputs, **given)
-        if len(set(sets)) > 1:
-            with annotate_error(f"ops.{type(self).__name__}"):
-                raise OperatorValueError(
-                    "inputs that are lists have one length", expected=str(sets[0]), got=str(sets)
-                )
-        return [
-            function(*[value[index] if _is_set(value) else value for value in inputs], **given)
-            for index in range(sets[0])
-        ]
+        return type(self).function(*inputs, **{**self.arguments, **keywords})
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         return f"ops.{type(self).__name__}({given})"
-
-
-def _is_set(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(isinstance(item, Value) for item in value)
-    )
 
 
 class Compose:

@@ -7,12 +7,11 @@ it. What belongs to a later version is an AttributeError that says so.
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from gradiva.eager.operators.old_arguments import warn_of_old
 from gradiva.eager.operators.operator import operators
-from gradiva.eager.support.errors import user_location
 from gradiva.ops.boxes.random_bbox_crop import random_bbox_crop
 from gradiva.ops.image.resize.resize_crop_mirror import resize_crop_mirror
 from gradiva.ops.indexing.slice import slice as slice_
@@ -78,8 +77,6 @@ LATER = {
 }
 """What operators wait for that users know and that are still to be written."""
 
-_warned: set[tuple[str, str, int]] = set()
-
 
 def renamed() -> dict[str, str]:
     """Names without `fn.`, and what they are called now: by what operators say of themselves."""
@@ -115,12 +112,7 @@ def old(name: str, function: F) -> F:
 
     @functools.wraps(function)
     def call(*inputs: Any, **keywords: Any) -> Any:
-        where = user_location()
-        if where is not None:
-            place = (name, where.code.co_filename, where.line)
-            if place not in _warned:
-                _warned.add(place)
-                warnings.warn_explicit(text, DeprecationWarning, *place[1:])
+        warn_of_old(name, text)
         return function(*inputs, **keywords)
 
     call.__name__ = name.rpartition(".")[2]

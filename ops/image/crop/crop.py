@@ -16,7 +16,12 @@ from .window_copy import channel_fill, copy_windows, launch_windows
 Int64s = NDArray[np.int64]
 
 
-@op.operator("crop", schema="Crop", bfloat16=True)
+@op.operator(
+    "crop",
+    schema="Crop",
+    bfloat16=True,
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(CropWindow, OutOfBounds, ...)
 def crop(
     input: op.SampleType,
