@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import fn
+from gradiva.dl_tensor_function import dl_tensor_python_function
 from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
@@ -21,8 +22,9 @@ from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, 
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import LATER
 from gradiva.ops.class_names import attributes_of, classes, waiting
+from gradiva.ops.python_function.python_function import python_function
 
-__all__ = ["Compose", "OperatorClass", "class_of", "publish"]
+__all__ = ["Compose", "Constant", "DLTensorPythonFunction", "OperatorClass", "class_of", "publish"]
 
 _WORDS = {
     "bbox": "BBox",
@@ -163,6 +165,34 @@ def class_of(
     return type(name, (OperatorClass,), fields)
 
 
+class Constant:
+    """The class spelling of `fn.constant`, whose arguments these are; name, preserve: accepted."""
+
+    def __init__(
+        self,
+        device: Any = "cpu",
+        *,
+        name: str | None = None,
+        preserve: bool = False,
+        **arguments: Any,
+    ) -> None:
+        self.device, self.name, self.preserve = device, name, preserve
+        self.arguments = arguments
+
+    def __call__(self) -> Any:
+        return fn.constant(device=self.device, **self.arguments)
+
+
+class DLTensorPythonFunction(
+    class_of("DLTensorPythonFunction", dl_tensor_python_function, python_function)  # type: ignore[misc]
+):
+    """The class spelling of `fn.dl_tensor_python_function`."""
+
+    def __init__(self, *arguments: Any, synchronize_stream: bool = True, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.synchronize_stream = synchronize_stream
+
+
 def _class_name(name: str) -> str:
     return "".join(_WORDS.get(word, word.capitalize()) for word in name.split("_"))
 
@@ -181,7 +211,8 @@ def _functions(module: ModuleType, prefix: str = "") -> Iterator[tuple[str, Any]
 
 def publish() -> None:
     """Put the classes of all operators where `gradiva.ops` finds them."""
-    classes["Compose"] = Compose
+    classes["Compose"], classes["Constant"] = Compose, Constant
+    classes["DLTensorPythonFunction"] = DLTensorPythonFunction
     for name, function in _functions(fn):
         classes[name] = class_of(name.rpartition(".")[2], function)
         package = name.rpartition(".")[0]
