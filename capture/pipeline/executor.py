@@ -118,8 +118,13 @@ class Executor:
             if isinstance(item, BaseException):
                 raise fresh(item)  # that in the queue gets no frames
 
-    def _wait_until_ready(self) -> None:
-        """Wait until a batch is ready, with the lock held."""
+    def begin(self) -> None:
+        """Begin to make batches ahead, where a thread does that."""
+        if self.threaded and not self.closed:
+            with self._changed:
+                self._start_scheduler()
+
+    def _start_scheduler(self) -> None:
         if self._scheduler is None:
             self._scheduler = threading.Thread(
                 target=_schedule,
@@ -128,6 +133,10 @@ class Executor:
                 daemon=True,
             )
             self._scheduler.start()
+
+    def _wait_until_ready(self) -> None:
+        """Wait until a batch is ready, with the lock held."""
+        self._start_scheduler()
         while not self._ready:
             self.plan.demand(self._finished)
             self._changed.wait(1.0)
