@@ -45,8 +45,8 @@ class IteratorFacts:
     @frameless
     def checkpoints(self) -> list[bytes]:
         """What `Pipeline.checkpoint` returns, of each pipeline, after the last batch that the
-        iterator has returned. An iterator over pipelines that are made from them goes on there, also in the
-        middle of an epoch. Raises OperatorValueError without `enable_checkpointing`."""
+        iterator has returned. An iterator over pipelines that are made from them goes on there,
+        also in the middle of an epoch. Raises OperatorValueError without `enable_checkpointing`."""
         if not self._enable_checkpointing:
             with annotate_error(f"{type(self).__name__}.checkpoints"):
                 raise OperatorValueError(

@@ -54,11 +54,35 @@ class Batch(DeviceValue):
         provenance: Provenance | None = None,
         drawn_at: Drawn = None,
     ) -> None:
+        self._hold(data, batch_shape, type, provenance, drawn_at)
+
+    def _hold(
+        self,
+        data: np.ndarray[Any, Any],
+        batch_shape: BatchShape,
+        type: SampleType,
+        provenance: Provenance | None,
+        drawn_at: Drawn,
+    ) -> None:
         self.data = data
         self.batch_shape = batch_shape
         self.type = type
         self.provenance = provenance
         self.drawn_at = drawn_at
+
+    @staticmethod
+    def over(
+        data: np.ndarray[Any, Any],
+        batch_shape: BatchShape,
+        type: SampleType,
+        provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
+    ) -> Batch:
+        """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is taken
+        as it is. provenance: files and positions of samples, where known."""
+        made = Batch.__new__(Batch)
+        made._hold(data, batch_shape, type, provenance, drawn_at)
+        return made
 
     @property
     def geometry(self) -> BatchShape:

@@ -57,10 +57,31 @@ class Tensor(DeviceValue):
         provenance: Provenance | None = None,
         drawn_at: Drawn = None,
     ) -> None:
+        self._hold(array, layout, provenance, drawn_at)
+
+    def _hold(
+        self,
+        array: np.ndarray[Any, Any],
+        layout: str,
+        provenance: Provenance | None,
+        drawn_at: Drawn,
+    ) -> None:
         self._array = array
         self.layout = layout
         self.provenance = provenance
         self.drawn_at = drawn_at
+
+    @staticmethod
+    def over(
+        array: np.ndarray[Any, Any],
+        layout: str = "",
+        provenance: Provenance | None = None,
+        drawn_at: Drawn = None,
+    ) -> Tensor:
+        """The tensor that an array is, which is taken as it is."""
+        made = Tensor.__new__(Tensor)
+        made._hold(array, layout, provenance, drawn_at)
+        return made
 
     @property
     def dtype(self) -> DType:
