@@ -78,8 +78,8 @@ class Batch(DeviceValue):
         provenance: Provenance | None = None,
         drawn_at: Drawn = None,
     ) -> Batch:
-        """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is taken
-        as it is. provenance: files and positions of samples, where known."""
+        """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is
+        taken as it is. provenance: files and positions of samples, where known."""
         made = Batch.__new__(Batch)
         made._hold(data, batch_shape, type, provenance, drawn_at)
         return made
@@ -99,7 +99,7 @@ class Batch(DeviceValue):
         """A batch whose samples are not initialised. Raises MemoryError."""
         type = type if device.device_type == "cpu" else type.with_(device="gpu")
         data = allocated(batch_shape.size, type.dtype.numpy, device)  # type: ignore[union-attr]
-        return Batch(data, batch_shape, type, provenance)
+        return Batch.over(data, batch_shape, type, provenance)
 
     @staticmethod
     def broadcast(
@@ -115,7 +115,7 @@ class Batch(DeviceValue):
         where = require_device(to_device(device or CPU))
         if isinstance(sample, Batch):
             raise OperatorTypeError(argument="sample", expected="one sample", got="a Batch")
-        return Batch(*repeated(sample, batch_size, dtype)).to_device(where)
+        return Batch.over(*repeated(sample, batch_size, dtype)).to_device(where)
 
     @property
     def batch_size(self) -> int:
@@ -194,7 +194,7 @@ class Batch(DeviceValue):
         if isinstance(chosen, int):
             return self._tensor(chosen, drawn)
         where = self.provenance.select(chosen) if self.provenance else None
-        return Batch(self.data, self.batch_shape.select(chosen), self.type, where, drawn)
+        return Batch.over(self.data, self.batch_shape.select(chosen), self.type, where, drawn)
 
     def __getitem__(self, ranges: Any) -> Any:
         """A batch is not subscripted itself: samples or parts of samples could be meant."""
@@ -211,7 +211,7 @@ class Batch(DeviceValue):
 
     def _tensor(self, index: int, drawn_at: Drawn = None) -> Tensor:
         where = self.provenance.select([index]) if self.provenance else None
-        return Tensor(self.array(index), self.layout, where, drawn_at or self.drawn_at)
+        return Tensor.over(self.array(index), self.layout, where, drawn_at or self.drawn_at)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self._tensor(index) for index in range(len(self)))
@@ -228,7 +228,7 @@ class Batch(DeviceValue):
         if data is self.data:
             return self
         type = self.type.with_(device=device_of(data).device_type)
-        return Batch(data, self.batch_shape, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
+        return Batch.over(data, self.batch_shape, type, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def as_array(self) -> np.ndarray[Any, Any]:
         """All samples as one array with a leading batch axis: a view if the batch is dense. Of a
@@ -331,11 +331,11 @@ def batch_on(
     if isinstance(tensors, Batch):
         parts = BatchFields.of(tensors)
         made = converted(parts, dtype, layout)
-        found = tensors if made is parts else Batch(*made)
+        found = tensors if made is parts else Batch.over(*made)
     elif is_array(tensors):
         if layout is None and isinstance(tensors, Tensor):
             layout = tensors.layout[1:]  # the first axis becomes the batch
-        found = Batch(*from_array(tensors, dtype, layout))
+        found = Batch.over(*from_array(tensors, dtype, layout))
     else:
-        found = Batch(*from_samples(tensors, dtype, layout))
+        found = Batch.over(*from_samples(tensors, dtype, layout))
     return found if where is None else found.to_device(where)

@@ -130,7 +130,7 @@ class Tensor(DeviceValue):
         array = moved(self._array, to_device(device), force_copy)
         if array is self._array:
             return self
-        return Tensor(array, self.layout, self.provenance, self.drawn_at)  # type: ignore[return-value]
+        return Tensor.over(array, self.layout, self.provenance, self.drawn_at)  # type: ignore[return-value]
 
     def torch(self, copy: bool = False) -> torch.Tensor:
         """A torch tensor on the same memory; on a copy of it with `copy`, and where torch cannot
@@ -174,7 +174,7 @@ class Tensor(DeviceValue):
             if not given and on_cpu(self._array):
                 layout = result_type(self.type, items).layout or ""
                 part = view(self._array, items)
-                return Tensor(part, layout, self.provenance, self.drawn_at)
+                return Tensor.over(part, layout, self.provenance, self.drawn_at)
         return self.slice[ranges]
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -242,7 +242,7 @@ def tensor(
     """
     with annotate_error("tensor"):
         view = tensor_on(data, dtype, device, layout, pad)
-        return Tensor(view._array.copy(), view.layout, view.provenance, view.drawn_at)
+        return Tensor.over(view._array.copy(), view.layout, view.provenance, view.drawn_at)
 
 
 def as_tensor(
@@ -283,5 +283,5 @@ def tensor_on(
     else:
         same_dtype(array, dtype)
         layout = checked(check_layout, layout or "", array.ndim)
-    made = Tensor(array, layout, provenance, drawn)
+    made = Tensor.over(array, layout, provenance, drawn)
     return made if where is None else made.to_device(where)
