@@ -39,22 +39,27 @@ __all__ = ["Batch", "as_batch", "batch", "batch_on"]
 class Batch(DeviceValue):
     """N samples of one dtype, rank and layout; their shapes may differ (a ragged batch).
 
-    data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and places in
-    it;
-    provenance: files and positions of samples, where known. Make one with `batch` or `as_batch`.
+    Make one with `batch` (copies) or `as_batch` (does not, where it can); `Batch(...)` is as
+    `as_batch`. data: 1-D array (or DeviceArray), the slab with all samples; batch_shape: shapes and
+    places in it; provenance: files and positions of samples, where known.
     """
 
     __slots__ = ("__weakref__", "batch_shape", "data", "provenance", "type")
 
     def __init__(
         self,
-        data: np.ndarray[Any, Any],
-        batch_shape: BatchShape,
-        type: SampleType,
-        provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        tensors: Iterable[ArrayLike] | SupportsDLPack,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        copy: bool = False,
     ) -> None:
-        self._hold(data, batch_shape, type, provenance, drawn_at)
+        """As `as_batch`; with `copy`, as `batch`."""
+        with annotate_error("Batch"):
+            made = batch_on(tensors, dtype, device, layout)
+            if copy and _is_shared(made, tensors):
+                made = made.to_device(made.device, force_copy=True)
+        self._hold(made.data, made.batch_shape, made.type, made.provenance, made.drawn_at)
 
     def _hold(
         self,
@@ -305,8 +310,13 @@ def batch(
     """
     with annotate_error("batch"):
         made = batch_on(tensors, dtype, device, layout)
-        shared = made.data is tensors.data if isinstance(tensors, Batch) else is_array(tensors)
+        shared = _is_shared(made, tensors)
         return made.to_device(made.device, force_copy=True) if shared else made
+
+
+def _is_shared(made: Batch, given: Any) -> bool:
+    """Whether a batch lies in the memory that it was made from."""
+    return made.data is given.data if isinstance(given, Batch) else is_array(given)
 
 
 def as_batch(

@@ -44,20 +44,25 @@ __all__ = [
 class Tensor(DeviceValue):
     """One sample: `dtype`, `shape`, `layout`, `device`, and NumPy and DLPack views without copies.
 
-    Make one with `tensor` (copies) or `as_tensor` (does not, where it can). Tensors are not
-    modified by operators.
+    Make one with `tensor` (copies) or `as_tensor` (does not, where it can); `Tensor(...)` is as
+    `as_tensor`. Tensors are not modified by operators.
     """
 
     __slots__ = ("__weakref__", "_array", "layout", "provenance")
 
     def __init__(
         self,
-        array: np.ndarray[Any, Any],
-        layout: str = "",
-        provenance: Provenance | None = None,
-        drawn_at: Drawn = None,
+        data: ArrayLike,
+        dtype: DTypeLike | None = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        copy: bool = False,
     ) -> None:
-        self._hold(array, layout, provenance, drawn_at)
+        """As `as_tensor`; with `copy`, as `tensor`."""
+        with annotate_error("Tensor"):
+            made = tensor_on(data, dtype, device, layout)
+        array = made._array.copy() if copy else made._array
+        self._hold(array, made.layout, made.provenance, made.drawn_at)
 
     def _hold(
         self,
