@@ -20,7 +20,7 @@ from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.facts import deprecated, later, operator_of
-from gradiva.fn._old_names import LATER
+from gradiva.fn._old_names import AWAITED, LATER
 from gradiva.ops.class_names import attributes_of, classes, waiting
 from gradiva.ops.python_function.python_function import python_function
 
@@ -31,6 +31,7 @@ _WORDS = {
     "coco": "COCO",
     "mfcc": "MFCC",
     "mxnet": "MXNet",
+    "rms": "RMS",
     "roi": "ROI",
     "ssd": "SSD",
     "tfrecord": "TFRecord",
@@ -218,10 +219,12 @@ def publish() -> None:
         package = name.rpartition(".")[0]
         if package:
             _ensure(package)
-    for name in {*LATER, *deprecated()}:
+    for name in {*LATER, *AWAITED, *deprecated()}:
         reason = later(name)
         if reason is not None:
             package, _, last = name.rpartition(".")
+            if package:
+                _ensure(package)
             waiting[f"{package}.{_class_name(last)}".lstrip(".")] = reason
 
 

@@ -22,6 +22,8 @@ __all__ = [
     "TryGetSchema",
 ]
 
+_UNSTORED = {"ExternalSource": "external_source", "PythonFunction": "python_function"}
+"""Operators that the format of stored pipelines has no name for, or that need more than one."""
 _COMMON = ("bytes_per_sample_hint", "preserve")
 
 
@@ -71,7 +73,7 @@ class OpSchema:
 
     def IsDeprecated(self) -> bool:  # noqa: N802
         """Whether this is an old name."""
-        return self._name != self._operator.schema
+        return self._operator.schema not in (None, self._name)
 
     def DeprecatedInFavorOf(self) -> str:  # noqa: N802
         """The name of today."""
@@ -129,7 +131,8 @@ def TryGetSchema(name: str) -> OpSchema | None:  # noqa: N802
     """The schema of an operator by its name in stored pipelines, such as "decoders__Image"; None if
     there is no such operator."""
     try:
-        return OpSchema(name, find_operator(name))
+        known = _UNSTORED.get(name)
+        return OpSchema(name, find_operator(name) if known is None else operators[known])
     except OperatorValueError:
         return None
 

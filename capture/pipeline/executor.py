@@ -124,7 +124,8 @@ class Executor:
             with self._changed:
                 self._start_scheduler()
 
-    def _start_scheduler(self) -> None:
+    def _start_scheduler(self) -> threading.Thread:
+        """The thread that has batches made, with the lock held."""
         if self._scheduler is None:
             self._scheduler = threading.Thread(
                 target=_schedule,
@@ -133,14 +134,15 @@ class Executor:
                 daemon=True,
             )
             self._scheduler.start()
+        return self._scheduler
 
     def _wait_until_ready(self) -> None:
         """Wait until a batch is ready, with the lock held."""
-        self._start_scheduler()
+        scheduler = self._start_scheduler()
         while not self._ready:
             self.plan.demand(self._finished)
             self._changed.wait(1.0)
-            threads = (self._scheduler, *self._runners.threads)
+            threads = (scheduler, *self._runners.threads)
             alive = all(thread.is_alive() for thread in threads)
             if not self._ready and (self.closed or not alive):
                 raise OperatorRuntimeError(_CLOSED)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.support.errors import OperatorValueError, annotate_error, frameless
+from gradiva.eager.support.overridable import overridable
 
 from .epochs import LastBatchPolicy, Shards
-from .overridable import overridable
 from .pipeline import Pipeline
 
 __all__ = ["IteratorFacts"]

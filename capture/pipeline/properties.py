@@ -9,10 +9,10 @@ from gradiva.capture.runtime.memory_statistics import Statistics
 from gradiva.capture.viz import svg
 from gradiva.eager.execution.quarantine import Quarantine
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
+from gradiva.eager.support.overridable import overridable
 
 from .base import PipelineBase
 from .options import OperatorConcurrency, StreamPolicy
-from .overridable import overridable
 
 __all__ = ["PipelineProperties"]
 

@@ -150,10 +150,13 @@ def test_prefetch() -> None:
     """The batches that are ready are made before the first run."""
     pipe: Any = gradiva.Pipeline(2, 1, prefetch_queue_depth=2)
     made = []
+
+    def sample(info: gradiva.types.SampleInfo) -> Any:
+        made.append(info)
+        return np.zeros(3)
+
     with pipe:
-        pipe.set_outputs(
-            fn.external_source(lambda info: made.append(info) or np.zeros(3), batch=False)
-        )
+        pipe.set_outputs(fn.external_source(sample, batch=False))
     pipe._prefetch()
     pipe._prefetch()
     pipe._runtime.executor.wait()
