@@ -60,7 +60,8 @@ def test_capsules() -> None:
     array[0, 0] = 7
     assert np.asarray(whole)[0, 0] == 7
     assert samples.shape == [(2, 3), (1, 3)]
-    assert Batch(array.__dlpack__(), layout="W").shape == [(3,), (3,)]
+    capsule: Any = array.__dlpack__()
+    assert Batch(capsule, layout="W").shape == [(3,), (3,)]
     used = array.__dlpack__()
     gradiva.tensor(used)
     with pytest.raises(ValueError, match="that nobody has taken yet"):
