@@ -42,7 +42,7 @@ def call_sets(
             expected=str(lengths[0]),
             got=", ".join(map(str, lengths)),
         )
-    if random and keywords.get("seed") is None:
+    if random:
         rng = keywords.get("rng")
         if rng is None or isinstance(rng, RNG):
             keywords = {**keywords, "rng": RepeatedRNG(rng or get_default_rng(), rng is None)}

@@ -23,8 +23,8 @@ def modern_arguments(
     OperatorTypeError where an argument is given under both names.
     """
     result = {name: value for name, value in given.items() if name not in old}
-    for name in given.keys() & old.keys():
-        value, new = given[name], old[name]
+    for name, new in old.items():
+        value = given.get(name)
         if value is None:
             continue
         if new is None:

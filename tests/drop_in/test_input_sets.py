@@ -118,10 +118,10 @@ def test_elements_have_the_same_random_values() -> None:
     same(draw(one), third)
 
 
-GIVEN = [{"seed": 4}, {"rng": gradiva.random.RNG(9)}]
+GIVEN = [{"seed": 4}, {"seed": -1, "rng": gradiva.random.RNG(9)}, {"rng": gradiva.random.RNG(9)}]
 
 
-@pytest.mark.parametrize("options", GIVEN, ids=["seed", "rng"])
+@pytest.mark.parametrize("options", GIVEN, ids=["seed", "no seed", "rng"])
 def test_with_a_generator_or_seed(options: dict[str, Any]) -> None:
     one = images()
     rng = options.get("rng")
