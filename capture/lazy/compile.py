@@ -134,7 +134,9 @@ def _concrete(value: Any) -> Any:
         made = value.pending.value(value.output)
         if value.drawn_at is not None:
             # A batch of its own: this one may be the user's, where a call has left it as it was.
-            made = Batch(made.data, made.batch_shape, made.type, made.provenance, value.drawn_at)
+            made = Batch.over(
+                made.data, made.batch_shape, made.type, made.provenance, value.drawn_at
+            )
         return made if isinstance(value, LazyBatch) else made.tensors[0]
     if isinstance(value, dict):
         return {key: _concrete(item) for key, item in value.items()}

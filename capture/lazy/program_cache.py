@@ -118,7 +118,7 @@ def _fit(batch: Batch, size: int) -> Batch:
     repeated = len(batch) > 1 and not batch.batch_shape.offsets.any() and batch.batch_shape.uniform
     if len(batch) == size or not (len(batch) == 1 or repeated):
         return batch
-    return Batch(batch.data, BatchShape.repeated(size, batch.batch_shape.shape(0)), batch.type)
+    return Batch.over(batch.data, BatchShape.repeated(size, batch.batch_shape.shape(0)), batch.type)
 
 
 def _resize(pending: Pending) -> None:

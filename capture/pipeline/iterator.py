@@ -17,6 +17,7 @@ from gradiva.eager.support.errors import (
 from gradiva.eager.values.batch import Batch
 
 from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from .iterator_facts import IteratorFacts
 from .iterator_options import (
     check_auto_reset,
     check_names,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["LastBatchPolicy", "PipelineIterator"]
 
 
-class PipelineIterator:
+class PipelineIterator(IteratorFacts):
     """Loops over one or several pipelines; each turn gives a dict of batches for each of them.
 
     pipelines: built or not; several are for several shards. output_map: a name for each output.
@@ -68,7 +69,7 @@ class PipelineIterator:
         with annotate_error(type(self).__name__):
             self._pipes = check_pipelines(pipelines)
             self._names = check_names(output_map, self._pipes)
-            self._auto_reset = check_auto_reset(auto_reset)
+            self._resets = check_auto_reset(auto_reset)
             if fill_last_batch is not None:
                 last_batch_policy = (
                     LastBatchPolicy.FILL if fill_last_batch else LastBatchPolicy.PARTIAL
@@ -87,7 +88,9 @@ class PipelineIterator:
                 )
             self._policy = last_batch_policy
             self._shards: list[Shards] = []
-            self._size = size
+            self._given_size = size
+            self._reader_name = reader_name
+            self._prepare_first_batch = prepare_first_batch
             if reader_name is not None:
                 self._follow(reader_name)
             elif size > 0:
@@ -105,17 +108,6 @@ class PipelineIterator:
             except StopIteration:
                 with annotate_error(type(self).__name__):
                     raise OperatorRuntimeError("the pipeline has no data at all") from None
-
-    @property
-    def batch_size(self) -> int:
-        return self._pipes[0].max_batch_size
-
-    @property
-    def size(self) -> int:
-        """Samples in this epoch of all pipelines together, as far as it is known; else -1."""
-        if not self._shards:
-            return -1
-        return sum(shards.length(self._epoch) for shards in self._shards)
 
     def __len__(self) -> int:
         """Batches in this epoch. It is the same in all epochs, unless the policy is FILL and the
@@ -223,7 +215,7 @@ class PipelineIterator:
 
     def _end(self) -> None:
         self._ended = True
-        if self._auto_reset:
+        if self._resets:
             self.reset()
         raise StopIteration
 

@@ -132,7 +132,7 @@ def ConstantNode(  # noqa: N802  the name that scripts use
         plain = np.asarray(value) if isinstance(value, np.generic) else value
         array = _shaped(_array(plain, dtype), shape)
         try:
-            made = Tensor(array, check_layout(layout or "", array.ndim))
+            made = Tensor.over(array, check_layout(layout or "", array.ndim))
         except (TypeError, ValueError) as error:
             raise OperatorValueError(str(error), argument="layout") from None
         return _in_graph(made, where)

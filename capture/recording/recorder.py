@@ -18,6 +18,7 @@ from gradiva.eager.operators.arguments import Argument, is_edge
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.operators.operator import Maker, OperatorBase
 from gradiva.eager.random.generator import RNG
+from gradiva.eager.random.repeated import RepeatedRNG
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -186,12 +187,20 @@ class Recorder:
         seed, rng = as_seed(common.get("seed")), common.get("rng")
         if rng is not None and not isinstance(rng, RNG):
             raise OperatorTypeError(argument="rng", expected="an RNG", got=describe(rng))
+        repeated = rng if isinstance(rng, RepeatedRNG) else None
+        if repeated is not None:
+            rng = None if repeated.by_default else repeated.generator
         attributes: dict[str, Any] = {"number": 0}
         if seed is not None:
             attributes["seed"] = seed
         else:
             attributes["number"] = self._random_calls.get(rng, 0)
-            self._random_calls[rng] = attributes["number"] + 1
+            if repeated is not None and repeated.number is not None:
+                attributes["number"] = repeated.number
+            else:
+                self._random_calls[rng] = attributes["number"] + 1
+            if repeated is not None:
+                repeated.number = attributes["number"]
             if self._source is None:
                 # Before any source: numbers of their own, so that no later call draws the same.
                 attributes["number"] += FIRST_CALL_WITHOUT_SOURCE

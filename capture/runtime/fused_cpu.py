@@ -73,7 +73,7 @@ class FusedLoop:
             # One sample at a time, each at the start of its own memory.
             place = BatchShape(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
-            self.source = Batch(nothing, place, call.types[0], self.source.provenance)
+            self.source = Batch.over(nothing, place, call.types[0], self.source.provenance)
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):

@@ -49,7 +49,7 @@ def run_expression(
             given = tuple(images[node] for node in read)
             call = prepare(member.operator, given, {}, size, pool)
             where = next((one.provenance for one in given if one.provenance is not None), None)
-            images[member] = Batch(_NOTHING, call.batch_shapes[0], call.types[0], where)
+            images[member] = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], where)
             symbol = member.operator.fusion_role.symbol
             terms[member] = applied(symbol, *(terms[node] for node in read))
         image = images[members[-1]]

@@ -75,7 +75,7 @@ def run_group(
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
             raise NotFusableError(Reason.ROUNDING)
         calls.append(call)
-        image = Batch(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
+        image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16 or (dtype is float16 and device is CPU):
                 raise NotFusableError(Reason.DTYPE, str(dtype))

@@ -130,6 +130,7 @@ def _operator(
     given: dict[str, Any],
     common: dict[str, Any],
 ) -> Any:
+    arguments = operator.modern(arguments, quiet=True)
     for name in list(arguments):
         declared = operator.arguments.get(name)
         if declared is not None and declared.kind is ARGUMENT_TYPES["DTypeLike"]:

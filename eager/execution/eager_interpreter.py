@@ -251,7 +251,7 @@ def as_input(value: Any, size: int, number: int) -> Batch:
     batch_shape = BatchShape.repeated(size, array.shape)
     # A tensor that stands for several samples has no place of its own in a stream.
     where = tensor.provenance if size == 1 else None
-    return Batch(array.reshape(-1), batch_shape, tensor.type, where)
+    return Batch.over(array.reshape(-1), batch_shape, tensor.type, where)
 
 
 def _is_numbers(value: Any) -> bool:

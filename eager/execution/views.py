@@ -40,7 +40,7 @@ def view_of(source: Batch, type: SampleType, batch_shape: BatchShape) -> Batch:
         batch_shape = BatchShape(
             batch_shape.shapes, offsets, data.size, batch_shape.uniform, False, False
         )
-    return Batch(data, batch_shape, type, source.provenance)
+    return Batch.over(data, batch_shape, type, source.provenance)
 
 
 def _as_dtype(source: Batch, dtype: DType) -> tuple[np.ndarray[Any, Any], Int64Array] | None:
@@ -75,7 +75,7 @@ def _copy_there(source: Batch, result: Batch) -> None:
     size = result.dtype.itemsize
     sizes = result.batch_shape.volumes * size
     if result.dtype is bool_:
-        bytes_of = Batch(raw, result.batch_shape, result.type.with_(dtype=uint8))
+        bytes_of = Batch.over(raw, result.batch_shape, result.type.with_(dtype=uint8))
         lengths = sizes[:, None]
         launches = [move_launch(bytes_of, result, starts, lengths, np.ones_like(lengths))]
     else:

@@ -96,11 +96,11 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
     if isinstance(given, Value):
         _refuse_symbol()
     if isinstance(given, str | bytes):
-        return [Tensor(to_array(given))], True
+        return [Tensor.over(to_array(given))], True
     if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):
         array = to_array(given)
         one = array.ndim < 3 or (array.ndim == 3 and array.shape[2] <= 4)
-        return [Tensor(entry) for entry in ([array] if one else array)], one
+        return [Tensor.over(entry) for entry in ([array] if one else array)], one
     if not isinstance(given, Iterable) or isinstance(given, dict):
         raise OperatorTypeError(
             argument="batch", expected="a Batch, a Tensor or arrays", got=describe(given)
@@ -116,7 +116,7 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
         if isinstance(entry, Value) and not isinstance(entry, Tensor):
             _refuse_symbol()
         try:
-            own = entry if isinstance(entry, Tensor) else Tensor(to_array(entry))
+            own = entry if isinstance(entry, Tensor) else Tensor.over(to_array(entry))
             tensors.append(own.cpu())
         except GradivaError as error:
             raise error.complete(argument="batch", sample=index) from None

@@ -2,6 +2,7 @@
 
 from gradiva import math as math
 from gradiva.capture.recording.constants import constant as constant
+from gradiva.dl_tensor_function import dl_tensor_python_function as dl_tensor_python_function
 from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental

@@ -174,7 +174,7 @@ def _view(call: op.Call) -> op.Batch:
     where = source.provenance
     if where is not None:
         where = op.Provenance(where.positions, where.select(plan.order).names)
-    return op.Batch(source.data, plan.shapes, call.types[0], where)
+    return op.Batch.over(source.data, plan.shapes, call.types[0], where)
 
 
 @permute_batch.cases

@@ -34,7 +34,7 @@ class Receiver:
         if not self._no_copy and not isinstance(item, list | tuple):
             made = made.to_device(made.device, force_copy=True)
         # The batch gets positions of its own: the user's object stays as it is.
-        made = op.Batch(made.data, made.batch_shape, made.type, made.provenance)
+        made = op.Batch.over(made.data, made.batch_shape, made.type, made.provenance)
         self._check(made, declared, index)
         return made
 

@@ -16,7 +16,9 @@ _DTYPES: Final = tuple(dtype for dtype in dtypes if not dtype.is_float and not d
 _MOST: Final = 65535
 
 
-@op.operator("lookup_table", schema="LookupTable", same_shapes=True)
+@op.operator(
+    "lookup_table", schema="LookupTable", same_shapes=True, old_arguments={"output_dtype": "dtype"}
+)
 def lookup_table(
     input: op.SampleType,
     /,

@@ -10,7 +10,7 @@ from gradiva.eager.gpu.copies import sample_launches
 _DTYPES = (op.int64, op.int32, op.uint32, op.uint64, op.float32, op.float64)
 
 
-@op.operator("shapes", schema="Shapes", bfloat16=True)
+@op.operator("shapes", schema="Shapes", bfloat16=True, old_arguments={"type": "dtype"})
 def shapes(
     input: op.SampleType, /, *, dtype: op.DTypeLike = op.int64, **common: op.Unpack[op.Common]
 ) -> op.SampleType:

@@ -15,7 +15,13 @@ from .slice_region import Sliced, SliceRegion, check_region, slice_region
 ASSUMED = {2: "HW", 3: "HWC", 4: "DHWC"}
 
 
-@op.operator("slice", schema="Slice", inputs=(1, 3), bfloat16=True)
+@op.operator(
+    "slice",
+    schema="Slice",
+    inputs=(1, 3),
+    bfloat16=True,
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(SliceRegion, ...)
 def slice(
     input: op.SampleType,

@@ -177,7 +177,7 @@ def to_operand(value: Any) -> Any:
         ends = (array.min().item(), array.max().item()) if array.size else (0,)
         kinds = [scalar_dtype(end) for end in ends]
         array = array.astype(kinds[0])
-        return array if drawn is None else op.Tensor(array, drawn_at=drawn)
+        return array if drawn is None else op.Tensor.over(array, drawn_at=drawn)
     except OverflowError as error:
         raise op.OperatorValueError(str(error)) from None
     except (TypeError, ValueError):

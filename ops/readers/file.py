@@ -140,7 +140,7 @@ class FileSource(Source):
     ) -> tuple[op.Batch, ...]:
         paths = [self._paths[sample] for sample in samples.tolist()]
         where = op.Provenance(positions, paths)
-        labels = op.Batch(
+        labels = op.Batch.over(
             self._labels[samples].reshape(-1),
             op.BatchShape.equal(len(paths), (1,)),
             op.SampleType(op.int32, 1, "", "cpu"),

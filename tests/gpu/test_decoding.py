@@ -170,7 +170,7 @@ def test_the_memory_of_the_user_may_change_at_once(fake: SimulatedNvjpeg) -> Non
     """As soon as the call has returned, though the GPU has done nothing yet."""
     known = fake.batch(MIXED)
     whole = known.data.copy()
-    files = Batch(whole, known.batch_shape, known.type)
+    files = Batch.over(whole, known.batch_shape, known.type)
     expected = decoders.image(files)
     images = decoders.image(files, device="mixed")
     whole[...] = 0

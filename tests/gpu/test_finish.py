@@ -86,7 +86,7 @@ def planned(
 def empty(shapes: np.ndarray[Any, Any], dtype: DType) -> Batch:
     batch_shape = BatchShape.of(shapes)
     data = np.full(batch_shape.size * dtype.itemsize, 0xA5, np.uint8).view(dtype.numpy)
-    return Batch(data, batch_shape, SampleType(dtype, 3, "HWC"))
+    return Batch.over(data, batch_shape, SampleType(dtype, 3, "HWC"))
 
 
 def require_same(launches: list[tuple[Launch, Batch, Batch]], folder: Path, **how: bool) -> None:

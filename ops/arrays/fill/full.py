@@ -132,7 +132,7 @@ def _broadcast(call: op.Call, values: op.Batch, data: NDArray[Any]) -> None:
         whole = data[: values.batch_shape.size].reshape(spread)
     else:
         whole = None
-    source = op.Batch(data, values.batch_shape, values.type)
+    source = op.Batch.over(data, values.batch_shape, values.type)
 
     def fill(begin: int, end: int) -> None:
         if whole is not None:

@@ -13,7 +13,12 @@ from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, Window
 from .window_copy import channel_fill, copy_windows, launch_windows
 
 
-@op.operator("crop", schema="Crop", bfloat16=True)
+@op.operator(
+    "crop",
+    schema="Crop",
+    bfloat16=True,
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(CropWindow, OutOfBounds, ...)
 def crop(
     input: op.SampleType,

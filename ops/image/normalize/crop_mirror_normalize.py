@@ -29,7 +29,11 @@ _INPUTS = (op.uint8, op.uint16, op.int8, op.int16, op.int32, op.float16, op.floa
 _OUTPUTS = (op.float32, op.float16, op.uint8, op.int8)
 
 
-@op.operator("crop_mirror_normalize", schema="CropMirrorNormalize")
+@op.operator(
+    "crop_mirror_normalize",
+    schema="CropMirrorNormalize",
+    old_arguments={"output_dtype": "dtype", "image_type": None},
+)
 @op.takes(CropWindow, OutOfBounds, ...)
 def crop_mirror_normalize(
     input: op.SampleType,

@@ -41,7 +41,7 @@ LAYOUTS = (
 ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC", 5: "FDHWC"}
 
 
-@op.operator("resize", schema="Resize")
+@op.operator("resize", schema="Resize", old_arguments={"image_type": None})
 @op.takes(ResizeSize, ResizeRegion, ResizeFilters, ..., ResizeBuffers)
 def resize(
     input: op.SampleType,

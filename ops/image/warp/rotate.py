@@ -24,7 +24,9 @@ _SLACK = 0.01
 """Pixels by which a turned image may leave its canvas."""
 
 
-@op.operator("rotate", schema="Rotate", frames=("angle", "axis"))
+@op.operator(
+    "rotate", schema="Rotate", frames=("angle", "axis"), old_arguments={"output_dtype": "dtype"}
+)
 @op.takes(WarpOptions)
 def rotate(
     input: op.SampleType,

@@ -25,7 +25,13 @@ from .warp import (
 )
 
 
-@op.operator("warp_affine", schema="WarpAffine", inputs=(1, 2), frames=("matrix", "1"))
+@op.operator(
+    "warp_affine",
+    schema="WarpAffine",
+    inputs=(1, 2),
+    frames=("matrix", "1"),
+    old_arguments={"output_dtype": "dtype"},
+)
 @op.takes(WarpOptions)
 def warp_affine(
     input: op.SampleType,
