@@ -105,6 +105,7 @@ class GraphDefinition:
     def set_outputs(self, values: Sequence[Any]) -> None:
         """Make these symbols (or constants) the outputs. Raises OperatorTypeError."""
         try:
+            self.recorder.adopt(values)
             self.outputs = tuple(
                 self.recorder.symbol(value, index) for index, value in enumerate(values)
             )
@@ -113,6 +114,7 @@ class GraphDefinition:
 
     def add_sink(self, edge: Any) -> None:
         """Keep the node of this symbol, although no output needs it. Raises OperatorTypeError."""
+        edge = self.recorder.own(edge)
         if not isinstance(edge, DataNode) or edge.recorder is not self.recorder:
             raise OperatorTypeError(
                 operator="Pipeline.add_sink",

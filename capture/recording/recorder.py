@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, ParamSpec
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from gradiva.capture.graph.type_inference import device_of_call, infer
 from gradiva.capture.recording.branches import Branches
 from gradiva.eager.execution.eager_interpreter import as_seed, check_common
 from gradiva.eager.operators.arguments import Argument, is_edge
-from gradiva.eager.operators.interpreter import current_interpreter
-from gradiva.eager.operators.operator import Maker, OperatorBase
+from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.random.generator import RNG
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import (
@@ -34,11 +32,10 @@ from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
 
-from .data_node import BatchSize, DataNode
+from .data_node import BatchSize, DataNode, WholeBatch
+from .free_node import FreeCall, FreeNode, calls_behind
 
-__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder", "WholeBatch", "per_sample"]
-
-P = ParamSpec("P")
+__all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder"]
 
 
 FIRST_CALL_WITHOUT_SOURCE = 1 << 30
@@ -59,6 +56,8 @@ class Recorder:
         self._effects = 0
         self._parameters = 0
         self._source: Node | None = None
+        self._copies: dict[FreeCall, Any] = {}
+        self._line: Location | None = None
 
     @property
     def title(self) -> str:
@@ -84,10 +83,12 @@ class Recorder:
             for name, value in keywords.items()
             if name not in operator.arguments and value is not None
         }
-        check_common(operator, common, present=False)
+        if self._line is None:
+            check_common(operator, common, present=False)
         if not isinstance(operator, SourceOperator):
             for name, value in keywords.items():
                 refuse_drawn(value, argument=name)
+        self.adopt((*inputs, *keywords.values()))
         edges = [self.input_edge(value, index) for index, value in enumerate(inputs)]
         attributes: dict[str, Any] = {}
         for name, value in keywords.items():
@@ -128,7 +129,7 @@ class Recorder:
             edges,
             attributes,
             types,
-            user_location(),
+            self._line or user_location(),
             common.get("name"),
             bool(common.get("preserve", False)),
         )
@@ -143,8 +144,34 @@ class Recorder:
         single = len(symbols) == 1 and not asked
         return symbols[0] if single else tuple(symbols)
 
+    def adopt(self, values: Iterable[Any]) -> None:
+        """Make the calls behind free nodes here, that were not made here before, with what they
+        need: in the order in which the user made them, and for the whole batch."""
+        for call in calls_behind(values, self._copies):
+            line, self._line = self._line, call.location
+            try:
+                with self.branches.inside(None):
+                    self._copies[call] = self.bind(call.operator, call.inputs, call.keywords)
+            except GradivaError as error:
+                raise error.complete(operator=call.operator.name, location=call.location) from None
+            finally:
+                self._line = line
+
+    def own(self, value: Any) -> Any:
+        """The symbol of this graph for a free node; other values as they are."""
+        self.adopt((value,))
+        return self.known(value)
+
+    def known(self, value: Any) -> Any:
+        """As `own`, but a free node that is not in this graph stays as it is."""
+        if not isinstance(value, FreeNode) or value.call not in self._copies:
+            return value
+        made = self._copies[value.call]
+        return made[value.edge.output] if isinstance(made, tuple) else made
+
     def input_edge(self, value: Any, index: int) -> Edge:
         """A symbol or a constant as input `index` of a call in the current branch."""
+        value = self.own(value)
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"input {index} belongs to another graph: {value!r}")
@@ -246,6 +273,7 @@ class Recorder:
 
     def symbol(self, value: Any, index: int) -> DataNode:
         """An output of the traced function as a symbol; constants become nodes."""
+        value = self.own(value)
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
@@ -259,28 +287,6 @@ class Recorder:
             return DataNode(Edge(self._constant(value), 0), self)
         except GradivaError as error:
             raise error.complete(expected="an output of an operator", got=describe(value)) from None
-
-
-class WholeBatch:
-    """`batch_size` of the pipeline spelling of random operators: one value for each sample."""
-
-    def __repr__(self) -> str:
-        return "the batch size of the pipeline"
-
-
-_WHOLE_BATCH = WholeBatch()
-
-
-def per_sample(maker: Maker[P]) -> Callable[P, Any]:
-    """The pipeline spelling of a random operator, which needs no `batch_size`."""
-
-    @functools.wraps(maker)
-    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-        if isinstance(current_interpreter(), Recorder):
-            kwargs.setdefault("batch_size", _WHOLE_BATCH)
-        return maker(*args, **kwargs)
-
-    return call
 
 
 def _attribute(argument: Argument, value: Any) -> Any:

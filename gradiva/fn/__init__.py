@@ -2,6 +2,7 @@
 
 from gradiva import math as math
 from gradiva.capture.recording.constants import constant as constant
+from gradiva.capture.recording.free_calls import per_sample as _per_sample
 from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
@@ -13,8 +14,11 @@ from gradiva.fn import reductions as reductions
 from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
 from gradiva.operators import *  # noqa: F403
+from gradiva.ops.arrays.permutation import batch_permutation as _batch_permutation
 from gradiva.ops.external_source.external_source import external_source as external_source
 from gradiva.ops.indexing.properties import shapes as _shapes
+
+batch_permutation = _per_sample(_batch_permutation)
 
 # Names of old scripts.
 coin_flip = _old_names.old("coin_flip", random.coin_flip)
