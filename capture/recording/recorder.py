@@ -77,6 +77,12 @@ class Recorder:
     def bind(
         self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
+        return self.record(operator, inputs, keywords)
+
+    def record(
+        self, operator: OperatorBase, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Any:
+        """The symbols of a call, whose node is appended."""
         operator.check(inputs, keywords)
         common = {
             name: value
@@ -106,9 +112,9 @@ class Recorder:
             attributes["shared"] = self._shared(operator, inputs, edges, common)
         elif not isinstance(operator, SourceOperator):
             edges += self.branches.anchor(edges)
-        return self._record(operator, tuple(edges), attributes, types, common)
+        return self._append(operator, tuple(edges), attributes, types, common)
 
-    def _record(
+    def _append(
         self,
         operator: OperatorBase,
         edges: tuple[Edge, ...],
@@ -151,7 +157,7 @@ class Recorder:
             line, self._line = self._line, call.location
             try:
                 with self.branches.inside(None):
-                    self._copies[call] = self.bind(call.operator, call.inputs, call.keywords)
+                    self._copies[call] = self.record(call.operator, call.inputs, call.keywords)
             except GradivaError as error:
                 raise error.complete(operator=call.operator.name, location=call.location) from None
             finally:
