@@ -13,6 +13,7 @@ from gradiva.capture.graph.builtin_ops import parameter, random_key
 from gradiva.capture.graph.graph import Edge, Graph, Node
 from gradiva.capture.recording.data_node import DataNode, WholeBatch
 from gradiva.capture.recording.recorder import Recorder
+from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.capture.runtime.dropped_samples import BatchOutputs
 from gradiva.capture.runtime.program import Outputs, Positions, Program, Values
 from gradiva.eager.execution.quarantine import collecting_in
@@ -80,6 +81,7 @@ class DebugRecorder(Recorder):
 
     def __init__(self, plan: DebugPlan, read: Read) -> None:
         super().__init__(plan.title, plan.gpu)
+        self.shared_values = SharedValues()
         self._plan = plan
         self._values: Values = {}
         self._size = read.size

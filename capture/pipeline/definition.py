@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gradiva.capture.graph.graph import Graph
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.recorder import Recorder
+from gradiva.capture.recording.shared_values import SharedValues
 from gradiva.eager.operators.interpreter import interpreter
 from gradiva.eager.support.errors import GradivaError, OperatorTypeError, describe, user_location
 from gradiva.eager.types.device import Device
@@ -52,6 +53,7 @@ class GraphDefinition:
     def __init__(self, gpu: Device) -> None:
         self.gpu = gpu
         self.recorder = Recorder("pipeline", gpu)
+        self.recorder.shared_values = SharedValues()
         self.outputs: tuple[DataNode, ...] | None = None
 
     def enter(self, pipeline: Any) -> None:

@@ -19,7 +19,7 @@ from .data_node import DataNode, WholeBatch
 from .free_node import FreeCall, FreeNode
 from .recorder import Recorder
 
-__all__ = ["FreeCalls", "per_recorded_sample", "per_sample"]
+__all__ = ["FreeCalls", "node_without_inputs", "per_recorded_sample", "per_sample"]
 
 P = ParamSpec("P")
 
@@ -98,6 +98,20 @@ def per_sample(maker: Maker[P]) -> Callable[P, Any]:
                         expected="the batch_size of a batch (such as images.batch_size)",
                         got="None",
                     )
+        return maker(*args, **kwargs)
+
+    return call
+
+
+def node_without_inputs(maker: Maker[P]) -> Callable[P, Any]:
+    """The pipeline spelling of an operator that calls something of the user's: without inputs, and
+    outside of a pipeline and of a loop, it makes a free node, which is called for each batch."""
+
+    @functools.wraps(maker)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        outside = current_interpreter() is None and current_step() is None
+        if outside and not args and kwargs.get("batch_size") is None:
+            kwargs["batch_size"] = _WHOLE_BATCH
         return maker(*args, **kwargs)
 
     return call

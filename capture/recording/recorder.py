@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.graph.builtin_ops import constant, parameter, random_key
-from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node, Opaque
+from gradiva.capture.graph.graph import Edge, Graph, GraphBuilder, Node
 from gradiva.capture.graph.hints import HINT, hint_for
 from gradiva.capture.graph.type_inference import device_of_call, infer
 from gradiva.capture.recording.branches import Branches
@@ -32,8 +32,10 @@ from gradiva.eager.values.drawn import refuse_drawn
 from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
 
+from .attributes import attribute_of
 from .data_node import BatchSize, DataNode, WholeBatch
 from .free_node import FreeCall, FreeNode, calls_behind
+from .shared_values import SharedValues
 
 __all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder"]
 
@@ -58,6 +60,8 @@ class Recorder:
         self._source: Node | None = None
         self._copies: dict[FreeCall, Any] = {}
         self._line: Location | None = None
+        self.shared_values: SharedValues | None = None
+        """What warns of values that all samples share; None for nobody."""
 
     @property
     def title(self) -> str:
@@ -104,7 +108,7 @@ class Recorder:
             if is_edge(argument, value):
                 edges.append(self._argument(argument, value))
             else:
-                attributes[name] = _attribute(argument, value)
+                attributes[name] = attribute_of(argument, value)
         device = device_of_call(operator, edges, common, self.gpu)
         types = infer(operator, tuple(edges), attributes, device)
         if operator.random:
@@ -130,16 +134,19 @@ class Recorder:
         if operator.effects:
             attributes["effect"] = self._effects
             self._effects += 1
+        line = self._line or user_location()
         node = self._builder.add(
             operator,
             edges,
             attributes,
             types,
-            self._line or user_location(),
+            line,
             common.get("name"),
             bool(common.get("preserve", False)),
         )
         self.branches.own(node)
+        if self.shared_values is not None:
+            self.shared_values.note(node, line)
         if isinstance(operator, SourceOperator):
             # As in a loop: the source that was read last gives the positions, and the numbers of
             # calls begin again.
@@ -293,12 +300,3 @@ class Recorder:
             return DataNode(Edge(self._constant(value), 0), self)
         except GradivaError as error:
             raise error.complete(expected="an output of an operator", got=describe(value)) from None
-
-
-def _attribute(argument: Argument, value: Any) -> Any:
-    converted = argument.static(value)
-    try:
-        hash(converted)
-    except TypeError:
-        return Opaque(converted)
-    return Opaque(converted) if callable(converted) else converted

@@ -98,6 +98,11 @@ def _augmented() -> Any:
     return fn.noise.gaussian(images(), stddev=9.0), fn.jitter(images(), seed=4)
 
 
+def _windows() -> Any:
+    start = fn.roi_random_crop(crop_shape=[2, 2], roi_start=[0, 0], roi_end=[4, 5])
+    return fn.slice(images(), start, np.array([2, 2]), axes=[0, 1]), start
+
+
 def _made_of_arguments() -> Any:
     return fn.zeros(shape=fn.random.uniform(range=[1, 4], dtype=types.INT32, shape=[1])), images()
 
@@ -111,6 +116,7 @@ PROGRAMS = [
     _before_any_source,
     _by_size,
     _augmented,
+    _windows,
     _made_of_arguments,
 ]
 
@@ -273,6 +279,16 @@ def test_several_outputs_of_one_source() -> None:
     for number, batch in enumerate(outputs(pipe)):
         assert int(batch[0][0]) == -number
         assert int(batch[SIZE][0]) == number
+
+
+def test_functions_without_inputs_are_called_for_each_batch() -> None:
+    numbers = itertools.count()
+    counted = fn.python_function(function=lambda: np.int64(next(numbers)))
+    pipe = made(exec_async=False, exec_pipelined=False)
+    pipe.set_outputs(counted, images())
+    values = [int(one) for batch in outputs(pipe) for one in batch[:SIZE]]
+    assert values == list(range(3 * SIZE))
+    assert int(gradiva.python_function(function=lambda: np.int64(7))) == 7
 
 
 def test_long_chains() -> None:
