@@ -59,9 +59,11 @@ class FreeNode(DataNode):
         self.call = call
 
     def _refuse(self, what: str) -> NoReturn:
+        operator = self.edge.node.operator
+        at_once = f". gradiva.{operator.name} draws at once" if operator.random else ""
         raise OperatorTypeError(
             f"this is {self.described()}: it has no data before a pipeline runs it, so one cannot "
-            f"ask for {what}",
+            f"ask for {what}{at_once}",
             location=user_location(),
         )
 

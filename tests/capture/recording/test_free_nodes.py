@@ -100,7 +100,7 @@ def _augmented() -> Any:
 
 def _windows() -> Any:
     start = fn.roi_random_crop(crop_shape=[2, 2], roi_start=[0, 0], roi_end=[4, 5])
-    return fn.slice(images(), start, np.array([2, 2]), axes=[0, 1]), start
+    return fn.slice(images(), start, gradiva.as_tensor([2, 2]), axes=[0, 1]), start
 
 
 def _made_of_arguments() -> Any:
