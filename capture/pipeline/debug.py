@@ -28,6 +28,7 @@ from gradiva.eager.values.batch import Batch
 from gradiva.ops.indexing.properties import get_property, shapes
 
 from .executor import Executor
+from .feed_input import feed
 from .options import PipelineOptions
 from .outputs import to_output
 from .pipeline import Pipeline
@@ -107,6 +108,10 @@ class DebugRecorder(Recorder):
         )
         return tuple(map(self.batch_of, made)) if isinstance(made, tuple) else self.batch_of(made)
 
+    def described(self, node: Node) -> Any:
+        """The lines that made a node, the operator behind it, and the name that the user gave."""
+        return self._builder.described(node)
+
     def _symbol_of(self, value: Any) -> Any:
         if not isinstance(value, Batch):
             return value
@@ -181,7 +186,14 @@ class DebugPlan(SourcePlan):
         self.title = title
         self.gpu = gpu
         self._define = define
+        self.fed: dict[str, list[tuple[str, Any, str | None]]] = {}
+        """What was fed by name before the first batch."""
         self._in_order: list[Node] = []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the sources are known."""
+        return bool(self._in_order)
 
     def compute(self, read: Read) -> Outputs:
         recorder = DebugRecorder(self, read)
@@ -200,9 +212,13 @@ class DebugPlan(SourcePlan):
         number = int(node.attribute("effect"))
         if number == len(self._in_order):
             self._in_order.append(node)
-            self.graph.names[node] = recorder.name_of(node)
-            self.graph.locations[node] = recorder.locations_of(node)
+            lines, _, name = recorder.described(node)
+            self.graph.locations[node] = lines
+            if name is not None:
+                self.graph.names[node] = name
             self.sources[node] = source = self._open(node, operator)
+            for target, data, layout in self.fed.pop(name or "", ()):
+                feed(self, [(target, data)], layout)
             return self._read_one(source, self.pool)
         known = self._in_order[number] if number < len(self._in_order) else None
         if known is None or known.operator is not operator:
@@ -228,6 +244,32 @@ class DebugPipeline(Pipeline):
                 self._no_graph()
             if self._runtime is None:
                 self._runtime = self._debug_runtime(self._options)
+
+    def run(self, cuda_stream: object = None, /, **pipeline_inputs: Any) -> Any:
+        """As of any pipeline."""
+        plan = self._built().plan
+        if isinstance(plan, DebugPlan) and not plan.has_begun:
+            for name, data in pipeline_inputs.items():
+                self.feed_input(name, data)
+            pipeline_inputs = {}
+        return super().run(cuda_stream, **pipeline_inputs)
+
+    def feed_input(
+        self,
+        data_node: Any,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: object = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """As of any pipeline; before the first batch the data wait for a source of this name."""
+        plan = self._built().plan
+        target = data_node.name if isinstance(data_node, DataNode) else data_node
+        if isinstance(plan, DebugPlan) and isinstance(target, str) and not plan.has_begun:
+            name = target.partition("[")[0]
+            plan.fed.setdefault(name, []).append((target, data, layout))
+        else:
+            super().feed_input(target, data, layout, cuda_stream, use_copy_kernel)
 
     def _debug_runtime(self, options: PipelineOptions) -> PipelineRuntime:
         pool = WorkerPool(options.num_threads)

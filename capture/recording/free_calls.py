@@ -80,14 +80,17 @@ def per_sample(maker: Maker[P]) -> Callable[P, Any]:
     @functools.wraps(maker)
     def call(*args: P.args, **kwargs: P.kwargs) -> Any:
         running = current_interpreter()
+        values = (*args, *kwargs.values())
         if isinstance(running, Recorder):
             kwargs.setdefault("batch_size", _WHOLE_BATCH)
-        elif kwargs.get("batch_size") is None and not _has_data((*args, *kwargs.values())):
+        elif kwargs.get("batch_size") is None and not _has_data(values):
             step = current_step()
-            if step is not None:
+            if any(isinstance(value, Symbolic) for value in values):
+                kwargs["batch_size"] = _WHOLE_BATCH
+            elif step is not None:
                 sizes = step.narrowed or (len(step.positions),)
                 kwargs["batch_size"] = min(sizes)
-            elif running is None:
+            elif running is None or getattr(running, "is_over", False):
                 kwargs["batch_size"] = _WHOLE_BATCH
             else:
                 with annotate_error(maker.name):

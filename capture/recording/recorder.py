@@ -287,6 +287,9 @@ class Recorder:
     def symbol(self, value: Any, index: int) -> DataNode:
         """An output of the traced function as a symbol; constants become nodes."""
         value = self.own(value)
+        if isinstance(value, list | tuple) and any(isinstance(one, DataNode) for one in value):
+            kind = type(value).__name__
+            raise OperatorTypeError(f"output {index} is a {kind} of symbols: unpack it")
         if isinstance(value, DataNode):
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")

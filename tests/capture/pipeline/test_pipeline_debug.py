@@ -136,6 +136,30 @@ def test_the_end_and_reset() -> None:
     assert len(list(pipe)) == 6
 
 
+def test_feeding() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, debug=True)
+    def fed() -> Any:
+        one = fn.external_source(name="one")
+        left, right = fn.external_source(name="pair", num_outputs=2)
+        return one + left, right
+
+    pipe = fed()
+    for number in range(3):
+        values = np.full(2, number, np.int32)
+        pair = np.array([1, 2], np.int32), np.array([3, 4], np.int32)
+        if number == 1:
+            found = pipe.run(one=values, pair=pair)
+        else:
+            pipe.feed_input("one", values)
+            pipe.feed_input("pair[0]", pair[0])
+            pipe.feed_input("pair[1]", pair[1])
+            found = pipe.run()
+        np.testing.assert_array_equal(np.asarray(found[0]), number + pair[0])
+        np.testing.assert_array_equal(np.asarray(found[1]), pair[1])
+    with pytest.raises(gradiva.OperatorValueError, match="'one', 'pair'"):
+        pipe.feed_input("other", np.zeros(2))
+
+
 def test_readers_are_known_after_the_first_batch(photographs: Path) -> None:
     pipe = pipeline_def(batch_size=2, num_threads=1, debug=True)(_readers)(str(photographs))
     pipe.run()

@@ -446,6 +446,45 @@ def test_in_loops_a_value_for_each_sample() -> None:
         same(found, expected)
 
 
+def test_within_and_after_loops_that_were_left() -> None:
+    """Nodes are nodes where a step of a loop is open; after captured loops all is as before."""
+    data = gradiva.as_batch(next(batches()), layout="HWC")
+    source = gradiva.ExternalSource(source=[data] * 3)
+    for _ in range(2):
+        source(SIZE)
+        pixels = images()
+        chance = fn.cast(pixels[0, 0, 0] > 9, dtype=types.FLOAT)
+        value = fn.flip(pixels, horizontal=fn.random.coin_flip(probability=chance, seed=1))
+    pipe = made()
+    pipe.set_outputs(value, pixels)
+    assert len(outputs(pipe, 1)[0]) == 2 * SIZE
+    gradiva.random.set_seed(4)  # ends the step
+    for _ in gradiva.ExternalSource(source=[data] * 3).captured(SIZE):
+        break
+    gradiva.random.set_seed(4)
+    pipe = made()
+    pipe.set_outputs(images(), fn.random.coin_flip())
+    assert len(outputs(pipe, 1)[0]) == 2 * SIZE
+
+
+def test_devices() -> None:
+    pixels = images()
+    there = pixels.gpu()
+    assert there.device == gradiva.Device("gpu")
+    assert fn.flip(there).type.device == "gpu"
+    assert there.cpu().type.device == pixels.type.device == "cpu"
+    assert pixels.cpu() is pixels
+    assert pixels.evaluate() is pixels
+
+
+def test_a_tuple_is_no_output() -> None:
+    pair = fn.external_source(source=batches, num_outputs=2)
+    with pytest.raises(
+        gradiva.OperatorTypeError, match="output 0 is a tuple of symbols: unpack it"
+    ):
+        made().set_outputs(pair)
+
+
 def test_where_nobody_knows_how_many() -> None:
     data = gradiva.as_batch(next(batches()), layout="HWC")
     compiled = capture.compile(lambda x: fn.flip(x, horizontal=fn.random.coin_flip()))
