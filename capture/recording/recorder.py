@@ -21,7 +21,6 @@ from gradiva.eager.support.errors import (
     GradivaError,
     Location,
     OperatorTypeError,
-    OperatorValueError,
     describe,
     user_location,
 )
@@ -33,9 +32,9 @@ from gradiva.eager.values.tensor import tensor_on
 from gradiva.eager.values.value import Value
 
 from .attributes import attribute_of
-from .data_node import BatchSize, DataNode, WholeBatch
+from .data_node import DataNode
 from .free_node import FreeCall, FreeNode, calls_behind
-from .shared_values import SharedValues
+from .shared_values import SharedValues, is_shared
 
 __all__ = ["FIRST_CALL_WITHOUT_SOURCE", "Recorder"]
 
@@ -113,7 +112,7 @@ class Recorder:
         types = infer(operator, tuple(edges), attributes, device)
         if operator.random:
             edges.append(Edge(self._key(common), 0, "key"))
-            attributes["shared"] = self._shared(operator, inputs, edges, common)
+            attributes["shared"] = is_shared(inputs, edges, common)
         elif not isinstance(operator, SourceOperator):
             edges += self.branches.anchor(edges)
         return self._append(operator, tuple(edges), attributes, types, common)
@@ -240,27 +239,6 @@ class Recorder:
         source = () if self._source is None else (Edge(self._source, 0, "source"),)
         edges = (*source, *self.branches.anchor())
         return self._builder.add(random_key, edges, attributes, (SampleType(None, 0, ""),))
-
-    def _shared(
-        self,
-        operator: OperatorBase,
-        inputs: tuple[Any, ...],
-        edges: list[Edge],
-        common: dict[str, Any],
-    ) -> bool:
-        """Whether the call makes one value for all samples, as it would in dynamic mode without a
-        batch size."""
-        asked = common.get("batch_size")
-        if asked is None:
-            return not inputs and len(edges) == 1
-        if not isinstance(asked, BatchSize | WholeBatch):
-            raise OperatorValueError(
-                "the batch size of a graph is that of its sources",
-                argument="batch_size",
-                expected="the batch_size of another batch (such as images.batch_size)",
-                got=describe(asked),
-            )
-        return False
 
     def keep(self, node: Node) -> None:
         """Keep a node that no output needs."""

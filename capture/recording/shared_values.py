@@ -8,18 +8,38 @@ samples or none: so there is a warning, once for each line that draws.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from gradiva.capture.graph.builtin_ops import constant
-from gradiva.capture.graph.graph import Node
+from gradiva.capture.graph.graph import Edge, Node
 from gradiva.eager.readers.source import SourceOperator
-from gradiva.eager.support.errors import Location
+from gradiva.eager.support.errors import Location, OperatorValueError, describe
 
-__all__ = ["SharedValues"]
+from .data_node import BatchSize, WholeBatch
+
+__all__ = ["SharedValues", "is_shared"]
 
 _BESIDE = {"key", "scope", "source"}
 """Edges that bring no values."""
 
 _warned: set[tuple[str, int]] = set()
+
+
+def is_shared(inputs: Sequence[Any], edges: Sequence[Edge], common: Mapping[str, Any]) -> bool:
+    """Whether a random call makes one value for all samples, as it would in dynamic mode without a
+    batch size. Raises OperatorValueError for a batch size that is a number."""
+    asked = common.get("batch_size")
+    if asked is None:
+        return not inputs and len(edges) == 1
+    if not isinstance(asked, BatchSize | WholeBatch):
+        raise OperatorValueError(
+            "the batch size of a graph is that of its sources",
+            argument="batch_size",
+            expected="the batch_size of another batch (such as images.batch_size)",
+            got=describe(asked),
+        )
+    return False
 
 
 class SharedValues:
