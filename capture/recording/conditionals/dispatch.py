@@ -19,6 +19,7 @@ import numpy as np
 from gradiva.capture.graph.builtin_ops import constant
 from gradiva.capture.recording.branches import Branch
 from gradiva.capture.recording.data_node import DataNode
+from gradiva.capture.recording.free_node import FreeNode
 from gradiva.capture.recording.recorder import Recorder
 from gradiva.eager.operators.interpreter import current_interpreter
 from gradiva.eager.support.errors import OperatorTypeError, annotate_error, describe, user_location
@@ -57,7 +58,11 @@ def _is_symbolic(test: Any) -> bool:
 def _own(test: Any) -> Any:
     """The symbol of the graph that is recorded, for one that belongs to no pipeline yet."""
     recorder = current_interpreter()
-    return recorder.own(test) if isinstance(recorder, Recorder) else test
+    if isinstance(recorder, Recorder):
+        return recorder.own(test)
+    if isinstance(test, FreeNode):
+        test._refuse("a condition on its samples, which takes a pipeline definition")
+    return test
 
 
 def _truth(test: Any) -> bool:
