@@ -99,7 +99,8 @@ class DebugRecorder(Recorder):
         if any(isinstance(one, Batch) and len(one) != self._size for one in values):
             with interpreter(eager_interpreter()):  # of the user's own: no part of the pipeline
                 return eager_interpreter().bind(operator, inputs, keywords)
-        if keywords.get("batch_size") == self._size:
+        asked = keywords.get("batch_size")
+        if isinstance(asked, int) and asked == self._size:
             keywords = {**keywords, "batch_size": WholeBatch()}
         made = self.record(
             operator,

@@ -94,7 +94,10 @@ class Eager:
 
 def _is_symbolic(inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether there are symbols among the values of a call, which have no data."""
-    return any(isinstance(value, Symbolic) for value in (*inputs, *keywords.values()))
+    for value in inputs:  # each call asks: a generator would take longer
+        if isinstance(value, Symbolic):
+            return True
+    return bool(keywords) and any(isinstance(value, Symbolic) for value in keywords.values())
 
 
 def split_common(
