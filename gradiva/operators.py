@@ -1,6 +1,6 @@
 """The operators of both modes, `gradiva.resize` and `gradiva.fn.resize`: one line each."""
 
-from gradiva.capture.recording.recorder import per_sample as _per_sample
+from gradiva.capture.recording.free_calls import per_recorded_sample as _per_sample
 from gradiva.ops.arrays.cast import cast as cast
 from gradiva.ops.arrays.cast import cast_like as cast_like
 from gradiva.ops.arrays.concatenate import cat as cat

@@ -11,7 +11,7 @@ import pytest
 
 import gradiva
 from gradiva import fn, random, readers
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.eager.operators.cases import samples
 from gradiva.ops.image.resample.taps import TRIANGULAR, _spread, axis_taps
 

@@ -171,7 +171,7 @@ class Pipeline(PipelineProperties):
         """
         runtime = self._built()
         runtime.check_stream(cuda_stream)
-        feed(runtime.plan, [(data_node, data)], layout)
+        feed(runtime.plan, [(self._definition.recorder.known(data_node), data)], layout)
 
     def input_feed_count(self, input_name: str) -> int:
         """How many batches may be fed before the first run, to fill the queue."""

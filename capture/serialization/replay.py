@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradiva.capture.recording.data_node import DataNode
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import DataNode, WholeBatch
 from gradiva.eager.operators.argument_types import ARGUMENT_TYPES
 from gradiva.eager.operators.operator import Maker, OperatorBase, operators
 from gradiva.eager.support.errors import GradivaError, OperatorValueError

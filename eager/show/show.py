@@ -54,7 +54,7 @@ def show(
     """
     with annotate_error("show"):
         if getattr(current_interpreter(), "symbolic", False):
-            _refuse_symbol()
+            _refuse_symbol(batch)
         columns = integer(columns, 1, 64, limits="1 to 64", argument="columns")
         size = integer(size, 16, 2048, limits="16 to 2048", argument="size")
         tensors, single = _samples(batch)
@@ -81,9 +81,11 @@ def show(
         return Figure(cells, columns, size, count - len(cells))
 
 
-def _refuse_symbol() -> None:
+def _refuse_symbol(got: Any) -> None:
     raise OperatorTypeError(
-        "there are no samples yet while a graph is recorded; show what the pipeline's run() returns"
+        "there are no samples before a pipeline runs; show what its run() returns",
+        expected="a batch",
+        got=repr(got),
     )
 
 
@@ -94,7 +96,7 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
     if isinstance(given, Tensor):
         return [given.cpu()], True
     if isinstance(given, Value):
-        _refuse_symbol()
+        _refuse_symbol(given)
     if isinstance(given, str | bytes):
         return [Tensor.over(to_array(given))], True
     if hasattr(given, "__dlpack__") or hasattr(given, "__array__"):
@@ -114,7 +116,7 @@ def _samples(given: Any) -> tuple[list[Tensor], bool]:
                 got=f"a {type(given).__name__} of batches",
             )
         if isinstance(entry, Value) and not isinstance(entry, Tensor):
-            _refuse_symbol()
+            _refuse_symbol(entry)
         try:
             own = entry if isinstance(entry, Tensor) else Tensor.over(to_array(entry))
             tensors.append(own.cpu())

@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import Batch, DType
-from gradiva.capture.recording.recorder import WholeBatch
+from gradiva.capture.recording.data_node import WholeBatch
 from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.capture.serialization.writer import _OWN

@@ -232,8 +232,11 @@ def test_a_graph_of_one_function_cannot_use_symbols_of_another() -> None:
     graph_of(one)
     with pytest.raises(TypeError, match="belongs to another graph"):
         graph_of(lambda: fn.decoders.image(stolen[0]))
+    later = gradiva.decoders.image(stolen[0])
+    with pytest.raises(TypeError, match="belongs to another graph"):
+        graph_of(lambda: later)
     with pytest.raises(TypeError, match="no data outside of the pipeline"):
-        gradiva.decoders.image(stolen[0])
+        gradiva.capture.compile(gradiva.decoders.image)(stolen[0])
 
 
 @pytest.mark.tiny
