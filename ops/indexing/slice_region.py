@@ -8,6 +8,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
+from gradiva.eager.support.errors import OperatorIndexError
 
 Array = np.ndarray[Any, Any]
 
@@ -107,7 +108,7 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if bad.any():
         sample = int(np.argmax(bad))
-        raise op.OperatorValueError(
+        raise OperatorIndexError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(axes[sample].tolist()),

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.arguments import RaggedFloatsArg
+from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.ops.image.crop.crop_window import fill_array
 
 Array = np.ndarray[Any, Any]
@@ -95,7 +96,7 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
         return [layout.index(letter) for letter in names]
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
+        raise OperatorIndexError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(list(axes)),

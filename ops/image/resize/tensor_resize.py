@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.ops.image.resample.gpu import resample_call
 from gradiva.ops.image.resample.run import Tables, resample_samples
 
@@ -89,7 +90,7 @@ def _axes(call: op.Call, ndim: int) -> list[int]:
         return list(range(ndim))
     wrapped = [axis + ndim if axis < 0 else axis for axis in axes]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.OperatorValueError(
+        raise OperatorIndexError(
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(list(axes)),
