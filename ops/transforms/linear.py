@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import RaggedFloatsArg
 
 from .affine import (
     F32,
@@ -211,8 +212,8 @@ def shear(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
-    shear: op.FloatsArg | None = None,
-    angles: op.FloatsArg | None = None,
+    shear: RaggedFloatsArg | None = None,
+    angles: RaggedFloatsArg | None = None,
     center: op.FloatsArg | None = None,
     reverse_order: bool = False,
     **common: op.Unpack[op.Common],
@@ -225,7 +226,7 @@ def shear(
         input: a transform to go on from, float32 (n, n + 1), or a sequence of them with a layout
             that begins with F; this one comes after it, with `reverse_order` before it.
         shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
-            zx, zy).
+            zx, zy). Per sample also as a matrix, (2, 1) or (3, 2).
         angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
         center: what stays where it is, n numbers or one for all axes; the origin by default.
         reverse_order: put this transform before `input` instead of after it.
@@ -255,14 +256,16 @@ def _factors(call: op.Call) -> tuple[str, F32]:
     if (factors is None) == (angles is None):
         raise op.OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
-    rows = factors if angles is None else angles
-    if len(rows) and rows.shape[1] not in (2, 6):
-        raise op.wrong_value(name, "2 numbers, or 6 in space", rows.shape[1])
+    given = factors if angles is None else angles
+    lengths = {len(row) for row in given}
+    if len(lengths) > 1 or not lengths <= {2, 6}:
+        raise op.wrong_value(name, "2 numbers, or 6 in space", sorted(lengths))
+    rows = np.array(given, np.float32) if given else np.empty((0, 2), np.float32)
     if angles is not None:
-        bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
-        op.refuse_samples(bad, "angles", "degrees from -90 to 90", angles)
+        bad = ~((rows >= -90) & (rows <= 90)).all(axis=1)
+        op.refuse_samples(bad, "angles", "degrees from -90 to 90", rows)
         # The radians are float32, so that the tangent of a right angle is finite.
-        rows = np.tan(radians(angles)).astype(np.float32)
+        rows = np.tan(radians(rows)).astype(np.float32)
     return name, rows
 
 
@@ -301,6 +304,9 @@ def _shear_cases() -> list[op.Case]:
         .equals([matrix([1, 2, -14], [3, 1, -15])])
         .no_oracle(),
         op.case("per sample", batch_size=2, shear=factors)
+        .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
+        .no_oracle(),
+        op.case("matrices", batch_size=2, shear=op.batch(factors.reshape(2, 2, 1)))
         .equals([matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])])
         .no_oracle(),
         op.case("after", moves, shear=(2, 3)).no_oracle(),

@@ -11,7 +11,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
 
-from .borders import BORDERS, pad
+from .borders import border_named, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
 
@@ -52,7 +52,7 @@ def filter(
             over the pixel; may differ per sample. -1: the middle one, extent // 2.
         border: "reflect_101" mirrors without the outermost pixel, "reflect_1001" with it, "wrap"
             goes on at the other end, "clamp" repeats the outermost pixel, "constant" takes
-            `fill_value`.
+            `fill_value`. Other names of these: "101", "1001", "reflect"; "edge"; "fill", "pad".
         mode: "same": outputs are as large as inputs. "valid": only where the filter lies inside the
             sample; `anchor` and `border` are not needed.
         dtype: of the output, float32 or the input's; the input's by default.
@@ -75,9 +75,9 @@ def filter(
         op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
     if fill_value is not None:
         op.require_ndim(fill_value, (0,), "the fill value")
-    for name, given, known in (("border", border, BORDERS), ("mode", mode, _MODES)):
-        if given not in known:
-            raise op.OperatorValueError(argument=name, expected=" or ".join(known), got=repr(given))
+    border_named(border)
+    if mode not in _MODES:
+        raise op.wrong_value("mode", " or ".join(_MODES), repr(mode))
     return own_or_float32(input, dtype)
 
 
@@ -138,7 +138,7 @@ def _anchors(call: op.Call, axes: int) -> op.Int64Array:
 def _cpu(call: op.Call) -> None:
     source, windows, target = call.inputs[0], call.inputs[1], call.outputs[0]
     anchors = _anchors(call, windows.batch_shape.ndim)
-    valid, border = call["mode"] == "valid", call["border"]
+    valid, border = call["mode"] == "valid", border_named(call["border"])
     fills: list[Any] = [0] * call.size
     if len(call.inputs) > 2:
         given = call.inputs[2]
@@ -230,6 +230,8 @@ def _cases() -> list[op.Case]:
         .no_oracle(),
         op.case("valid", images, three, mode="valid"),
         op.case("anchor", images, three, anchor=0, border="reflect_1001"),
+        op.case("1001", images, three, border="1001"),
+        op.case("edge", images, three, border="Edge"),
         op.case("fill", floats, _filters(edges), op.batch([np.float32(3)]), border="constant"),
         op.case("to float", images, three, dtype=op.float32),
         op.case(
