@@ -102,6 +102,14 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
         return np.tile(np.array(found, np.int64), (call.size, 1))
     if not axes.shape[1]:
         return np.tile(np.arange(ndim), (call.size, 1))
+    return inside(axes, ndim)
+
+
+def inside(axes: op.Int64Array, ndim: int, first: int = 0) -> op.Int64Array:
+    """(N, k): axes of the samples from `first` on, counted from 0.
+
+    Raises OperatorIndexError for axes that are not there, or named twice.
+    """
     wrapped: op.Int64Array = np.where(axes < 0, axes + ndim, axes)
     ordered = np.sort(wrapped, axis=1)
     bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
@@ -112,7 +120,7 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
             argument="axes",
             expected=f"numbers from {-ndim} to {ndim - 1}, each axis once",
             got=str(axes[sample].tolist()),
-            sample=sample,
+            sample=first + sample,
         )
     return wrapped
 

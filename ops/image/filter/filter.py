@@ -11,16 +11,13 @@ from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.operators.type_rules import own_or_float32
 
+from .blur_windows import filtered_axes
 from .borders import border_named, pad
 from .correlate import at_once, correlate_inside
 from .filter_gpu import filter_launch
 
 Array = npt.NDArray[Any]
 
-_LAYOUTS: Final = (
-    "HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW", "DHW", "DHWC", "CDHW", "FDHW", "FDHWC",
-    "FCDHW", "CFDHW",
-)  # fmt: skip
 _MODES: Final = ("same", "valid")
 
 
@@ -45,7 +42,8 @@ def filter(
 
     Args:
         input: uint8, int8, uint16, int16, float16 or float32; layouts HW, HWC, CHW, DHW, DHWC, CDHW
-            and sequences of these. Without a layout all axes, 2 or 3, are filtered.
+            and sequences of these; H, W and D may be other letters. Without a layout all axes, 2 or
+            3, are filtered.
         filter: float32 weights of each sample, (r, s), or (q, r, s) for volumes.
         fill_value: one number per sample, for border="constant"; 0 by default.
         anchor: (a, b), or (d, a, b) for volumes, or one number for all axes: which weight stands
@@ -70,7 +68,7 @@ def filter(
     if input.layout == "":
         op.require_ndim(input, (2, 3))
     else:
-        op.require_layout(input, _LAYOUTS)
+        filtered_axes(input.layout, (2, 3))
     if input.layout is not None and input.ndim is not None:
         op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
     if fill_value is not None:
@@ -83,12 +81,15 @@ def filter(
 
 def _axes(layout: str, ndim: int) -> int:
     """How many axes are filtered."""
-    return sum(letter in "DHW" for letter in layout) if layout else ndim
+    if not layout:
+        return ndim
+    first, last = filtered_axes(layout, (2, 3))
+    return last - first
 
 
 def _first(layout: str) -> int:
     """The first axis that is filtered."""
-    return next(k for k, letter in enumerate(layout) if letter in "DHW") if layout else 0
+    return filtered_axes(layout, (2, 3))[0] if layout else 0
 
 
 @filter.shapes
@@ -232,6 +233,7 @@ def _cases() -> list[op.Case]:
         op.case("anchor", images, three, anchor=0, border="reflect_1001"),
         op.case("1001", images, three, border="1001"),
         op.case("edge", images, three, border="Edge"),
+        op.case("other letters", op.samples((5, 7, 3), (4, 4, 2), layout="ABC"), two),
         op.case("fill", floats, _filters(edges), op.batch([np.float32(3)]), border="constant"),
         op.case("to float", images, three, dtype=op.float32),
         op.case(
