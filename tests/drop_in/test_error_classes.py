@@ -12,6 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import GradivaError, OperatorRuntimeError, OperatorTypeError, OperatorValueError
+from gradiva.capture.pipeline.iterator import PipelineIterator
 from gradiva.eager.support.errors import SampleDataError
 
 _ANY: Any = gradiva
@@ -72,3 +73,29 @@ def test_other_classes(call: Callable[[Any], Any], also: type[Exception]) -> Non
         assert type(made) is type(now.value)
         assert isinstance(made, GradivaError)
         assert made.problem.startswith(now.value.problem)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"output_map": ["a", "b"]},
+        {"output_map": []},
+        {"output_map": ["a"], "size": 0},
+        {"output_map": ["a"], "size": 3, "reader_name": "Reader"},
+        {"output_map": ["a"], "reader_name": "Reader"},
+    ],
+)
+def test_iterators_raise_assertion_errors(options: dict[str, Any]) -> None:
+    pipe = gradiva.Pipeline(batch_size=1, num_threads=1)
+    with pipe:
+        pipe.set_outputs(gradiva.fn.external_source(source=lambda: _IMAGES))
+    with pytest.raises(AssertionError) as caught:
+        PipelineIterator(pipe, **options)
+    assert isinstance(caught.value, OperatorValueError)
+
+
+def test_an_iterator_over_something_else() -> None:
+    nothing: Any = []
+    with pytest.raises(AssertionError) as caught:
+        PipelineIterator(nothing, ["a"])
+    assert isinstance(caught.value, OperatorTypeError)
