@@ -74,3 +74,24 @@ def test_workers_that_nobody_asked_for() -> None:
     rows = np.arange(3, dtype=np.uint8)
     made = _run(lambda: fn.external_source(source=lambda: [rows, rows]), py_num_workers=None)
     np.testing.assert_array_equal(made.at(1), rows)
+
+
+def test_capsules() -> None:
+    image = np.arange(24, dtype=np.float64).reshape(2, 4, 3)
+    one = gradiva.tensors.TensorCPU(image.__dlpack__(), "HWC")
+    np.testing.assert_array_equal(np.asarray(one), image)
+    assert one.data_ptr() == image.ctypes.data
+    assert one.layout() == "HWC"
+    again = gradiva.tensors.TensorCPU(one.__dlpack__())
+    assert again.data_ptr() == image.ctypes.data
+    several = gradiva.tensors.TensorListCPU(image.__dlpack__(), "WC")
+    np.testing.assert_array_equal(several.as_array(), image)
+    listed = gradiva.tensors.TensorListCPU([image.__dlpack__()], "HWC")
+    np.testing.assert_array_equal(listed.at(0), image)
+
+
+def test_a_capsule_is_used_once() -> None:
+    capsule = np.zeros(3).__dlpack__()
+    assert gradiva.tensors.TensorCPU(capsule).shape() == [3]
+    with pytest.raises(gradiva.OperatorTypeError, match="array"):
+        gradiva.tensors.TensorCPU(capsule)
