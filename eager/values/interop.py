@@ -92,7 +92,8 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
         _refuse_gpu(data)
     data = of_capsule(data)
     if isinstance(data, _Capsule):
-        return np.asarray(_Memory(np.from_dlpack(data)))
+        array = np.from_dlpack(data)
+        return np.asarray(_Memory(array)) if data.writable else array
     if hasattr(data, "__dlpack__"):
         return _of_dlpack(data)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
@@ -112,6 +113,8 @@ class _Capsule:
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
+        self.writable = '"dltensor"' in repr(capsule)
+        """Whether the capsule has no version, and no place to say that it is read-only."""
 
     def __dlpack__(self, **_kwargs: Any) -> Any:
         return self._capsule
@@ -121,8 +124,8 @@ class _Capsule:
 
 
 class _Memory:
-    """The memory of an array that NumPy made of a capsule, as one that can be written: it takes all
-    of them for read-only, but what is read-only is not handed out in capsules without a version."""
+    """The memory of an array that NumPy made of a capsule without a version, as one that can be
+    written. NumPy takes it for read-only, but libraries refuse to make these of read-only data."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array

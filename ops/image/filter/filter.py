@@ -70,7 +70,7 @@ def filter(
     else:
         filtered_axes(input.layout, (2, 3))
     if input.layout is not None and input.ndim is not None:
-        op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter")
+        op.require_ndim(filter, (_axes(input.layout, input.ndim),), "the filter of this input")
     if fill_value is not None:
         op.require_ndim(fill_value, (0,), "the fill value")
     border_named(border)
