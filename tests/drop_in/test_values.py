@@ -95,3 +95,16 @@ def test_a_capsule_is_used_once() -> None:
     assert gradiva.tensors.TensorCPU(capsule).shape() == [3]
     with pytest.raises(gradiva.OperatorTypeError, match="array"):
         gradiva.tensors.TensorCPU(capsule)
+
+
+def test_axes_without_a_name() -> None:
+    """An asterisk may stand for several axes, as in what `per_frame` gives."""
+    matrices = np.stack([np.eye(2, 3, dtype=np.float32)] * 4)
+    given = gradiva.batch([matrices], layout="F**")
+    moved = gradiva.transforms.shear(given, shear=(1, 0))
+    assert moved.layout == "F**"
+    assert moved.at(0)[3].tolist() == [[1, 1, 0], [0, 1, 0]]
+    source = _run(lambda: fn.external_source(source=lambda: [matrices] * 2, layout="***"))
+    assert source.layout() == "***"
+    with pytest.raises(ValueError, match="distinct letters"):
+        gradiva.batch([matrices], layout="*HH")
