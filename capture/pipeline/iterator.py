@@ -19,6 +19,7 @@ from gradiva.eager.values.batch import Batch
 from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
 from .iterator_facts import IteratorFacts
 from .iterator_options import (
+    IteratorValueError,
     check_auto_reset,
     check_names,
     check_pipelines,
@@ -81,9 +82,9 @@ class PipelineIterator(IteratorFacts):
                     got=describe(last_batch_policy),
                 )
             if size != -1 and reader_name is not None:
-                raise OperatorValueError("`size` and `reader_name` say the same: give one")
+                raise IteratorValueError("`size` and `reader_name` say the same: give one")
             if size != -1 and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-                raise OperatorValueError(
+                raise IteratorValueError(
                     argument="size", expected="a positive number, or -1", got=describe(size)
                 )
             self._policy = last_batch_policy
@@ -100,6 +101,8 @@ class PipelineIterator(IteratorFacts):
         self._waiting: list[Outputs | GradivaError] = []
         """What pipelines had for this turn before one was to be asked for again."""
         self._ended = False
+        self._counted = False
+        """Whether the epoch before this one ended by `size`."""
         self._go_on()
         if prepare_first_batch and not (self._shards and self._over()):
             try:
@@ -176,8 +179,16 @@ class PipelineIterator(IteratorFacts):
     def _make(self, number: int) -> Outputs | GradivaError:
         """The next batch of a pipeline, or why it is lost: the others go on all the same, so that
         they stay in step. Raises what is no fault of a batch."""
+        pipe = self._pipes[number]
         try:
-            return self._pipes[number]._run_as(PipelineAPIType.ITERATOR, self._most(number))
+            try:
+                return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
+            except StopIteration:
+                if self._done or not self._counted:
+                    raise
+            # The data ended where the epoch did: that was the same end.
+            pipe.reset()
+            return pipe._run_as(PipelineAPIType.ITERATOR, self._most(number))
         except GradivaError as error:
             if getattr(error, "again", False):
                 raise
@@ -223,6 +234,7 @@ class PipelineIterator(IteratorFacts):
         """Begin the next epoch. In the middle of an epoch it has no effect."""
         if not (self._ended or self._over()):
             return
+        self._counted = self._size > 0 and self._over()
         for pipe in self._pipes:
             pipe.reset()
         self._ended = False

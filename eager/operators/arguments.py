@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
-from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
+from gradiva.eager.support.errors import (
+    ArgumentNameError,
+    OperatorTypeError,
+    OperatorValueError,
+    describe,
+)
 from gradiva.eager.types.dtypes import DTypeLike, ImageType, InterpType
 from gradiva.eager.values.value import Value
 
@@ -251,7 +256,7 @@ def check_names(
         if name not in known and name not in common:
             close = difflib.get_close_matches(name, [*known, *common], 1)
             hint = f"; did you mean `{close[0]}`?" if close else ""
-            raise OperatorTypeError(f"there is no argument `{name}`{hint}")
+            raise ArgumentNameError(f"there is no argument `{name}`{hint}")
     for argument in known.values():
         if argument.required and names.get(argument.name) is None:
             raise OperatorTypeError(f"argument `{argument.name}` is required and was not given")

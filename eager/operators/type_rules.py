@@ -106,21 +106,27 @@ def wrong_type(argument: str, expected: str, got: Any, problem: str = "") -> Ope
 
 
 def refuse_samples(
-    bad: Any, argument: str, expected: str | Callable[[int], str], values: Any, problem: str = ""
+    bad: Any,
+    argument: str,
+    expected: str | Callable[[int], str],
+    values: Any,
+    problem: str = "",
+    first: int = 0,
+    error: type[OperatorValueError] = OperatorValueError,
 ) -> None:
-    """Raise OperatorValueError for the first of the samples that are `bad`.
+    """Raise an error for the first of the samples that are `bad`.
 
     bad: bool, (N,) or (N, k); argument: "" where an input is to blame; expected: or a function that
     says it of a sample; values: of the shape of `bad`, or with more axes, what was given, or a
-    function that says it of a sample.
+    function that says it of a sample; first: the sample that the first row is of.
     """
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
         got = values(place[0]) if callable(values) else values[place]
-        raise OperatorValueError(
+        raise error(
             problem,
             argument=argument or None,
             expected=(expected(place[0]) if callable(expected) else expected) or None,
             got=str(tuple(got.tolist()) if isinstance(got, np.ndarray) else got),
-            sample=place[0],
+            sample=first + place[0],
         )

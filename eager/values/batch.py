@@ -75,17 +75,18 @@ class Batch(DeviceValue):
         self.provenance = provenance
         self.drawn_at = drawn_at
 
-    @staticmethod
+    @classmethod
     def over(
+        cls,
         data: np.ndarray[Any, Any],
         batch_shape: BatchShape,
         type: SampleType,
         provenance: Provenance | None = None,
         drawn_at: Drawn = None,
-    ) -> Batch:
+    ) -> Self:
         """The batch of the samples that lie in `data`, 1-D, as `batch_shape` says: the slab is
         taken as it is. provenance: files and positions of samples, where known."""
-        made = Batch.__new__(Batch)
+        made = cls.__new__(cls)
         made._hold(data, batch_shape, type, provenance, drawn_at)
         return made
 

@@ -63,7 +63,9 @@ def random_bbox_crop(
         scaling: (min, max) of each side of the window, as a fraction of the input; (1, 1) by
             default.
         aspect_ratio: (min, max) of width / height, (1, 1) by default; in volumes also three ranges,
-            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions.
+            of x / y, x / z and y / z. In pixels if `input_shape` is given, else in fractions. With
+            one ratio, max = min, that `scaling` has no room for, the shorter side is as short as
+            that takes.
         crop_shape: the size of the window in pixels, instead of the two; needs `input_shape`. Both
             may differ per sample.
         input_shape: the size of the input in pixels, in the order of `shape_layout`.
@@ -256,10 +258,13 @@ def _cases() -> list[op.Case]:
         op.case("labels", boxes, op.batch([labels.at(0), labels.at(0)])).value_error("sample 1"),
         op.case("dtype", op.samples((2, 4), dtype=op.float64, layout="")).type_error("dtype"),
         op.case(
+            "twice as wide", boxes, aspect_ratio=(2, 2), allow_no_crop=False, seed=3
+        ).no_oracle(),
+        op.case(
             "impossible",
             boxes,
             scaling=(0.1, 0.2),
-            aspect_ratio=(9, 9),
+            aspect_ratio=(8, 9),
             allow_no_crop=False,
             total_num_attempts=9,
         ).runtime_error("no window fits"),

@@ -23,9 +23,27 @@ def _whole(word: Any, count: Any) -> Any:
 
 
 @op.jit
-def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) -> bool:
+def _beyond(scaling: Any, ratios: Any, input_shape: Any) -> bool:
+    """Whether a ratio that is one number allows no window with both sides in `scaling`."""
+    low, high = scaling[0], scaling[1]
+    for one in range(input_shape.size - 1):
+        for other in range(one + 1, input_shape.size):
+            pair = one + other - 1
+            ratio = ratios[pair, 0] * input_shape[other] / input_shape[one]
+            if ratios[pair, 0] == ratios[pair, 1] and (
+                ratio * low > high * (1.0 + 1e-9) or ratio * high < low * (1.0 - 1e-9)
+            ):
+                return True
+    return False
+
+
+@op.jit
+def _sizes(
+    words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any, beyond: bool
+) -> bool:
     """Draw the sizes of a window, as fractions; whether they are allowed. A ratio that is one
-    number leaves the longer side as it is and fixes the other; ratios else accept or reject."""
+    number leaves the longer side as it is and fixes the other; ratios else accept or reject.
+    beyond: the shorter side may be below `scaling`; what is above is made smaller as a whole."""
     ndim = sizes.size
     low, high = scaling[0], scaling[1]
     for axis in range(ndim):
@@ -39,6 +57,11 @@ def _sizes(words: Any, scaling: Any, ratios: Any, input_shape: Any, sizes: Any) 
                 first = longest if ratio >= 1.0 else longest * ratio
                 sizes[one] = first / input_shape[one]
                 sizes[other] = (longest / ratio if ratio >= 1.0 else longest) / input_shape[other]
+    if beyond:
+        excess = max(sizes.max() / high, 1.0)
+        for axis in range(ndim):
+            sizes[axis] /= excess
+        low = 0.0
     for axis in range(ndim):
         if sizes[axis] < low - 1e-9 or sizes[axis] > high + 1e-9 or sizes[axis] <= 0.0:
             return False
@@ -107,6 +130,7 @@ def _search(
     ndim = window.size // 2
     options = thresholds.size + (1 if no_crop else 0)
     best = -1.0
+    beyond = crop.size == 0 and _beyond(scaling, ratios, input_shape)
     drawn = np.empty(2 * ndim)
     sizes = np.empty(ndim)
     tried, block = 0, 0
@@ -133,7 +157,7 @@ def _search(
                     start = _whole(second[axis], abs(free) + 1) + min(free, 0)
                     drawn[axis] = start / input_shape[axis]
                     drawn[ndim + axis] = crop[axis] / input_shape[axis]
-            elif _sizes(first, scaling, ratios, input_shape, sizes):
+            elif _sizes(first, scaling, ratios, input_shape, sizes, beyond):
                 for axis in range(ndim):
                     drawn[axis] = np.float64(second[axis]) * 2.0**-32 * (1.0 - sizes[axis])
                     drawn[ndim + axis] = sizes[axis]

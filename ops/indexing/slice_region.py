@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
+from gradiva.eager.support.errors import OperatorIndexError
 
 Array = np.ndarray[Any, Any]
 
@@ -135,12 +136,26 @@ def named_axes(call: op.Call, ndim: int, layout: str, default: str) -> op.Int64A
         return np.tile(np.array(found, np.int64), (call.size, 1))
     if not axes.shape[1]:
         return np.tile(np.arange(ndim), (call.size, 1))
+    return inside(axes, ndim)
+
+
+def inside(axes: op.Int64Array, ndim: int, first: int = 0) -> op.Int64Array:
+    """(N, k): axes of the samples from `first` on, counted from 0.
+
+    Raises OperatorIndexError for axes that are not there, or named twice.
+    """
     wrapped: op.Int64Array = np.where(axes < 0, axes + ndim, axes)
     ordered = np.sort(wrapped, axis=1)
     bad = ((wrapped < 0) | (wrapped >= ndim)).any(axis=1)
     bad |= (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
-    expected = f"numbers from {-ndim} to {ndim - 1}, each axis once"
-    op.refuse_samples(bad, "axes", expected, lambda sample: axes[sample].tolist())
+    op.refuse_samples(
+        bad,
+        "axes",
+        f"numbers from {-ndim} to {ndim - 1}, each axis once",
+        lambda row: axes[row].tolist(),
+        first=first,
+        error=OperatorIndexError,
+    )
     return wrapped
 
 

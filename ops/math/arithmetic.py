@@ -14,7 +14,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Expression
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.eager.support.errors import user_location
+from gradiva.eager.support.errors import OperatorOverflowError, user_location
 from gradiva.eager.values.drawn import drawn_among
 from gradiva.eager.values.value import arithmetic
 
@@ -179,7 +179,7 @@ def to_operand(value: Any) -> Any:
         array = array.astype(kinds[0])
         return array if drawn is None else op.Tensor.over(array, drawn_at=drawn)
     except OverflowError as error:
-        raise op.OperatorValueError(str(error)) from None
+        raise OperatorOverflowError(str(error)) from None
     except (TypeError, ValueError):
         raise op.OperatorTypeError(
             "an operand is neither a batch, a tensor, an array nor a number",

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import RaggedFloatsArg
 from gradiva.eager.random.philox import philox
 
 from .scaled import scaled
@@ -24,7 +25,7 @@ def choice(
     shape_like: op.SampleType | op.Value | None = None,
     /,
     *,
-    p: op.FloatsArg | None = None,
+    p: RaggedFloatsArg | None = None,
     shape: op.IntsArg | None = None,
     **common: op.Unpack[op.Sampled],
 ) -> op.SampleType:
@@ -33,8 +34,7 @@ def choice(
     Args:
         a: samples with one or more axes, whose elements along the first axis are drawn; or a scalar
             n of an integer type, which stands for 0 ... n - 1.
-        p: the probability of each element; all alike without it. May differ per sample, but not in
-            length.
+        p: the probability of each element; all alike without it. May differ per sample.
         shape_like: a batch whose samples' shapes are taken.
         shape: the shape of a sample, which may differ per sample. Without both, one element is
             drawn.
@@ -152,23 +152,27 @@ def _sizes(call: op.Call) -> op.Int64Array:
 
 
 def _thresholds(call: op.Call, sizes: op.Int64Array) -> Any:
-    """(N, elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all are
-    alike. Raises OperatorValueError."""
-    given = call["p"]
-    if given is None:
+    """(N, most elements): below which of 2**53 an element or one before it is chosen; (N, 0) if all
+    are alike. Raises OperatorValueError."""
+    rows = call["p"]
+    if rows is None:
         return np.empty((call.size, 0), np.uint64)
+    lengths = np.array([len(row) for row in rows], np.int64)
+    length = int(lengths.max(initial=0))
+    given = np.zeros((call.size, length), np.float32)
+    for row, own in zip(rows, given, strict=True):
+        own[: len(row)] = row
     sums = np.cumsum(given.astype(np.float64), axis=1)
-    length = given.shape[1]
     total = sums[:, -1] if length else np.zeros(call.size)
     checks = (
-        (sizes != length, "a probability for each element", "{} for {} elements"),
+        (sizes != lengths, "a probability for each element", "{} for {} elements"),
         (~((given >= 0) & (given <= 1)).all(axis=1), "numbers from 0 to 1", "{2}"),
         (~(np.abs(total - 1) < 1e-4), "probabilities with the sum 1", "{2}, the sum {3:g}"),
     )
     for bad, expected, got in checks:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
-            text = got.format(length, sizes[i], given[i].tolist(), total[i])
+            text = got.format(lengths[i], sizes[i], rows[i].tolist(), total[i])
             raise op.OperatorValueError(argument="p", expected=expected, got=text, sample=i)
     thresholds: Any = (sums / total[:, None] * 2.0**53).astype(np.uint64)
     # Rounding leaves nothing to elements behind the last possible one.
@@ -197,7 +201,9 @@ def _gpu(call: op.Call) -> op.Launch:
     if numbers:
         # How many there are is on the device; probabilities say it too.
         given = call["p"]
-        sizes = np.full(call.size, 1 if given is None else given.shape[1], np.int64)
+        sizes = np.ones(call.size, np.int64)
+        if given is not None:
+            sizes[:] = [len(row) for row in given]
     else:
         sizes = _sizes(call)
     thresholds = _thresholds(call, sizes)
@@ -223,6 +229,7 @@ def _cases() -> list[op.Case]:
     rows = op.samples((4, 3), (2, 5), layout="HW")
     like = op.samples((4, 5), (1, 7), layout="HW")
     five = np.array(5, np.int64)
+    certain = op.batch([np.array([0, 0, 0, 1], np.float32), np.array([0, 1], np.float32)])
     return [
         op.case("a number", np.int32(5), batch_size=4, seed=1).no_oracle(),
         op.case("shape", five, batch_size=3, shape=(2, 3), seed=2).no_oracle(),
@@ -240,6 +247,9 @@ def _cases() -> list[op.Case]:
         op.case(
             "probabilities", five, batch_size=2, shape=9, seed=5, p=(0.1, 0.2, 0.0, 0.3, 0.4)
         ).no_oracle(),
+        op.case("as many as elements", rows, p=certain)
+        .equals([rows.at(0)[3], rows.at(1)[1]])
+        .no_oracle(),
         op.case("empty", five, batch_size=0).equals([]).no_oracle(),
         op.case("no elements", np.zeros(0, np.int32), batch_size=2).value_error(
             "nothing to choose"

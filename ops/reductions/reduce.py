@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.support.errors import OperatorIndexError
 
 from .cpu import DEVIATIONS, MAXIMUM, MINIMUM, PLAIN, SQUARES, SUM, reduce_samples
 
@@ -31,7 +32,7 @@ def resolve_axes(
     found = [axis + ndim if axis < 0 else axis for axis in axes]
     if any(not 0 <= axis < ndim for axis in found):
         expected = f"axes from {-ndim} to {ndim - 1}" if ndim else "no axes: samples are scalars"
-        raise op.OperatorValueError(argument="axes", expected=expected, got=str(tuple(axes)))
+        raise OperatorIndexError(argument="axes", expected=expected, got=str(tuple(axes)))
     if len(set(found)) != len(found):
         raise op.wrong_value("axes", "each axis once", tuple(axes))
     return tuple(sorted(found))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.arguments import RaggedFloatsArg
 
 from .affine import (
     Float32Array,
@@ -179,8 +180,8 @@ def shear(
     input: op.SampleType | op.Value | None = None,
     /,
     *,
-    shear: op.FloatsArg | None = None,
-    angles: op.FloatsArg | None = None,
+    shear: RaggedFloatsArg | None = None,
+    angles: RaggedFloatsArg | None = None,
     **options: op.Unpack[CenteredTransform],
 ) -> op.SampleType:
     """Make a shear: each coordinate moves by a multiple of the others.
@@ -189,7 +190,7 @@ def shear(
 
     Args:
         shear: the factors, (xy, yx) in the plane: x + xy * y, y + yx * x; in space (xy, xz, yx, yz,
-            zx, zy).
+            zx, zy). Per sample also as a matrix, (2, 1) or (3, 2).
         angles: instead, in degrees from -90 to 90, of which the factors are the tangents.
     """
     return transform_type(input)
@@ -208,14 +209,16 @@ def _factors(call: op.Call) -> tuple[str, Float32Array]:
     if (factors is None) == (angles is None):
         raise op.OperatorValueError("give either `shear` or `angles`")
     name = "shear" if angles is None else "angles"
-    rows = factors if angles is None else angles
-    if len(rows) and rows.shape[1] not in (2, 6):
-        raise op.wrong_value(name, "2 numbers, or 6 in space", rows.shape[1])
+    given = factors if angles is None else angles
+    lengths = {len(row) for row in given}
+    if len(lengths) > 1 or not lengths <= {2, 6}:
+        raise op.wrong_value(name, "2 numbers, or 6 in space", sorted(lengths))
+    rows = np.array(given, np.float32) if given else np.empty((0, 2), np.float32)
     if angles is not None:
-        bad = ~((angles >= -90) & (angles <= 90)).all(axis=1)
-        op.refuse_samples(bad, "angles", "degrees from -90 to 90", angles)
+        bad = ~((rows >= -90) & (rows <= 90)).all(axis=1)
+        op.refuse_samples(bad, "angles", "degrees from -90 to 90", rows)
         # The radians are float32, so that the tangent of a right angle is finite.
-        rows = np.tan(radians(angles)).astype(np.float32)
+        rows = np.tan(radians(rows)).astype(np.float32)
     return name, rows
 
 
@@ -238,6 +241,7 @@ def _shear_cpu(call: op.Call, plan: ShearPlan) -> None:
 def _shear_cases() -> list[op.Case]:
     moves, frames, wrong = transforms_for_cases()
     factors = np.array([[2, 3], [1, -1]], np.float32)
+    sheared = matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0])
     return [
         makes("plane", matrix([1, 2, 0], [3, 1, 0]), shear=(2, 3)),
         makes("space", matrix([1, 1, 2, 0], [3, 1, 4, 0], [5, 6, 1, 0]), shear=(1, 2, 3, 4, 5, 6)),
@@ -245,9 +249,8 @@ def _shear_cases() -> list[op.Case]:
         op.case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
         op.case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
         makes("centre", matrix([1, 2, -14], [3, 1, -15]), shear=(2, 3), center=(5, 7)),
-        makes(
-            "per sample", matrix([1, 2, 0], [3, 1, 0]), matrix([1, 1, 0], [-1, 1, 0]), shear=factors
-        ),
+        makes("per sample", *sheared, shear=factors),
+        makes("matrices", *sheared, shear=op.batch(factors.reshape(2, 2, 1))),
         op.case("after", moves, shear=(2, 3)).no_oracle(),
         op.case("before", frames, shear=(2, 3), reverse_order=True).no_oracle(),
         op.case("empty", shear=(1, 2), batch_size=0).equals([]).no_oracle(),

@@ -9,6 +9,7 @@ from typing import Any, Final, TypedDict
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.errors import OperatorIndexError
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 # A scalar for all samples, or one value per sample.
@@ -135,7 +136,8 @@ def window_in(call: op.Call, layout: str) -> tuple[Int64Array, Int64Array]:
 def named_axes(layout: str, ndim: int, names: str | None, axes: Sequence[int] | None) -> list[int]:
     """The axes with these names; without names, these axes, negative ones counted from the end.
 
-    Raises OperatorValueError for axes that are not there, and for those named twice.
+    Raises OperatorIndexError for axes that are not there or given twice, and OperatorValueError for
+    such names.
     """
     if names is not None:
         if len(set(names)) < len(names) or not set(names) <= set(layout):
@@ -145,7 +147,8 @@ def named_axes(layout: str, ndim: int, names: str | None, axes: Sequence[int] | 
     given = list(axes or ())
     wrapped = [axis + ndim if axis < 0 else axis for axis in given]
     if len(set(wrapped)) < len(wrapped) or not all(0 <= axis < ndim for axis in wrapped):
-        raise op.wrong_value("axes", f"numbers from {-ndim} to {ndim - 1}, each axis once", given)
+        expected = f"numbers from {-ndim} to {ndim - 1}, each axis once"
+        raise OperatorIndexError(argument="axes", expected=expected, got=str(given))
     return wrapped
 
 

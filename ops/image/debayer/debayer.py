@@ -13,6 +13,7 @@ from gradiva.eager.operators.cases import samples
 from gradiva.eager.support.opencv import cv2
 
 _TILES: Final = {(0, 0): "BG", (0, 1): "GB", (1, 0): "GR", (1, 1): "RG"}
+_ASSUMED: Final = {2: "HW", 3: "HWC", 4: "FHWC"}
 _CODES: Final = {
     "bilinear_ocv": "RGB",
     "edgeaware_ocv": "RGB_EA",
@@ -34,7 +35,7 @@ def debayer(
 
     Args:
         input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel.
-            Without a layout HW or HWC by rank. H and W must be even.
+            Without a layout HW, HWC or FHWC by rank. H and W must be even.
         blue_position: (y, x) of the blue pixel among the 2x2 pixels that begin in the second row
             and column, 0 or 1 each; by this tile OpenCV names its patterns. May differ per sample.
         algorithm: "bilinear_ocv", "edgeaware_ocv", "vng_ocv" (uint8 only) or "gray_ocv", which
@@ -54,7 +55,7 @@ def debayer(
         raise op.wrong_value("algorithm", f"one of {', '.join(_CODES)}", repr(algorithm))
     if algorithm == "vng_ocv":
         op.require_dtype(input, (op.uint8,))
-    layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), {2: "HW", 3: "HWC"})
+    layout = op.require_layout(input, ("HW", "HWC", "FHW", "FHWC"), _ASSUMED)
     if layout is None:
         return input.with_(ndim=None, layout=None)
     result = "FHWC" if layout[0] == "F" else "HWC"
@@ -78,7 +79,7 @@ def _tile(position: Sequence[int], sample: int | None = None) -> str:
 def _shapes(call: op.Call) -> op.Int64Array:
     source = call.inputs[0]
     shapes = source.batch_shape.shapes
-    layout = source.layout or ("HW" if shapes.shape[1] == 2 else "HWC")
+    layout = source.layout or _ASSUMED[shapes.shape[1]]
     height = layout.index("H")
     if layout[-1] == "C":
         _refuse(shapes[:, -1] != 1, "the input has several channels", "1", shapes[:, -1:])
@@ -152,6 +153,7 @@ def _cases() -> list[op.Case]:
     mosaics = samples((8, 10), (4, 2), (6, 12), layout="HW")
     flat = samples((4, 6), low=90, high=90, layout="HW")
     frames = samples((2, 4, 6, 1), layout="FHWC")
+    bare = samples((2, 4, 6, 1), layout="")
     deep = samples((8, 10, 1), dtype=op.uint16)
     corner = {"blue_position": [0, 0]}
     return [
@@ -163,6 +165,7 @@ def _cases() -> list[op.Case]:
             [np.full((4, 6, 1), 90, np.uint8)]
         ),
         op.case("sequence", frames, **corner),
+        op.case("sequence without a layout", bare, **corner),
         op.case("uint16", deep, **corner),
         op.case("per sample", mosaics, blue_position=[[0, 0], [0, 1], [1, 1]]),
         op.case("empty", samples(layout="HW"), **corner).equals([]),

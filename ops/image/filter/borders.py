@@ -15,6 +15,25 @@ BORDERS_SOURCE: Final = Path(__file__).with_name("borders.cuh")
 """The same borders in CUDA C++."""
 
 
+_ALSO: Final = {
+    "101": "reflect_101",
+    "1001": "reflect_1001",
+    "reflect": "reflect_1001",
+    "edge": "clamp",
+    "fill": "constant",
+    "pad": "constant",
+}
+
+
+def border_named(name: str) -> str:
+    """One of BORDERS, by that or another name, in letters of any case. Raises
+    OperatorValueError."""
+    border = _ALSO.get(name.lower(), name.lower())
+    if border not in BORDERS:
+        raise op.wrong_value("border", " or ".join((*BORDERS, *_ALSO)), repr(name))
+    return border
+
+
 def border_text(border: str) -> str:
     """C++: which border borders.cuh is compiled for."""
     return f"constexpr int BORDER = {BORDERS.index(border)};\n"

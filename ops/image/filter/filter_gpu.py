@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
-from .borders import border_text
+from .borders import border_named, border_text
 
 _KERNEL = op.CudaKernel(
     "filter", (None, *(Path(__file__).with_name(f"{name}.cuh") for name in ("borders", "filter")))
@@ -50,6 +50,8 @@ def filter_launch(call: op.Call, first: int, anchors: op.Int64Array) -> op.Launc
         "Fill": op.type_name(fill.dtype),
     }
     even = axes == 2 and source.dtype is target.dtype and source.dtype in _EVEN
-    text = f"constexpr bool EVEN = {str(even).lower()};\n{border_text(call['border'])}"
+    text = (
+        f"constexpr bool EVEN = {str(even).lower()};\n{border_text(border_named(call['border']))}"
+    )
     arguments = (source.data, op.OutputArg(target.data), windows.data, fill, table, blocks)
     return op.Launch(_KERNEL.unit(types, text), len(blocks), arguments)

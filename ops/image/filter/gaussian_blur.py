@@ -32,8 +32,9 @@ def gaussian_blur(
     from zero.
 
     Args:
-        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
-            samples have at most 3 axes, and are blurred along all of them.
+        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F; H, W and D may be
+            other letters. Without a layout samples have at most 3 axes, and are blurred along all
+            of them.
         sigma: standard deviation in pixels, one or one per axis in the order of the layout; may
             differ per sample. 0: computed as 0.3 * ((window_size - 1) / 2 - 1) + 0.8.
         window_size: an odd number of pixels, one or one per axis; may differ per sample. 0:
@@ -163,6 +164,7 @@ def _cases() -> list[op.Case]:
         op.case("to float", images, sigma=0.8, dtype=op.float32),
         op.case("half", op.samples((5, 6), layout="HW", dtype=op.float16), sigma=0.8).no_oracle(),
         op.case("sequence", op.samples((2, 5, 6, 3), layout="FHWC"), sigma=[2.0, 0.5]),
+        op.case("other letters", op.samples((2, 5, 6, 4), layout="FXYZ"), sigma=[2.0, 0.5, 1.0]),
         op.case("per sample", images, sigma=np.array([[0.5], [1.0], [3.0]], np.float32)),
         op.case("no layout", op.samples((4, 5, 3), layout=""), sigma=0.9),
         op.case("empty", op.samples(), **five).equals([]),

@@ -40,8 +40,8 @@ def laplacian(
     scaled and added in the order of the axes; then the value is rounded half away from zero.
 
     Args:
-        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F. Without a layout
-            samples have at most 3 axes, all of which count.
+        input: any dtype but bool; layouts HWC, CHW, HW, W and these with D or F; H, W and D may be
+            other letters. Without a layout samples have at most 3 axes, all of which count.
         window_size: of the derivatives: odd, 3 to 31, one or one per axis; may differ per sample.
         smoothing_size: of the windows that smooth each derivative along the other axes: odd, 1 (no
             smoothing) to 31, one or one per axis; may differ per sample. By default the window size
@@ -185,6 +185,7 @@ def _cases() -> list[op.Case]:
         op.case("to float", images, scale=0.3, dtype=op.float32),
         op.case("half", op.samples((5, 6), layout="HW", dtype=op.float16)).no_oracle(),
         op.case("sequence", op.samples((2, 5, 6, 3), layout="FHWC"), scale=[2.0, 0.5]),
+        op.case("other letters", op.samples((2, 5, 6), layout="CAB"), scale=[2.0, 0.5]),
         op.case("line", op.samples((9,), layout="W", dtype=op.int16, low=-99, high=99)),
         op.case("per sample", images, **each),
         op.case("no layout", op.samples((4, 5, 3), layout=""), smoothing_size=3),

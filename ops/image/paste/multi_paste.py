@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -61,7 +62,8 @@ def multi_paste(
             saturate.
 
     Returns:
-        Samples of the size `output_size`.
+        Samples of the size `output_size`. Their names (`source_info`) are those of the pasted ones,
+        with ";" between them.
 
     Raises:
         OperatorValueError: naming the sample, for regions that leave their sample or the output.
@@ -151,8 +153,24 @@ def paste_kernel(
                                 target[k] = convert_sat(source[k], dst)
 
 
+def _name(call: op.Call, regions: Regions) -> None:
+    """Name the outputs after what is pasted."""
+    given = [batch.provenance for batch in call.inputs]
+    first = next((one for one in given if one is not None and one.names is not None), None)
+    if first is None:
+        return
+    parts = [
+        (one.name(source) if one is not None else None) or ""
+        for one, source in zip([given[k] for k in regions.inputs], regions.sources, strict=True)
+    ]
+    ends = regions.starts.tolist()
+    names = [";".join(parts[begin:end]) for begin, end in itertools.pairwise(ends)]
+    call.outputs[0].provenance = op.Provenance(first.positions, names)
+
+
 @multi_paste.cpu
 def _cpu(call: op.Call, plan: _Plan) -> None:
+    _name(call, plan.regions)
     target = call.outputs[0]
     layout, regions = target.layout, plan.regions
     cut = [axis for axis, letter in enumerate(layout) if letter in "DHW"]
@@ -210,6 +228,7 @@ _KERNEL: Final = op.CudaKernel("multi_paste", _FILES)
 @multi_paste.gpu
 def _gpu(call: op.Call, plan: _Plan) -> list[op.Launch]:
     target, regions = call.outputs[0], plan.regions
+    _name(call, regions)
     shapes, volumes = target.batch_shape.shapes, target.batch_shape.volumes
     cut = [axis for axis, letter in enumerate(target.layout) if letter in "DHW"]
     first = _AXES - shapes.shape[1]
