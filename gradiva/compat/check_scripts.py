@@ -90,6 +90,7 @@ class _Check:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._found: dict[tuple[int, str, str | None], Finding] = {}
+        self._optional: set[str] = set()
 
     def findings(self) -> list[Finding]:
         try:
@@ -101,7 +102,7 @@ class _Check:
                 f"{self._file} cannot be read: {error}", operator="check"
             ) from None
         read(tree, self._name, self._call, _resolve)
-        return sorted(self._found.values(), key=lambda one: one.line)
+        return sorted(self._found.values(), key=lambda one: (one.line, one.what))
 
     def _add(
         self, line: int, path: str, argument: str | None, verdict: Verdict, text: str = ""
@@ -123,8 +124,12 @@ class _Check:
             if not isinstance(found, ModuleType):
                 self._add(line, path, None, "there", uses.note_on(path))
             return
-        if _resolve(path.rpartition(".")[0]) is names.ABSENT and "." in uses.short_name(path):
-            return  # what it is in is missing, and was said to be
+        while "." in uses.short_name(path) and _resolve(path.rpartition(".")[0]) is names.ABSENT:
+            path = path.rpartition(".")[0]  # what it is in is missing
+        if path in self._optional:
+            return  # the script knows
+        if optional:
+            self._optional.add(path)
         try:
             why = names.reason_for(path) or "there is no such name"
         except ImportError as error:

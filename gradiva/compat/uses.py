@@ -54,6 +54,10 @@ def argument_verdict(
     known = _parameters(value)
     if known is None or name in own:
         return "there", ""
+    old: Mapping[str, str | None] = getattr(operator, "old_arguments", {})
+    if name in old:
+        new = old[name]
+        return "there", f"an old name of `{new}`" if new else "it has no effect any more"
     if name not in known:
         return "missing", _instead(operator, path, name, tuple(known))
     if operator is not None and name == "device" and literal in _DEVICES[1:]:
