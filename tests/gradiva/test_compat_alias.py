@@ -84,6 +84,9 @@ def test_modules_are_gradivas_own() -> None:
     assert (gradiva.fn.__name__, gradiva.fn.__spec__.name) == ("gradiva.fn", "gradiva.fn")
     assert importlib.import_module("nvidia.dali.math") is gradiva.math
     assert importlib.reload(names["fn"]) is gradiva.fn
+    for name in ("random", "readers", "math", "io.file"):
+        found = importlib.import_module(f"nvidia.dali.experimental.dynamic.{name}")
+        assert found.__name__ == f"gradiva.{name}"
 
 
 def test_the_version_is_that_of_the_names() -> None:
