@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-__all__ = ["Call", "Factory", "Meaning", "Name", "Object", "Own", "OwnClass"]
+from gradiva.compat.names import SOURCE, TARGET
+
+__all__ = [
+    "Call",
+    "Factory",
+    "Meaning",
+    "Name",
+    "Object",
+    "Own",
+    "OwnClass",
+    "catches_imports",
+    "imported_by_call",
+    "is_ours",
+    "is_super_init",
+    "keywords_of",
+    "stored_attributes",
+]
+
+_CATCH_IMPORTS = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +77,55 @@ class Call:
     line: int
     arguments: dict[str, tuple[int, Any]]
     own: frozenset[str] = frozenset()
+
+
+def catches_imports(node: ast.Try) -> bool:
+    """Whether a `try` goes on without what it could not import."""
+    caught = {
+        one.id
+        for handler in node.handlers
+        for one in ast.walk(handler.type or ast.Name("Exception"))
+        if isinstance(one, ast.Name)
+    }
+    return not caught.isdisjoint(_CATCH_IMPORTS)
+
+
+def imported_by_call(node: ast.Call) -> str | None:
+    """The module of ours that `importlib.import_module("...")` imports."""
+    if ast.unparse(node.func) in ("importlib.import_module", "import_module") and node.args:
+        name = getattr(node.args[0], "value", None)
+        return name if isinstance(name, str) and is_ours(name) else None
+    return None
+
+
+def keywords_of(node: ast.Call) -> dict[str, tuple[int, Any]]:
+    """The lines and values of the arguments that a call gives by name; of other values than
+    constants, None."""
+    return {
+        one.arg: (one.value.lineno, getattr(one.value, "value", None))
+        for one in node.keywords
+        if one.arg is not None
+    }
+
+
+def is_super_init(node: ast.expr) -> bool:
+    """Whether a function that is called is `super().__init__`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "__init__"
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "super"
+    )
+
+
+def stored_attributes(tree: ast.AST) -> Iterator[str]:
+    """All attributes that something is assigned to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def is_ours(path: str) -> bool:
+    """Whether a dotted name begins with the reference's, or with gradiva's."""
+    return f"{path}.".startswith((f"{SOURCE}.", f"{TARGET}."))

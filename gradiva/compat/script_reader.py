@@ -8,16 +8,29 @@ passes over: it never guesses.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from gradiva.capture.pipeline.pipeline import Pipeline
-from gradiva.compat.meanings import Call, Factory, Meaning, Name, Object, Own, OwnClass
-from gradiva.compat.names import ABSENT, SOURCE, TARGET
+from gradiva.compat.meanings import (
+    Call,
+    Factory,
+    Meaning,
+    Name,
+    Object,
+    Own,
+    OwnClass,
+    catches_imports,
+    imported_by_call,
+    is_ours,
+    is_super_init,
+    keywords_of,
+    stored_attributes,
+)
+from gradiva.compat.names import ABSENT, SOURCE
 
 __all__ = ["read"]
 
-_CATCHES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _PIPELINE = f"{SOURCE}.Pipeline"
 _PIPELINE_DEF = f"{SOURCE}.pipeline_def"
 
@@ -40,7 +53,7 @@ class _Reader(ast.NodeVisitor):
         self._optional = False
 
     def read(self, tree: ast.Module) -> None:
-        self._stored = set(_stored(tree))
+        self._stored = set(stored_attributes(tree))
         self.visit(tree)
         while self._later:  # bodies of functions: by then all names of the module are known
             self._later.pop(0)()
@@ -49,7 +62,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            if not _is_ours(alias.name):
+            if not is_ours(alias.name):
                 self._bind(alias.asname or alias.name.partition(".")[0], None)
                 continue
             self._used(alias.name, node.lineno, self._optional)
@@ -63,7 +76,7 @@ class _Reader(ast.NodeVisitor):
         module = node.module or ""
         for alias in node.names:
             path = f"{module}.{alias.name}"
-            if node.level or not _is_ours(path):
+            if node.level or not is_ours(path):
                 self._bind(alias.asname or alias.name, None)
             elif alias.name == "*":
                 found = self._resolve(module)
@@ -76,13 +89,7 @@ class _Reader(ast.NodeVisitor):
                 self._bind(alias.asname or alias.name, Name(path))
 
     def visit_Try(self, node: ast.Try) -> None:
-        caught = {
-            one.id
-            for handler in node.handlers
-            for one in ast.walk(handler.type or ast.Name("Exception"))
-            if isinstance(one, ast.Name)
-        }
-        before, self._optional = self._optional, bool(caught & _CATCHES_IMPORTS) or self._optional
+        before, self._optional = self._optional, self._optional or catches_imports(node)
         for statement in node.body:
             self.visit(statement)
         self._optional = before
@@ -129,17 +136,10 @@ class _Reader(ast.NodeVisitor):
         function = self.visit(node.func)
         for argument in (*node.args, *(one.value for one in node.keywords)):
             self.visit(argument)
-        given = {
-            one.arg: (one.value.lineno, getattr(one.value, "value", None))
-            for one in node.keywords
-            if one.arg is not None
-        }
+        given = keywords_of(node)
         if isinstance(function, Name | Object):
-            path = function.path
-            self._called(Call(path, node.lineno, given), self._optional)
-            if isinstance(function, Object):
-                return None
-            return self._made(path)
+            self._called(Call(function.path, node.lineno, given), self._optional)
+            return self._made(function.path) if isinstance(function, Name) else None
         if isinstance(function, Own) and function.is_class:
             return Own(function.kind, False)
         if isinstance(function, Factory):
@@ -147,11 +147,12 @@ class _Reader(ast.NodeVisitor):
                 call = Call(_PIPELINE_DEF, node.lineno, given, function.own)
                 self._called(call, self._optional)
             return Object(_PIPELINE)
-        module = _imported_by_call(node)
+        module = imported_by_call(node)
         if module is not None:
             self._used(module, node.lineno, self._optional)
             return Name(module)
-        if self._is_super_of_pipeline(node.func):
+        inside = self._method_of
+        if inside is not None and inside.pipeline and is_super_init(node.func):
             self._called(Call(_PIPELINE, node.lineno, given), self._optional)
         return None
 
@@ -160,18 +161,6 @@ class _Reader(ast.NodeVisitor):
         if not isinstance(found, type):
             return None
         return Object(_PIPELINE if found is Pipeline else path)
-
-    def _is_super_of_pipeline(self, node: ast.expr) -> bool:
-        """`super().__init__` in a class of the script that is a Pipeline."""
-        return (
-            self._method_of is not None
-            and self._method_of.pipeline
-            and isinstance(node, ast.Attribute)
-            and node.attr == "__init__"
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Name)
-            and node.value.func.id == "super"
-        )
 
     # Assignments
 
@@ -294,27 +283,8 @@ class _Reader(ast.NodeVisitor):
         self._bind(node.name, Own(made, True))
 
 
-def _imported_by_call(node: ast.Call) -> str | None:
-    """The module of ours that `importlib.import_module("...")` imports."""
-    if ast.unparse(node.func) in ("importlib.import_module", "import_module") and node.args:
-        name = getattr(node.args[0], "value", None)
-        return name if isinstance(name, str) and _is_ours(name) else None
-    return None
-
-
 def _ignore(path: str, line: int, optional: bool) -> None:
     """Told of a name, do nothing."""
-
-
-def _stored(tree: ast.AST) -> Iterator[str]:
-    """All attributes that something is assigned to."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
-
-
-def _is_ours(path: str) -> bool:
-    return f"{path}.".startswith((f"{SOURCE}.", f"{TARGET}."))
 
 
 def read(
