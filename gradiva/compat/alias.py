@@ -67,7 +67,7 @@ def uninstall() -> None:
         namespace = sys.modules.get(_NAMESPACE)
         if isinstance(getattr(namespace, "dali", None), _Root):
             del namespace.dali  # type: ignore[union-attr]
-        if isinstance(getattr(namespace, "__loader__", None), _EmptyLoader):
+        if _is_empty(namespace):
             del sys.modules[_NAMESPACE]
 
 
@@ -92,6 +92,10 @@ class _EmptyLoader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing: it has no code."""
+
+
+def _is_empty(module: ModuleType | None) -> bool:
+    return isinstance(getattr(module, "__loader__", None), _EmptyLoader)
 
 
 class _RootLoader(importlib.abc.Loader):
@@ -153,7 +157,7 @@ class _Last(importlib.abc.MetaPathFinder):
         if fullname == _NAMESPACE:
             return importlib.machinery.ModuleSpec(fullname, _EmptyLoader(), is_package=True)
         namespace, _, rest = fullname.partition(".")
-        if namespace == _NAMESPACE and "." not in rest:
+        if namespace == _NAMESPACE and "." not in rest and _is_empty(sys.modules.get(namespace)):
             folders = [os.path.join(folder or os.curdir, _NAMESPACE) for folder in sys.path]
             return importlib.machinery.PathFinder.find_spec(fullname, folders)
         if namespace == TARGET:
