@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from gradiva.compat import names, uses
+from gradiva.compat.differences import rows
 from gradiva.compat.meanings import Call
 from gradiva.compat.report import Finding, Report, Verdict
 from gradiva.compat.script_reader import read
@@ -138,6 +139,8 @@ class _Check:
             why += (
                 "; until then, a function of your own in fn.python_function or fn.external_source"
             )
+        row = next((row for row in rows() if uses.short_name(path) in row.names), None)
+        why += f" ({row.place})" if row is not None else ""
         self._add(line, path, None, "optional" if optional else "missing", why)
 
     def _call(self, call: Call, optional: bool) -> None:

@@ -118,10 +118,10 @@ def test_what_is_not_there() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'pipelne_def'.*mean pipeline_def"):
         dali.pipelne_def  # noqa: B018
     assert not hasattr(dali, "nothing_like_it")
-    with pytest.raises(ImportError, match=r"fn\.mfcc is not there yet: it waits for audio"):
-        exec("from nvidia.dali.fn import mfcc", {})
-    with pytest.raises(AttributeError, match="waits for audio"):
-        dali.fn.mfcc  # noqa: B018
+    with pytest.raises(ImportError, match=r"fn\.optical_flow is not there yet: it waits for a GPU"):
+        exec("from nvidia.dali.fn import optical_flow", {})
+    with pytest.raises(AttributeError, match="waits for a GPU"):
+        dali.fn.optical_flow  # noqa: B018
 
 
 def test_an_error_inside_of_a_module_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 import gradiva
 from gradiva import compat, fn, listing
 from gradiva.__main__ import main
-from gradiva.compat.differences import rows, rows_about
+from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
 from gradiva.eager.operators.operator import operators
 
@@ -46,13 +46,12 @@ def names(report: compat.Report) -> set[str]:
     [
         ("fn.resize(x, sizes=3)", [(1, "fn.resize(sizes=)")]),
         ("fn.rezise(x, size=3)", [(1, "fn.rezise")]),
-        ("fn.mfcc(x)", [(1, "fn.mfcc")]),
+        ("fn.optical_flow(x)", [(1, "fn.optical_flow")]),
         ("dali.fn.readers.fille(file_root='x')", [(1, "fn.readers.fille")]),
         ("types.FLOATS; types.FLOAT", [(1, "types.FLOATS")]),
         ("types.DALIImageType.RGBA", [(1, "types.DALIImageType.RGBA")]),
         ("import nvidia.dali.plugin.nothing.deeper", [(1, "plugin.nothing")]),
         ("from nvidia.dali.nothing import some", [(1, "nothing")]),
-        ("fn.experimental.inputs.video(x)", [(1, "fn.experimental.inputs")]),
         ("from nvidia.dali.fn import resize as r\nr(x, siz=3)", [(2, "fn.resize(siz=)")]),
         ("op = ops.Resize(size=3)\nop(x, nam='y')", [(2, "ops.Resize(nam=)")]),
         ("f = fn\ng = f.random\ng.uniformm()", [(3, "fn.random.uniformm")]),
@@ -184,15 +183,15 @@ def test_what_to_do_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     report = check(
         tmp_path,
         "fn.resize(x, image_type=1, output_dtype=2, resize_xx=3)\n"
-        "fn.image_decoder(x)\nfn.mfcc(x)\nfn.resise(x)",
+        "fn.image_decoder(x)\nfn.optical_flow(x)\nfn.resise(x)",
     )
     said = {one.what: one.text for one in report}
     assert said["fn.resize(image_type=)"] == "it has no effect any more"
     assert said["fn.resize(output_dtype=)"] == "an old name of `dtype`"
     assert said["fn.resize(resize_xx=)"].endswith("did you mean `resize_x`?")
     assert said["fn.image_decoder"].startswith("an old name of fn.decoders.image")
-    assert "waits for audio" in said["fn.mfcc"]
-    assert "fn.python_function" in said["fn.mfcc"]
+    assert "waits for a GPU" in said["fn.optical_flow"]
+    assert "fn.python_function" in said["fn.optical_flow"]
     assert said["fn.resise"] == "did you mean resize?"
 
 
@@ -220,6 +219,15 @@ def test_differences_are_those_of_the_document(tmp_path: Path) -> None:
     assert rows_about("readers.file", ("random_shuffle",), ()) == []
     (row,) = rows_about("readers.file", ("random_shuffle",), ("random_shuffle",))
     assert "permutation" in row.here
+
+
+def test_a_row_about_what_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Row(7, "`plugin.of_tests`", "all", "not there yet", "", ("plugin.of_tests",))
+    monkeypatch.setattr("gradiva.compat.check_scripts.rows", lambda: (row,))
+    report = check(tmp_path, "import nvidia.dali.plugin.of_tests", "")
+    assert report.missing[0].text.endswith("(docs/differences.md:7)")
 
 
 def test_other_imports(tmp_path: Path) -> None:
