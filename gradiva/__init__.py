@@ -10,6 +10,9 @@ The same function of batches, called inside a function decorated with `pipeline_
 prefetching pipeline with the same bits.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from gradiva import auto_aug as auto_aug
 from gradiva import backend as backend
 from gradiva import backend_impl as backend_impl
@@ -108,3 +111,13 @@ bool = bool_
 """The element type, as it is called in dynamic mode."""
 
 __version__ = "0.1.0"
+
+if _TYPE_CHECKING:
+    from gradiva import compat as compat
+else:
+
+    def __getattr__(name: str) -> object:
+        """`compat` is loaded when it is asked for."""
+        if name != "compat":
+            raise AttributeError(f"module 'gradiva' has no attribute {name!r}")
+        return _import_module("gradiva.compat")
