@@ -313,7 +313,7 @@ for index, limit in enumerate([60, 110, 160, 210]):
 solarized
 
 # %% [markdown]
-# In a pipeline the operator joins the group of its neighbours. The picture of the graph shows it:
+# In a pipeline the operator joins the group of its neighbors. The picture of the graph shows it:
 # one box holds everything from the decoder to the last step. gradiva compiled nothing new for
 # that; the group calls the row kernel that you see above, so the bits are those of separate
 # calls.

@@ -244,7 +244,7 @@ assert len(seen) >= 3
 
 # %% [markdown]
 # An operator that nothing needs is left out of a pipeline, and operators are joined.
-# `before_after` shows what was recorded and what runs. If you suspect the optimiser: a node with
+# `before_after` shows what was recorded and what runs. If you suspect the optimizer: a node with
 # `preserve=True` is kept as it is, and `GRADIVA_PRINT_GRAPH=1` prints the graph after each pass.
 
 
@@ -259,11 +259,11 @@ def usual() -> Any:
 
 
 recorded = usual().graph
-optimised = capture.optimize(recorded)
+optimized = capture.optimize(recorded)
 assert "gaussian_blur" in str(recorded)
-assert "gaussian_blur" not in str(optimised)
-print(optimised)
-capture.before_after(recorded, optimised)
+assert "gaussian_blur" not in str(optimized)
+print(optimized)
+capture.before_after(recorded, optimized)
 
 # %% [markdown]
 # ## Deferred calls
@@ -340,7 +340,7 @@ timeline
 
 # %% [markdown]
 # `trace` runs the pipeline for some batches. The table adds up the time of each operator; the
-# picture has a bar for each thread, and grey is waiting. Its first line tells who waits for whom:
+# picture has a bar for each thread, and gray is waiting. Its first line tells who waits for whom:
 #
 # - *the user waited on an empty queue*: the pipeline is too slow for you. Look at the top of the
 #   table;

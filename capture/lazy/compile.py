@@ -1,4 +1,4 @@
-"""Functions of batches as graphs: `trace` records one, `compile` runs it optimised."""
+"""Functions of batches as graphs: `trace` records one, `compile` runs it optimized."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def _leaves(result: Any) -> list[Any]:
 
 
 class Compiled(Generic[P, R]):
-    """A function of batches that runs optimised. Called like the function.
+    """A function of batches that runs optimized. Called like the function.
 
     The body runs on each call, with values whose data come later: so a change of a global, a
     closure, an attribute or a default argument is always seen. What is compiled is kept by the
     structure of the calls: other batch sizes and shapes compile nothing new.
 
-    compilations: how often it had to compile. graph: the optimised graph of the last compilation.
+    compilations: how often it had to compile. graph: the optimized graph of the last compilation.
     """
 
     def __init__(self, function: Callable[P, R]) -> None:
@@ -152,7 +152,7 @@ def compile(function: Callable[P, R]) -> Compiled[P, R]: ...
 @overload
 def compile(function: None = None) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 def compile(function: Any = None) -> Any:
-    """Turn a function of batches into one that runs optimised: `@compile` or `compile(f)`.
+    """Turn a function of batches into one that runs optimized: `@compile` or `compile(f)`.
 
     Its results have the bits of the function's own. See `Compiled`.
     """

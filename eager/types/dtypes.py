@@ -247,7 +247,7 @@ _BY_NAME |= {"bfloat16": bfloat16, "bf16": bfloat16}
 
 
 class ImageType(enum.IntEnum):
-    """Colour space and channel order of an image."""
+    """Color space and channel order of an image."""
 
     RGB = 0
     BGR = 1

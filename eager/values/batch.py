@@ -102,7 +102,7 @@ class Batch(DeviceValue):
         provenance: Provenance | None = None,
         device: Device = CPU,
     ) -> Batch:
-        """A batch whose samples are not initialised. Raises MemoryError."""
+        """A batch whose samples are not initialized. Raises MemoryError."""
         type = type if device.device_type == "cpu" else type.with_(device="gpu")
         data = allocated(batch_shape.size, type.dtype.numpy, device)  # type: ignore[union-attr]
         return Batch.over(data, batch_shape, type, provenance)

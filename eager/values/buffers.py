@@ -153,7 +153,7 @@ def same_dtype(array: Any, dtype: DTypeLike | None) -> None:
 
 
 def allocated(size: int, dtype: np.dtype[Any], device: Device) -> Any:
-    """A 1-D array on a device, not initialised. Raises MemoryError."""
+    """A 1-D array on a device, not initialized. Raises MemoryError."""
     return (
         allocate(size, dtype) if device.device_type == "cpu" else gpu_of(device).empty(size, dtype)
     )

@@ -137,7 +137,7 @@ def ssd_random_crop(
 
     images: HWC; boxes: float32 (n, 4), left, top, right, bottom in 0..1; labels: int32 (n,) or
     (n, 1). num_attempts: windows that are tried for each random threshold. Returns the three, with
-    the boxes whose centres are in the window. Raises OperatorTypeError and OperatorValueError.
+    the boxes whose centers are in the window. Raises OperatorTypeError and OperatorValueError.
     """
     anchors, shapes, boxes, labels = random_bbox_crop(
         boxes,

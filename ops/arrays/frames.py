@@ -53,7 +53,7 @@ def per_frame(
 
     Only the layout changes. Operators on sequences take a batch with such a layout as an argument
     with a value for each frame, or one for all frames of a sample: brightness, contrast, hue and
-    the other operators on colours, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
+    the other operators on colors, `gaussian_blur`, `laplacian`, `rotate`, `warp_affine`,
     `experimental.warp_perspective`, `coord_transform` and `transforms.*`, whose results are then
     sequences.
 

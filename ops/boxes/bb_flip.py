@@ -198,20 +198,20 @@ def _bbox_paste_cpu(call: op.Call) -> None:
 @bbox_paste.cases
 def _bbox_paste_cases() -> list[op.Case]:
     boxes = _boxes()
-    centred = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
+    centered = [np.array([[0.375, 0.5, 0.125, 0.0625]], np.float32),
                np.array([[0.5, 0.375, 0.375, 0.25], [0.25, 0.25, 0.5, 0.5]],
                         np.float32)]  # fmt: skip
     corners = [np.array([[0.0625, 0.875, 0.0625, 0.78125]], np.float32),
                np.array([[0.125, 0.8125, 0.1875, 0.875], [0, 0.75, 0.25, 1]],
                         np.float32)]  # fmt: skip
     return [
-        op.case("centred", boxes, ratio=2).equals(centred),
+        op.case("centered", boxes, ratio=2).equals(centered),
         op.case("as large", boxes, ratio=1, paste_x=0.3).equals([boxes.at(0), boxes.at(1)]),
         op.case(
             "corners, per sample", boxes, ratio=4, paste_x=[0.0, 0.0], paste_y=[1.0, 1.0], ltrb=True
         ).equals(corners),
         op.case("flat", op.batch([box.ravel() for box in map(np.asarray, boxes)]), ratio=2).equals(
-            [box.ravel() for box in centred]
+            [box.ravel() for box in centered]
         ),
         op.case("empty", op.samples(dtype=op.float32, layout=""), ratio=2).equals([]),
         op.case("wrong dtype", op.samples((2, 4), dtype=op.float64, layout=""), ratio=2).type_error(

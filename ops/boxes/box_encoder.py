@@ -39,7 +39,7 @@ def box_encoder(
         criteria: an anchor gets the box with which its intersection over union is largest, if that
             is above `criteria`, from 0 to 1. Each box also takes the anchor that fits it best,
             whatever the overlap. Of equals, the last anchor is taken, and the last box.
-        offset: return the differences from the anchors: of centres as fractions of the anchor's
+        offset: return the differences from the anchors: of centers as fractions of the anchor's
             size, of sizes the logarithms of their ratios; minus `means`, divided by `stds` (four
             numbers each: x, y, width, height).
         scale: multiplies boxes and anchors before, which changes no more than the last digits of
@@ -48,7 +48,7 @@ def box_encoder(
         stds: four numbers, by which the differences are then divided.
 
     Returns:
-        For each anchor centre x, centre y, width and height of its box, float32 (anchors, 4); and
+        For each anchor center x, center y, width and height of its box, float32 (anchors, 4); and
         the label, int32 (anchors,). Anchors without a box have label 0, and themselves (zeros, with
         `offset`) for a box.
 
@@ -81,13 +81,13 @@ def _shapes(call: op.Call) -> tuple[op.BatchShape, op.BatchShape]:
 
 @lru_cache(maxsize=8)
 def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
-    """Corners (A, 4); and centres and sizes (A, 4)."""
+    """Corners (A, 4); and centers and sizes (A, 4)."""
     half = np.float32(0.5)
     with np.errstate(all="ignore"):
         corners = np.array(numbers, np.float32).reshape(-1, 4)
         sizes = corners[:, 2:] - corners[:, :2]
-        centres = (corners[:, :2] + corners[:, 2:]) * half
-    return corners, np.concatenate([centres, sizes], axis=1)
+        centers = (corners[:, :2] + corners[:, 2:]) * half
+    return corners, np.concatenate([centers, sizes], axis=1)
 
 
 @op.jit
@@ -112,7 +112,7 @@ def _encode(
     end: int,
 ) -> None:
     boxes, box_offsets, labels, label_offsets = given
-    corners, centres = anchors
+    corners, centers = anchors
     offset, scale, means, stds = terms
     out, out_labels = results
     size = len(corners)
@@ -151,22 +151,22 @@ def _encode(
             if b < 0:
                 out_labels[i, a] = 0
                 for c in range(4):
-                    out[i, a, c] = zero if offset else centres[a, c]
+                    out[i, a, c] = zero if offset else centers[a, c]
                 continue
             out_labels[i, a] = labels[label_offsets[i] + b]
             box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
             for c in range(2):
-                centre = (box[c] + box[c + 2]) * half
+                center = (box[c] + box[c + 2]) * half
                 extent = box[c + 2] - box[c]
                 if offset:
                     # float32 in this order, as the reference has it.
-                    wide = centres[a, c + 2] * scale
-                    apart = (centre * scale - centres[a, c] * scale) / wide
+                    wide = centers[a, c + 2] * scale
+                    apart = (center * scale - centers[a, c] * scale) / wide
                     grown = _log_ratio(extent * scale, wide)
                     out[i, a, c] = (apart - means[c]) / stds[c]
                     out[i, a, c + 2] = (grown - means[c + 2]) / stds[c + 2]
                 else:
-                    out[i, a, c] = centre
+                    out[i, a, c] = center
                     out[i, a, c + 2] = extent
 
 
@@ -193,7 +193,7 @@ _KERNEL: Final = op.CudaKernel(
 @box_encoder.gpu
 def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     boxes, labels = call.inputs
-    corners, centres = _anchors(call["anchors"])
+    corners, centers = _anchors(call["anchors"])
     counts = boxes.batch_shape.shapes[:, 0]
     places = boxes.batch_shape.offsets, labels.batch_shape.offsets, counts, counts.cumsum() - counts
     table = np.stack(places, axis=1)
@@ -205,7 +205,7 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
     made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
-    tables = table, blocks, corners, centres, np.int64(size), words
+    tables = table, blocks, corners, centers, np.int64(size), words
     unit, second = _KERNEL.unit({}, translation_of(_log_ratio)), (*pair, *made, forced, *tables)
     return op.Launch(_FORCED.unit({}), len(each), first), op.Launch(unit, len(blocks), second)
 

@@ -18,7 +18,7 @@ _AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
 class Options:
     """columns: where starts and ends (or sizes, if `sized`) of x, y, z stand in a row; total: the
     limit of attempts, 0 for none; rules: of the search, thresholds, no_crop, attempts, total,
-    scaling, ratios, overlap, every, prune (-1 for centres)."""
+    scaling, ratios, overlap, every, prune (-1 for centers)."""
 
     ndim: int
     columns: list[int]

@@ -71,7 +71,7 @@ def random_bbox_crop(
         input_shape: the size of the input in pixels, in the order of `shape_layout`.
         shape_layout: their order, "WH" or "WHD" by default.
         bbox_prune_threshold: keep boxes of which at least this part is in the window, and not none;
-            by default those whose centre is.
+            by default those whose center is.
         output_bbox_indices: return the indices of the boxes that are kept.
         quiet: give no warning if `total_num_attempts` were not enough.
         rng, seed: see `gradiva.random`.

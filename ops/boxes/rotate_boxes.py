@@ -52,8 +52,8 @@ def rotate_boxes(
                 top *= height
                 right *= width
                 bottom *= height
-            centre_x = (left + right - width) / 2
-            centre_y = (top + bottom - height) / 2
+            center_x = (left + right - width) / 2
+            center_y = (top + bottom - height) / 2
             half_x = abs(right - left) / 2
             half_y = abs(bottom - top) / 2
             bounds_x = abs(cosine) * half_x + abs(sine) * half_y
@@ -62,8 +62,8 @@ def rotate_boxes(
                 half_x, half_y = half_y, half_x
             half_x = share * bounds_x + (1 - share) * half_x
             half_y = share * bounds_y + (1 - share) * half_y
-            x = centre_x * cosine + centre_y * sine + wide / 2
-            y = centre_y * cosine - centre_x * sine + tall / 2
+            x = center_x * cosine + center_y * sine + wide / 2
+            y = center_y * cosine - center_x * sine + tall / 2
             left, top, right, bottom = x - half_x, y - half_y, x + half_x, y + half_y
             whole = (right - left) * (bottom - top)
             left, top = _cut(left, wide), _cut(top, tall)

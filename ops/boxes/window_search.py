@@ -95,21 +95,21 @@ def _metric(boxes: Any, window: Any, overlap: bool, every: bool) -> float:
 
 @op.jit
 def _keep(boxes: Any, window: Any, prune: float, kept: Any) -> int:
-    """Mark the boxes that stay, and count them: whose centre is in the window, or with `prune`,
+    """Mark the boxes that stay, and count them: whose center is in the window, or with `prune`,
     of whose volume so much is."""
     ndim = window.size // 2
     count = 0
     for b in range(len(boxes)):
-        common, own, centred = 1.0, 1.0, True
+        common, own, centered = 1.0, 1.0, True
         for axis in range(ndim):
             begin, end = boxes[b, axis], boxes[b, ndim + axis]
             first, last = window[axis], window[axis] + window[ndim + axis]
-            centre = (begin + end) * 0.5
-            centred = centred and first <= centre <= last
+            center = (begin + end) * 0.5
+            centered = centered and first <= center <= last
             common *= max(min(end, last) - max(begin, first), 0.0)
             own *= end - begin
         if prune < 0.0 or own <= 0.0:
-            kept[b] = centred
+            kept[b] = centered
         else:
             kept[b] = common > 0.0 and common >= prune * own
         count += kept[b]

@@ -47,7 +47,7 @@ class Feed:
         self._iterator: Iterator[Any] | None = None
         self.history: list[list[int]] = [[0, 0, 1]]
         """How often each of the iterators so far was asked for an item, and how many it gave:
-        [calls, items, iterators], equal neighbours as one entry. The last entry is about the
+        [calls, items, iterators], equal neighbors as one entry. The last entry is about the
         iterator in use, or the callable."""
         self.takes_request = False
         self._call: Callable[..., Any] | None = None

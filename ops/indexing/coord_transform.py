@@ -129,7 +129,7 @@ def transform_points(slabs: Any, counts: Any, matrices: Any, begin: int, end: in
     for i in range(begin, end):
         s, d = src_offsets[i], dst_offsets[i]
         if rows == 2 and size == 2:
-            # The usual case, in a form that vectorises.
+            # The usual case, in a form that vectorizes.
             matrix = matrices[i]
             source, target = src[s : s + 2 * counts[i]], dst[d : d + 2 * counts[i]]
             for p in range(counts[i]):
@@ -188,7 +188,7 @@ def _cases() -> list[op.Case]:
         op.case("both", points, MT=(1, 2, 3, 4, 5, 6)),
         op.case("three of two", points, M=(1, 2, 3, 4, 5, 6), T=1),
         op.case("per sample", points, M=several).equals([arrays[0], 2 * arrays[1]]),
-        op.case("colours", images, M=(0.25, 0.25, 0.25), dtype=op.uint8).equals(
+        op.case("colors", images, M=(0.25, 0.25, 0.25), dtype=op.uint8).equals(
             [array.astype(np.uint8) for array in quarter]
         ),
         op.case("empty", op.samples(layout="FA", dtype=op.float32), M=2).no_oracle(),

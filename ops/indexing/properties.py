@@ -128,5 +128,5 @@ def _get_property_cases() -> list[op.Case]:
         op.case("source", images, key="source_info").equals([nothing, nothing]),
         op.case("no layout", op.samples((3,), layout=""), key="layout").equals([nothing]),
         op.case("empty", op.samples(), key="layout").equals([]),
-        op.case("unknown", images, key="colour").value_error("layout"),
+        op.case("unknown", images, key="color").value_error("layout"),
     ]

@@ -60,7 +60,7 @@ def _count_events(slabs: Any, counts: Any, draws: Any, factors: Any, begin: int,
             random_words(first, number, position, seed, words[: (count + 3) // 4 * 4])
             for k in range(count):
                 mean = np.float64(source[k]) / factor
-                # Neighbours are often alike: the exponential is kept.
+                # Neighbors are often alike: the exponential is kept.
                 if mean != before and mean > 0.0 and mean <= SUMMED:
                     before, none = mean, falling(mean)
                 target[k] = convert_sat(poisson_from_word(mean, none, words[k]) * factor, out)

@@ -44,7 +44,7 @@ def random_words(first: int, number: Any, position: Any, seed: Any, words: Any) 
 def normal_values(words: Any, out: Any) -> None:
     """`out` = `normal_from_word` of each word, its bits included.
 
-    The middle of the distribution is computed for all, in a loop that vectorises; then come the
+    The middle of the distribution is computed for all, in a loop that vectorizes; then come the
     15% that lie outside of it.
     """
     for j in range(out.size):

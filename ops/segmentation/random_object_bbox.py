@@ -1,4 +1,4 @@
-"""`segmentation.random_object_bbox`: the box of a random object of a labelled mask."""
+"""`segmentation.random_object_bbox`: the box of a random object of a labeled mask."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def _scale_cases() -> list[op.Case]:
         makes("plane", matrix([2, 0, 0], [0, 3, 0]), scale=(2, 3)),
         makes("one number", matrix([2, 0]), scale=2),
         makes("ndim", matrix([2, 0, 0], [0, 2, 0]), scale=2, ndim=2),
-        makes("centre", matrix([2, 0, -1], [0, 3, -8]), scale=(2, 3), center=(1, 4)),
+        makes("center", matrix([2, 0, -1], [0, 3, -8]), scale=(2, 3), center=(1, 4)),
         makes(
             "per sample", matrix([2, 0, 0], [0, 3, 0]), matrix([1, 0, 0], [0, -1, 0]), scale=factors
         ),
@@ -85,7 +85,7 @@ def _scale_cases() -> list[op.Case]:
         op.case("empty", scale=(1, 2), batch_size=0).equals([]).no_oracle(),
         op.case("ndim that differs", scale=(1, 2), ndim=3).value_error("`ndim`"),
         op.case("no axes", scale=2, ndim=0).value_error("`ndim`"),
-        op.case("wrong centre", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
+        op.case("wrong center", scale=(1, 2), center=(1, 2, 3)).value_error("`center`"),
         op.case("no matrix", wrong, scale=2).value_error("n + 1"),
         op.case("text", scale="big").type_error("`scale`"),
     ]
@@ -156,14 +156,14 @@ def _rotation_cases() -> list[op.Case]:
             matrix([1, 0, 0], [0, 1, 0]),
             angle=angles,
         ),
-        op.case("centre", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
+        op.case("center", batch_size=1, angle=-400, center=(3, 0.25)).no_oracle(),
         op.case("after", moves, angle=30).no_oracle(),
         op.case("before", frames, angle=[30, 60], reverse_order=True).no_oracle(),
         op.case("empty", angle=1, batch_size=0).equals([]).no_oracle(),
         op.case("no axis", angle=1, axis=(0, 0, 0)).value_error("`axis`"),
         op.case("two numbers", angle=1, axis=(1, 0)).value_error("`axis`"),
         op.case("space of the plane", moves, angle=1, axis=(1, 0, 0)).value_error("`axis`"),
-        op.case("wrong centre", angle=1, center=(1, 2, 3)).value_error("`center`"),
+        op.case("wrong center", angle=1, center=(1, 2, 3)).value_error("`center`"),
         op.case("no matrix", wrong, angle=1).value_error("n + 1"),
         op.case("no angle").type_error("`angle`"),
     ]
@@ -248,7 +248,7 @@ def _shear_cases() -> list[op.Case]:
         makes("angles", matrix([1, 0, 0], [1, 1, 0]), angles=(0, 45)),
         op.case("right angle", batch_size=1, angles=(90, -90)).no_oracle(),
         op.case("angles in space", batch_size=1, angles=(10, 20, 30, -10, -20, -30)).no_oracle(),
-        makes("centre", matrix([1, 2, -14], [3, 1, -15]), shear=(2, 3), center=(5, 7)),
+        makes("center", matrix([1, 2, -14], [3, 1, -15]), shear=(2, 3), center=(5, 7)),
         makes("per sample", *sheared, shear=factors),
         makes("matrices", *sheared, shear=op.batch(factors.reshape(2, 2, 1))),
         op.case("after", moves, shear=(2, 3)).no_oracle(),

@@ -25,7 +25,7 @@ from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder
 from gradiva.ops.decoders.nvjpeg.hybrid import HybridWorker
 from gradiva.ops.decoders.nvjpeg.kept import KeptDecoders
 from gradiva.ops.decoders.nvjpeg.library import NvjpegError
-from tests.oracle import flavours
+from tests.oracle import flavors
 from tests.tiers import few
 
 from .nvjpeg import SimulatedNvjpeg, decoding
@@ -34,9 +34,9 @@ from .simulated import simulated
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
 
-JPEGS = {name: make() for name, make in flavours.jpegs().items()}
-PNG = flavours.pil(flavours.ASTRONAUT[:40, :30], "PNG")
-PLAIN = [flavours.pil(flavours.ASTRONAUT[i:, i:], "JPEG") for i in range(8)]
+JPEGS = {name: make() for name, make in flavors.jpegs().items()}
+PNG = flavors.pil(flavors.ASTRONAUT[:40, :30], "PNG")
+PLAIN = [flavors.pil(flavors.ASTRONAUT[i:, i:], "JPEG") for i in range(8)]
 MIXED = [
     JPEGS[name]
     for name in (
@@ -91,21 +91,21 @@ def decoded(fake: SimulatedNvjpeg) -> set[int | None]:
     return found
 
 
-@pytest.mark.parametrize("colour", few(ImageType, ImageType.RGB), ids=lambda c: c.name)
-def test_every_flavour(fake: SimulatedNvjpeg, colour: ImageType) -> None:
+@pytest.mark.parametrize("color", few(ImageType, ImageType.RGB), ids=lambda c: c.name)
+def test_every_flavor(fake: SimulatedNvjpeg, color: ImageType) -> None:
     contents, names = list(JPEGS.values()), list(JPEGS)
     for load in (0.0, 0.65, 1.0):
-        both(fake, decoders.image, contents, output_type=colour, hw_decoder_load=load)
+        both(fake, decoders.image, contents, output_type=color, hw_decoder_load=load)
         done = {names[number] for number in decoded(fake) if number is not None}
-        left = {"jpeg_rgb"} if colour == ImageType.GRAY else set()
+        left = {"jpeg_rgb"} if color == ImageType.GRAY else set()
         assert set(names) - done == left | {"jpeg_arithmetic", "jpeg_sampled_mixed"}
 
 
 @pytest.mark.parametrize("dtype", [int8, uint16, int16, uint32, int32, float32], ids=str)
-@pytest.mark.parametrize("colour", few(["RGB", "BGR", "GRAY", "YCbCr"], "BGR"))
-def test_every_type(monkeypatch: pytest.MonkeyPatch, dtype: DType, colour: str) -> None:
+@pytest.mark.parametrize("color", few(["RGB", "BGR", "GRAY", "YCbCr"], "BGR"))
+def test_every_type(monkeypatch: pytest.MonkeyPatch, dtype: DType, color: str) -> None:
     with decoding(monkeypatch) as fake:
-        both(fake, decoders.image, MIXED, dtype=dtype, output_type=ImageType[colour])
+        both(fake, decoders.image, MIXED, dtype=dtype, output_type=ImageType[color])
 
 
 def test_any_data(fake: SimulatedNvjpeg) -> None:
@@ -147,8 +147,8 @@ def test_windows(fake: SimulatedNvjpeg, window: int, fancy: bool) -> None:
 
 def test_plain_files_go_right_into_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     with decoding(monkeypatch) as fake:
-        for colour in ("RGB", "BGR", "GRAY"):
-            both(fake, decoders.image, PLAIN, output_type=ImageType[colour])
+        for color in ("RGB", "BGR", "GRAY"):
+            both(fake, decoders.image, PLAIN, output_type=ImageType[color])
         both(fake, decoders.image_crop, PLAIN, crop=(20, 15), hw_decoder_load=0.0)
         assert fake.gpu.launched == []  # type: ignore[attr-defined]
         both(fake, decoders.image_crop, PLAIN, crop=(20, 15), hw_decoder_load=1.0)

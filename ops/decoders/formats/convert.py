@@ -1,4 +1,4 @@
-"""Colour spaces and value ranges, with the reference's arithmetic.
+"""Color spaces and value ranges, with the reference's arithmetic.
 
 Every formula here was found by measuring the reference and reproduces it bit for bit. Whole
 images pass through in strips of rows that stay in the cache; NumPy and OpenCV release the GIL in

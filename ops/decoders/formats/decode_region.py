@@ -8,7 +8,7 @@ from .convert import Array
 from .decode import (
     Decoding,
     check_out,
-    codec_colour,
+    codec_color,
     decode_into,
     decode_other,
     finish,
@@ -58,11 +58,11 @@ def decode_region_into(
     data = encoded_bytes(data)
     orientation = info.orientation if adjust_orientation else 1
     y, x, h, w = stored_window(window, info.height, info.width, orientation)
-    colour = codec_colour(info, output_type)
+    color = codec_color(info, output_type)
     if info.format == "jpeg":
-        image = decode_jpeg_rows(data, info, colour, y + h, fast_idct)
+        image = decode_jpeg_rows(data, info, color, y + h, fast_idct)
     else:
-        image = decode_other(data, info, colour)
+        image = decode_other(data, info, color)
     part = image[y : y + h, x : x + w]
     finish(part, out, orientation, output_type == "YCbCr", info.maximum)
 
@@ -82,8 +82,8 @@ def decode_region_somewhere(
     if is_direct(info, memory.dtype, output_type, adjust_orientation):
         pitch = info.width * channels
         whole = memory[: info.height * pitch].reshape(info.height, info.width, channels)
-        colour = codec_colour(info, output_type)
-        decode_jpeg_rows(encoded_bytes(data), info, colour, top + height, fast_idct, whole)
+        color = codec_color(info, output_type)
+        decode_jpeg_rows(encoded_bytes(data), info, color, top + height, fast_idct, whole)
         return (top * info.width + left) * channels, pitch
     out = memory[: height * width * channels].reshape(height, width, channels)
     decode_region_into(data, info, window, out, **options)

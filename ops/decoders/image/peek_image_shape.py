@@ -54,9 +54,9 @@ peek_image_shape.shapes(lambda call: op.BatchShape.equal(call.size, (3,)))
 
 @peek_image_shape.cpu
 def _cpu(call: op.Call) -> None:
-    colour = op.ImageType(call["image_type"]).name
+    color = op.ImageType(call["image_type"]).name
     turn = call["adjust_orientation"]
-    rows = [output_shape(info, colour, turn) for info in headers(call)]
+    rows = [output_shape(info, color, turn) for info in headers(call)]
     call.outputs[0].as_array()[:] = rows
 
 

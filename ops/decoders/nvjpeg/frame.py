@@ -37,7 +37,7 @@ _SIGNED = 512
 class JpegFrame:
     """The headers of a JPEG down to its first scan.
 
-    info: what the CPU's reader found: size, bits, coding, orientation, colour.
+    info: what the CPU's reader found: size, bits, coding, orientation, color.
     factors: (horizontal, vertical) sampling factor of each component.
     subsampling: their class; UNKNOWN for what has no name. plain_factors: they are as small as they
         can be for this class.

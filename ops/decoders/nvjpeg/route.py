@@ -42,7 +42,7 @@ class Reason(IntEnum):
     CODING = 3
     PRECISION = 4
     SAMPLING = 5
-    COLOUR = 6
+    COLOR = 6
     PROGRESSIVE = 7
     SCANS = 8
     UPSAMPLING = 9
@@ -124,11 +124,11 @@ def _judge(frame: JpegFrame, options: Options) -> tuple[Path, Reason]:
         return Path.HOST, Reason.SAMPLING
     raw = channels == 4 or frame.stored_rgb
     if raw and options.output_type == "GRAY" and channels == 3:
-        return Path.HOST, Reason.COLOUR  # the CPU weighs its planes; the library would take one
+        return Path.HOST, Reason.COLOR  # the CPU weighs its planes; the library would take one
     if raw and frame.subsampling != Subsampling.CSS_444:
-        return Path.HOST, Reason.COLOUR  # raw planes of unequal sizes
+        return Path.HOST, Reason.COLOR  # raw planes of unequal sizes
     if raw:
-        return Path.HYBRID, Reason.COLOUR
+        return Path.HYBRID, Reason.COLOR
     if coding == "progressive":
         return Path.GPU_HYBRID, Reason.PROGRESSIVE
     if not frame.interleaved or coding != "baseline":

@@ -27,17 +27,17 @@ def clahe(
     luma_only: bool = True,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Contrast-limited adaptive histogram equalisation, by OpenCV.
+    """Contrast-limited adaptive histogram equalization, by OpenCV.
 
     Args:
         input: uint8; layout HWC with 1 or 3 channels (RGB), or HW. Without a layout HW or HWC by
             rank, and the output has that layout.
-        tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centres
+        tiles_x, tiles_y: how many tiles there are along W and H, 1 to 1024; between their centers
             the results are interpolated.
         clip_limit: how high a histogram may be, as a multiple of its mean height; what is higher is
             spread over all values. 0: no limit.
         bins: 256; other numbers have no effect on the CPU.
-        luma_only: equalise L of CIE Lab; if False, each channel by itself.
+        luma_only: equalize L of CIE Lab; if False, each channel by itself.
 
     Returns:
         Samples of the same shapes.
@@ -74,7 +74,7 @@ def _cpu(call: op.Call) -> None:
     # Numbers that are no more than 0 as float32 are no limit, as in the reference.
     limit = float(np.float32(call["clip_limit"]))
 
-    def equalise(sample: int) -> None:
+    def equalize(sample: int) -> None:
         image, out = source.array(sample), target.array(sample)
         if not image.size:
             return
@@ -90,7 +90,7 @@ def _cpu(call: op.Call) -> None:
             for c in range(3):
                 out[..., c] = worker.apply(np.ascontiguousarray(image[..., c]))
 
-    call.each_sample(equalise, source.batch_shape.volumes.tolist())
+    call.each_sample(equalize, source.batch_shape.volumes.tolist())
 
 
 _HERE: Final = Path(__file__).parent
@@ -130,9 +130,9 @@ def _gpu(call: op.Call) -> list[op.Launch]:
     count = len(planes) * int(tiles.prod())
     tables = op.Scratch(count * 256, np.dtype(np.uint8))
     down, across = np.int64(tiles[0]), np.int64(tiles[1])
-    colours, values, results = lab_tables(), source.data, op.OutputArg(target.data)
-    made = values, op.OutputArg(tables), planes, colours, down, across
-    read = values, results, tables, images, blocks, colours, down, across
+    colors, values, results = lab_tables(), source.data, op.OutputArg(target.data)
+    made = values, op.OutputArg(tables), planes, colors, down, across
+    read = values, results, tables, images, blocks, colors, down, across
     return [
         op.Launch(_TABLES.unit({}), count, made),
         op.Launch(_KERNEL.unit({}), len(blocks), read),

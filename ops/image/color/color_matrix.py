@@ -1,6 +1,6 @@
 """Changes of hue, saturation and value as one 3x3 matrix and an offset on red, green and blue.
 
-The matrix turns colours in the YIQ space of the first American colour television (coefficients
+The matrix turns colors in the YIQ space of the first American color television (coefficients
 rounded to three digits), where luma is one axis and hue an angle about it:
 
     to_rgb @ rotation(hue) @ diag(1, saturation, saturation) @ to_yiq
@@ -39,7 +39,7 @@ _TO_RGB: Final = np.array(
 )
 
 
-def colour_type(
+def color_type(
     input: op.SampleType, dtype: op.DTypeLike | None, image_type: int | None = None
 ) -> op.SampleType:
     """The type rule of operators on RGB images; `dtype` None: the input's."""

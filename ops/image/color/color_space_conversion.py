@@ -88,7 +88,7 @@ def color_space_conversion(
     output_type: op.ImageType,
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Convert images between colour spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
+    """Convert images between color spaces: RGB, BGR, YCbCr and GRAY, by ITU-R BT.601.
 
     Y of YCbCr has the range 16..235, Cb and Cr 16..240. Values are rounded half away from zero and
     saturate.

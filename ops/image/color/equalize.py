@@ -16,7 +16,7 @@ _LAYOUTS: Final = ("HW", "HWC", "CHW", "FHW", "FHWC", "FCHW", "CFHW")
 
 @op.operator("equalize", schema="Equalize", formerly=("experimental.equalize",), same_shapes=True)
 def equalize(input: op.SampleType, /, **common: op.Unpack[op.Common]) -> op.SampleType:
-    """Equalise the histogram of each channel of each image or frame.
+    """Equalize the histogram of each channel of each image or frame.
 
     A value v becomes 255 * (below(v) - first) / (all - first), in float32, rounded, halves to even;
     below(v): how many values are at most v, first: how many are equal to the least one, all: how
@@ -69,7 +69,7 @@ def _equalize_samples(slabs: Any, extents: Any, begin: int, end: int) -> None:
             source, target = src[s : s + size], dst[d : d + size]
             counts[:] = 0
             if channels == 1:
-                # Two counts in turns: equal neighbours need not wait for each other.
+                # Two counts in turns: equal neighbors need not wait for each other.
                 even, odd = counts[0], np.zeros(256, np.int64)
                 for k in range(0, size - 1, 2):
                     even[source[k]] += 1

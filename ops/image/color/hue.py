@@ -1,4 +1,4 @@
-"""`hue`, `saturation`, `hsv`, `color_twist`: colours turned and scaled by one matrix."""
+"""`hue`, `saturation`, `hsv`, `color_twist`: colors turned and scaled by one matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.types.arrays import Float32Array
 
-from .color_matrix import colour_type, hue_saturation, matrix_row, parameters, require_channels
+from .color_matrix import color_type, hue_saturation, matrix_row, parameters, require_channels
 
 
 @op.argument_group()
@@ -62,12 +62,12 @@ def hue(
 ) -> op.SampleType:
     """Turn the hues of each sample.
 
-    The colours, as seen in the YIQ space, turn about the axis of luma.
+    The colors, as seen in the YIQ space, turn about the axis of luma.
 
     Args:
         hue: degrees; may differ per sample.
     """
-    return colour_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], options["image_type"])
 
 
 @op.operator("saturation", schema="Saturation", frames=("saturation",))
@@ -77,12 +77,12 @@ def saturation(
 ) -> op.SampleType:
     """Change the saturation of each sample.
 
-    The colours, as seen in the YIQ space, move to or from the axis of luma.
+    The colors, as seen in the YIQ space, move to or from the axis of luma.
 
     Args:
         saturation: 0 makes images gray, 1 leaves them as they are; may differ per sample.
     """
-    return colour_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], options["image_type"])
 
 
 @op.operator("hsv", schema="Hsv", frames=("hue", "saturation", "value"))
@@ -108,7 +108,7 @@ def hsv(
         value: a factor. All may differ per sample.
         dtype: of the output; uint8 by default, whatever the input.
     """
-    return colour_type(input, dtype)
+    return color_type(input, dtype)
 
 
 @op.operator(
@@ -137,7 +137,7 @@ def color_twist(
         brightness, contrast, saturation: factors.
         hue: degrees. All may differ per sample.
     """
-    return colour_type(input, options["dtype"], options["image_type"])
+    return color_type(input, options["dtype"], options["image_type"])
 
 
 hue.shapes(require_channels)

@@ -111,7 +111,7 @@ def _cases() -> list[op.Case]:
     frames = op.samples((2, 6, 6, 3), layout="FHWC")
     big = [np.pad(images.at(i), ((2, 2), (2, 2), (0, 0)), constant_values=7) for i in range(3)]
     return [
-        op.case("centre", images, crop=(3, 4)).equals(
+        op.case("center", images, crop=(3, 4)).equals(
             [images.at(0)[2:5, 2:6], images.at(1)[1:4, 1:5], images.at(2)[3:6, 0:4]]
         ),
         op.case(

@@ -77,7 +77,7 @@ def _flip_samples(slabs: Any, extents: Any, flips: Any, begin: int, end: int) ->
                     source = src[s : s + row]
                     target = dst[d : d + row]
                     if not flips[i, 2]:
-                        # Loops over elements vectorise, assignments of slices do not.
+                        # Loops over elements vectorize, assignments of slices do not.
                         for x in range(row):
                             target[x] = source[x]
                     elif channels == 1:

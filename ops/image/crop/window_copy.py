@@ -108,7 +108,7 @@ def copy_kernel(
                             row = (ya * shapes[i, 1] + yb) * shapes[i, 2] + yc
                             row = (row * shapes[i, 3] + ye) * shapes[i, 4] + anchors[i, 4]
                             s = src_offsets[i] + row
-                            # Slices, not offsets: an index that cannot be negative vectorises.
+                            # Slices, not offsets: an index that cannot be negative vectorizes.
                             source = src[s + lo : s + hi]
                             target = dst[d + lo : d + hi]
                             for k in range(hi - lo):

@@ -1,4 +1,4 @@
-"""`debayer`: colour images from what a sensor behind a Bayer filter saw."""
+"""`debayer`: color images from what a sensor behind a Bayer filter saw."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def debayer(
     algorithm: str = "bilinear_ocv",
     **common: op.Unpack[op.Common],
 ) -> op.SampleType:
-    """Interpolate the colours of each pixel from its neighbours', by OpenCV.
+    """Interpolate the colors of each pixel from its neighbors', by OpenCV.
 
     Args:
         input: uint8 or uint16; layouts HW, HWC with one channel, FHW, FHWC with one channel.
@@ -157,7 +157,7 @@ def _cases() -> list[op.Case]:
     deep = samples((8, 10, 1), dtype=op.uint16)
     corner = {"blue_position": [0, 0]}
     return [
-        op.case("one colour", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
+        op.case("one color", flat, **corner).equals([np.full((4, 6, 3), 90, np.uint8)]),
         op.case("red first", mosaics, blue_position=[1, 1]),
         op.case("edges", mosaics, blue_position=[0, 1], algorithm="edgeaware_ocv"),
         op.case("gradients", mosaics, blue_position=[1, 0], algorithm="vng_ocv"),

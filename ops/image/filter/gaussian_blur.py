@@ -27,7 +27,7 @@ def gaussian_blur(
 ) -> op.SampleType:
     """Blur samples with a Gaussian window, along each of the axes D, H and W.
 
-    Weights are normalised to a sum of 1. Beyond the border pixels are mirrored, the outermost one
+    Weights are normalized to a sum of 1. Beyond the border pixels are mirrored, the outermost one
     not repeated. The sums are float32, along W, then H, then D; then the value is rounded half away
     from zero.
 

@@ -27,7 +27,7 @@ def jpeg_compression_distortion(
 ) -> op.SampleType:
     """Encode each image as a JPEG, and decode it again.
 
-    The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantised by the tables
+    The JPEG is baseline, with chrominance at half the resolution (4:2:0), quantized by the tables
     of libjpeg for that quality. Decoding smooths the chrominance (fancy upsampling).
 
     Args:
@@ -97,7 +97,7 @@ _KERNEL: Final = op.CudaKernel(
 
 
 def _quanta(quality: Any) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """(N, 128): what luma and chroma are quantised by, as libjpeg scales the tables."""
+    """(N, 128): what luma and chroma are quantized by, as libjpeg scales the tables."""
     scale = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)[:, None]
     tables = (np.array(_LUMA + _CHROMA) * scale + 50) // 100
     return np.asarray(np.clip(tables, 1, 255), np.uint16)

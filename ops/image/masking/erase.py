@@ -247,7 +247,7 @@ def _cases() -> list[op.Case]:
         op.case("one region", images, anchor=(1, 2), shape=(2, 2)).equals(
             erased(images, *[[one]] * 3)
         ),
-        op.case("two regions, colour", images, **two, fill_value=(9, 8.7, 7)).equals(
+        op.case("two regions, color", images, **two, fill_value=(9, 8.7, 7)).equals(
             erased(images, *[[one, np.s_[:1, :1]]] * 3, fill=(9, 8, 7))
         ),
         op.case("fractions", images, anchor=(0.5, 0.5), shape=(0.5, 0.25), normalized=True).equals(
@@ -273,7 +273,7 @@ def _cases() -> list[op.Case]:
         ),
         op.case("no such axis", images, shape=(1, 2), axis_names="DH").value_error("`axis_names`"),
         op.case("axis twice", images, shape=(1, 2), axes=(0, -3)).value_error("`axes`"),
-        op.case("two colours", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
+        op.case("two colors", images, shape=(1, 2), fill_value=(1, 2)).value_error("`fill_value`"),
         op.case("both", images, shape=(1, 2), normalized=True, normalized_shape=True).value_error(
             "alone"
         ),

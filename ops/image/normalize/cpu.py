@@ -32,7 +32,7 @@ def _few_rows(source: Any, rows: int, means: Any, scales: Any, shift: Any, targe
 def normalize_samples(
     slabs: Any, extents: Any, means: Any, scales: Any, shift: Any, begin: int, end: int
 ) -> None:
-    """Normalise samples `begin` to `end`: (x - mean) * scale + shift in float32.
+    """Normalize samples `begin` to `end`: (x - mean) * scale + shift in float32.
 
     extents: of groups of axes, kept and reduced ones in turns (`reductions.axes.groups`); means,
     scales: float32 and (N, 2): where those of a sample begin, and 1 if they differ along the kept

@@ -1,4 +1,4 @@
-"""`crop_mirror_normalize`: window, mirror, normalise, permute axes, pad channels; in one pass."""
+"""`crop_mirror_normalize`: window, mirror, normalize, permute axes, pad channels; in one pass."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def crop_mirror_normalize(
     output_layout: op.Layout = "CHW",
     **options: op.Unpack[CropArguments],
 ) -> op.SampleType:
-    """Cut a window, mirror it, normalise it and change its layout, in one pass over the pixels.
+    """Cut a window, mirror it, normalize it and change its layout, in one pass over the pixels.
 
     out = scale * (in - mean) / std + shift, computed in float32 as (in - mean') * f with
     f = scale / std and mean' = mean - shift * std / scale, then rounded to `dtype`.
@@ -57,7 +57,7 @@ def crop_mirror_normalize(
     Args:
         input: uint8, uint16, int8, int16, int32, float16 or float32; layouts HWC, CHW, volumes with
             D, sequences with F. Without a layout HWC, DHWC or FDHWC by rank.
-        fill_values: written as they are, not normalised.
+        fill_values: written as they are, not normalized.
         mirror: nonzero to flip along W; may differ per sample.
         mean, std: one value or one per channel; may differ per sample.
         scale, shift: applied last, to use more of the range of an integer `dtype`.
@@ -196,15 +196,15 @@ def _cases() -> list[op.Case]:
             2, 0, 1
         )
 
-    centre = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
+    center = [images.at(0)[1:5, 2:6], images.at(1)[1:5, 2:6], images.at(2)[3:7, 1:5]]
     plain = [images.at(i).transpose(2, 0, 1).astype(np.float32) for i in range(3)]
     given = {"crop": (4, 4), "mean": mean, "std": std}
     bytes_: Any = {"output_layout": "HWC", "dtype": op.uint8, "scale": 50.0, "shift": 128.0}
     padded: Any = {"out_of_bounds_policy": "pad", "fill_values": [1, 2, 3]}
     return [
         op.case("default", images).equals(plain),
-        op.case("normalise, mirror some", images, **given, mirror=[0, 1, 0]).equals(
-            [normal(centre[0]), normal(centre[1], True), normal(centre[2])]
+        op.case("normalize, mirror some", images, **given, mirror=[0, 1, 0]).equals(
+            [normal(center[0]), normal(center[1], True), normal(center[2])]
         ),
         op.case("HWC to uint8", images, **given, **bytes_),
         op.case("pad channels", images, **given, pad_output=True, mirror=1),

@@ -1,4 +1,4 @@
-"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalised, in another layout."""
+"""The kernel of `crop_mirror_normalize`: a window, mirrored, normalized, in another layout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def normalize_kernel(
 ) -> None:
     """Tables from `plan` and `fold`; `mean` and `factor` are (N, channels), broadcast already.
 
-    `fill` (in dst's dtype, one per output channel) is written as it is, not normalised.
+    `fill` (in dst's dtype, one per output channel) is written as it is, not normalized.
     """
     (src, src_offsets, dst, dst_offsets), (extents, steps, starts, lows, highs) = slabs, tables
     for i in range(begin, end):
@@ -92,7 +92,7 @@ def normalize_kernel(
                         inside = outer and lows[i, 3] <= e < highs[i, 3]
                         first = lo if inside else n4
                         last = hi if inside else n4
-                        # Slices, not offsets: an index that cannot be negative vectorises.
+                        # Slices, not offsets: an index that cannot be negative vectorizes.
                         row = dst[d : d + n4]
                         d += n4
                         at = (a, b, c, e)

@@ -124,30 +124,30 @@ def _cases() -> list[op.Case]:
         parts = zip(images.arrays(), shapes, places, strict=True)
         return [pasted(*part, fill) for part in parts]
 
-    colour = {"fill_value": (9, 8, 7)}
+    color = {"fill_value": (9, 8, 7)}
     ends = {"paste_x": [0, 0, 1], "paste_y": [1, 1, 0]}
     least = {"ratio": 1, "min_canvas_size": 5, "paste_x": 0, "paste_y": 0}
     return [
-        op.case("twice", images, ratio=2.0, **colour).equals(
+        op.case("twice", images, ratio=2.0, **color).equals(
             pasted_all([(8, 12, 3), (10, 10, 3), (2, 6, 3)], [(2, 3, 0), (2, 2, 0), (0, 1, 0)])
         ),
         op.case("per sample", images, ratio=[1, 1.5, 3], **ends, fill_value=5).equals(
             pasted_all([(4, 6, 3), (7, 7, 3), (3, 9, 3)], [(0, 0, 0), (2, 0, 0), (0, 6, 0)], 5)
         ),
-        op.case("least size", images, **least, **colour).equals(
+        op.case("least size", images, **least, **color).equals(
             pasted_all([(5, 6, 3), (5, 5, 3), (5, 5, 3)], [(0, 0, 0)] * 3)
         ),
-        op.case("gray", op.samples((2, 2, 1)), ratio=2, **colour)
+        op.case("gray", op.samples((2, 2, 1)), ratio=2, **color)
         .equals([pasted(op.samples((2, 2, 1)).at(0), (4, 4, 1), (1, 1, 0), 9)])
         .no_oracle(),
         op.case("planes", planes, ratio=1.5, fill_value=(-1, 2), n_channels=2)
         .equals([pasted(planes.at(0), (2, 6, 9), (0, 1, 1), np.array([-1, 2]).reshape(2, 1, 1))])
         .no_oracle(),
-        op.case("empty", op.samples(), ratio=2, **colour).equals([]),
-        op.case("small ratio", images, ratio=[1, 2, 0.5], **colour).value_error("sample 2"),
-        op.case("position", images, ratio=2, paste_x=1.5, **colour).value_error("`paste_x`"),
+        op.case("empty", op.samples(), ratio=2, **color).equals([]),
+        op.case("small ratio", images, ratio=[1, 2, 0.5], **color).value_error("sample 2"),
+        op.case("position", images, ratio=2, paste_x=1.5, **color).value_error("`paste_x`"),
         op.case("two values", images, ratio=2, fill_value=(1, 2)).value_error("`fill_value`"),
-        op.case("no ratio", images, **colour).type_error("`ratio`"),
+        op.case("no ratio", images, **color).type_error("`ratio`"),
         op.case("layout", op.samples((4, 4), layout="HW"), ratio=2, fill_value=1).type_error(
             "layout"
         ),

@@ -171,7 +171,7 @@ def fill_axis(
     """Coefficients of the outputs `first .. last - 1` of one axis; returns the taps of each.
 
     Taps outside the input are folded onto its border, so no inner loop has to clamp. The float32
-    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbour only.
+    arithmetic of the positions is the reference's. `stepped` matters to nearest neighbor only.
     Positions count from `origin`: 0 for the axis that the reference resamples first, for the others
     the first input that its first pass keeps. The last bit depends on it.
     """

@@ -31,7 +31,7 @@ NAMES = {filter: filter.name.removeprefix("INTERP_") for filter in _FILTERS}
 def resize_pil(source: Array, region: Any, target: Array, filter: op.InterpType) -> None:
     """Image.fromarray(source).resize(..., box=region), for arrays (H, W, C).
 
-    uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colours by alpha
+    uint8 of 1 to 4 channels is an image L, LA, RGB or RGBA; Pillow multiplies the colors by alpha
     on the way. Of other dtypes and numbers of channels each channel is an image.
     """
     top, left, bottom, right = region

@@ -205,6 +205,6 @@ def resize_geometry(
             low = lo + (hi - lo) * alignment * (1.0 - change)
             high = low + (hi - lo) * change
         lo, hi = np.where(change == 1.0, lo, low), np.where(change == 1.0, hi, high)
-        # The kernels start from float32 ends; without this, nearest neighbour would differ.
+        # The kernels start from float32 ends; without this, nearest neighbor would differ.
         lo, hi = lo.astype(np.float32).astype(np.float64), hi.astype(np.float32).astype(np.float64)
     return out.astype(np.int64), np.where(flip, hi, lo), np.where(flip, lo, hi)

@@ -60,11 +60,11 @@ def _table(n: int, m: int, cubic: bool, antialias: bool, integer: bool) -> _Tabl
     places, largest = np.arange(m, dtype=real), real(0.0)
     if antialias:
         stretch = max(scale, real(1.0))
-        centre = scale * (places + half)
-        starts = np.maximum((centre - reach * stretch + half).astype(np.int64), 0)
-        counts = np.minimum((centre + reach * stretch + half).astype(np.int64), n) - starts
+        center = scale * (places + half)
+        starts = np.maximum((center - reach * stretch + half).astype(np.int64), 0)
+        counts = np.minimum((center + reach * stretch + half).astype(np.int64), n) - starts
         taps = np.arange(counts.max())
-        at = (starts[:, None] + taps).astype(real) - centre[:, None] + half
+        at = (starts[:, None] + taps).astype(real) - center[:, None] + half
         weights = _kernel(at * (real(1.0) / stretch), cubic, True)
         weights[taps >= counts[:, None]] = 0
         # `accumulate` adds from left to right; `sum` would not.
@@ -169,7 +169,7 @@ def _nearest_places(n: int, m: int) -> Array:
 
 
 def nearest(source: Array, region: tuple[int, int, int, int], target: Array) -> None:
-    """Nearest neighbour of uint8 or float32; as `resize_torch`."""
+    """Nearest neighbor of uint8 or float32; as `resize_torch`."""
     top, left, bottom, right = region
     planes, height, width, channels = target.shape
     _pick(

@@ -1,4 +1,4 @@
-// `jitter`: four random words serve two neighbours on a row, as in jitter.py; `own` is the position
+// `jitter`: four random words serve two neighbors on a row, as in jitter.py; `own` is the position
 // of the sample.
 struct Terms {
     u64 seed;

@@ -26,7 +26,7 @@ def jitter(
     """Take each pixel from a random place near it.
 
     Args:
-        nDegree: places are uniformly distributed in a square of this many pixels around the centre
+        nDegree: places are uniformly distributed in a square of this many pixels around the center
             of the pixel, from -nDegree / 2 to nDegree / 2 on both axes; from 0 to 65536.
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.
         rng, seed: see `gradiva.random`. The offsets are multiples of nDegree / 2**24, drawn for

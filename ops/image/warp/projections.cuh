@@ -1,4 +1,4 @@
-// The matrices of `warp_perspective` in float64, from output to input, by centres of pixels.
+// The matrices of `warp_perspective` in float64, from output to input, by centers of pixels.
 constexpr i32 SIZE = 9;
 
 // Products as `matrix_product` has them: float32, in the order of the axes.

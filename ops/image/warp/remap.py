@@ -177,7 +177,7 @@ def _gpu(call: op.Call, plan: _Plan) -> op.Launch:
 
 
 def _grids(*sizes: tuple[int, int]) -> tuple[op.Batch, op.Batch]:
-    """Maps that leave the pixels where they are, from their centres."""
+    """Maps that leave the pixels where they are, from their centers."""
     grids = [np.indices(size).astype(np.float32) for size in sizes]
     return op.batch([grid[1] for grid in grids]), op.batch([grid[0] for grid in grids])
 

@@ -1,4 +1,4 @@
-"""`rotate`: turn images and volumes around their centres."""
+"""`rotate`: turn images and volumes around their centers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rotate(
     keep_size: bool = False,
     **options: op.Unpack[Warp],
 ) -> op.SampleType:
-    """Turn each sample around its centre, which stays the centre of the output.
+    """Turn each sample around its center, which stays the center of the output.
 
     `angle`, `axis` and `size` may differ per sample.
 

@@ -1,7 +1,7 @@
 """Rows of pixels taken from given places of an image: what all warping operators share.
 
-A place (x, y) counts from the corner of the first pixel: pixel i covers i..i+1. Nearest neighbour
-takes the pixel that holds the place. Linear interpolation takes the two nearest centres on each
+A place (x, y) counts from the corner of the first pixel: pixel i covers i..i+1. Nearest neighbor
+takes the pixel that holds the place. Linear interpolation takes the two nearest centers on each
 axis, in float32, as a * (1 - q) + b * q along x, then a + (b - a) * q along y. Outside the image,
 `filled` says whether there is `fill`, tap by tap, or the nearest pixel. A place that is not a
 number is outside, or pixel 0.
@@ -129,7 +129,7 @@ def linear_row(image: Any, places: Any, count: int, filled: bool, fill: Any, tar
 @op.jit
 def warp_row(image: Any, places: Any, count: int, outside: Any, target: Any) -> None:
     """`linear_row` or `nearest_row`; outside: whether linear, whether filled, and what they fill
-    with: for nearest neighbour, for linear."""
+    with: for nearest neighbor, for linear."""
     linear, filled, fill, soft_fill = outside
     if linear:
         linear_row(image, places, count, filled, soft_fill, target)

@@ -1,4 +1,4 @@
-// `sphere`: drawn toward the centre, as in sphere.py.
+// `sphere`: drawn toward the center, as in sphere.py.
 typedef u8 Terms;
 
 DEVICE Point origin_of(const Displaced& sample, const Terms*, u32 x, u32 y) {

@@ -16,11 +16,11 @@ from .rows import warp_row
 @op.operator("sphere", schema="Sphere", same_shapes=True)
 @op.takes(Displacement)
 def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.SampleType:
-    """Draw pixels toward the centre c of the image: what is seen at p comes from
+    """Draw pixels toward the center c of the image: what is seen at p comes from
 
     c + (p - c) * |p - c| / r,  r = half of the longer side in whole pixels, at least 1,
 
-    with places of centres of pixels, in float32.
+    with places of centers of pixels, in float32.
 
     Args:
         input: uint8, int8, uint16, int16, int32 or float32, HWC or no layout.

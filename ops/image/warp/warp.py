@@ -29,7 +29,7 @@ class WarpOptions(TypedDict, total=False):
         fill_value: what there is outside of the input, for all channels; without it, the nearest
             pixel. Converted to the output's dtype; for linear interpolation then to the input's,
             and mixed in.
-        interp_type: INTERP_LINEAR, between centres of pixels, or INTERP_NN, the pixel of that
+        interp_type: INTERP_LINEAR, between centers of pixels, or INTERP_NN, the pixel of that
             place.
         dtype: of the output, one of the input's dtypes; that of the input by default. Rounded half
             away from zero, saturated.
@@ -58,7 +58,7 @@ def warp_type(input: op.SampleType, options: Warp) -> op.SampleType:
 
 
 def require_simple(interpolation: int, argument: str) -> None:
-    """Refuse filters other than nearest neighbour and linear."""
+    """Refuse filters other than nearest neighbor and linear."""
     if interpolation not in (op.InterpType.INTERP_NN, op.InterpType.INTERP_LINEAR):
         raise op.wrong_value(
             argument, "INTERP_NN or INTERP_LINEAR", op.InterpType(interpolation).name
@@ -207,7 +207,7 @@ def inverse(matrices: Float32Array) -> Float32Array:
 
 
 class Filling(NamedTuple):
-    """What there is outside of the input, if `filled`: for nearest neighbour and for linear."""
+    """What there is outside of the input, if `filled`: for nearest neighbor and for linear."""
 
     filled: bool
     hard: Any

@@ -96,7 +96,7 @@ def warp_perspective(
 
 
 def _centered(call: op.Call, matrices: Float32Array) -> Float32Array:
-    """Matrices for places that count from centres of pixels. Raises OperatorValueError."""
+    """Matrices for places that count from centers of pixels. Raises OperatorValueError."""
     if not np.isfinite(matrices).all():
         raise op.OperatorValueError("the matrix holds a number that is not finite")
     if call["pixel_origin"] == "corner":
@@ -108,7 +108,7 @@ def _centered(call: op.Call, matrices: Float32Array) -> Float32Array:
 
 @dataclass(frozen=True)
 class _Plan(MatrixPlan):
-    """centered: the matrices that were given, for places that count from centres of pixels."""
+    """centered: the matrices that were given, for places that count from centers of pixels."""
 
     centered: Float32Array | None
 
@@ -241,7 +241,7 @@ def _cases() -> list[op.Case]:
         op.case("per sample", images, matrix=each, size=2),
         op.case("planes", planes, matrix=some, border_mode="reflect"),
         op.case(
-            "centre", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
+            "center", images, matrix=some, pixel_origin="center", interp_type=2, border_mode="wrap"
         ),
         op.case("back", images, matrix=some, inverse_map=False, fill_value=9),
         op.case("gray", op.samples((5, 6), layout="HW"), matrix=some, fill_value=3),

@@ -198,11 +198,11 @@ def test_verifier() -> None:
         "twice": ((constant, good, good), good),
         "does not exist": ((constant, flip_node(Edge(constant, 1), type=constant.type)), constant),
         "unknown argument": (
-            (constant, flip_node(Edge(constant, 0), Edge(constant, 0, "colour"))),
+            (constant, flip_node(Edge(constant, 0), Edge(constant, 0, "color"))),
             constant,
         ),
         "unknown attribute": (
-            (constant, flip_node(Edge(constant, 0), attributes=(("colour", 1),))),
+            (constant, flip_node(Edge(constant, 0), attributes=(("color", 1),))),
             constant,
         ),
         "a random operator has a key": (

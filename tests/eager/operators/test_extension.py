@@ -73,7 +73,7 @@ def widen(**changes: Any) -> Any:
 
 def test_an_operator_passes() -> None:
     # Five of the six checks for each good case; none for expectations that were not given, and no
-    # pipeline for the empty batch; one error; a misspelt argument, and a GPU.
+    # pipeline for the empty batch; one error; a misspelled argument, and a GPU.
     assert extension.check_operator(widen()) == 4 * (len(CHECKS) - 1) - 1 + 1 + 2
 
 

@@ -56,8 +56,8 @@ def test_folders_are_labels(tree: Path) -> None:
 def test_lists(tree: Path) -> None:
     root = str(tree)
     assert read(file_root=root, files=["b/2.jpg", "a/10.png"]) == [(b"b2", 0), (b"a10", 1)]
-    labelled = read(files=[f"{root}/b/2.jpg"] * 2, labels=[7, -3])
-    assert labelled == [(b"b2", 7), (b"b2", -3)]
+    labeled = read(files=[f"{root}/b/2.jpg"] * 2, labels=[7, -3])
+    assert labeled == [(b"b2", 7), (b"b2", -3)]
     (tree / "a b.jpg").write_bytes(b"spaced")
     (tree / "list.txt").write_text(
         "b/2.jpg 5\n\na b.jpg\t 6  \n a b.jpg 1\n".replace("\n a", "\na")
