@@ -17,8 +17,7 @@
 # None of them knows about pipelines, threads or batches of different sizes. All work there. At
 # the end come two shorter ways, for a function that you need once.
 #
-# Names for writing operators are in `gradiva.extension`. The first line of the file is needed:
-# gradiva reads the annotations of your function *by their names*.
+# Names for writing operators are in `gradiva.extension`.
 
 # %%
 from __future__ import annotations

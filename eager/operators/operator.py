@@ -108,7 +108,7 @@ class OperatorBase:
         self.__module__ = function.__module__
         self.__qualname__ = function.__qualname__
         self.__wrapped__ = function
-        self.__signature__ = spread(function, self.common)
+        self.__signature__ = spread(function, self.arguments, self.common)
         # For those who inspect it. Python itself calls the class's.
         if callable(self):
             vars(self)["__call__"] = described(self.bind, self.__signature__)

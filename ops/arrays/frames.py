@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.views import view_of
 from gradiva.eager.gpu.copies import piece_launches, sample_launches
-from gradiva.eager.operators.arguments import RaggedIntsArg
+from gradiva.eager.operators.argument_types import RaggedIntsArg
 
 from .copy import copy_pieces
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.checkpoints.files import CheckpointError
-from gradiva.eager.operators.arguments import Strings
+from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 

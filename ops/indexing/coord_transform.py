@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
-from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
 
 Float32Array = NDArray[np.float32]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import RaggedIntsArg
+from gradiva.eager.operators.argument_types import RaggedIntsArg
 from gradiva.ops.image.crop.crop_window import fill_array
 from gradiva.ops.image.crop.window_copy import HALVES, copy_windows, launch_windows
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import RaggedFloatsArg
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.random.philox import philox
 
 from .scaled import scaled

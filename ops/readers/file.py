@@ -9,7 +9,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
-from gradiva.eager.operators.arguments import Path, Paths, Strings
+from gradiva.eager.operators.argument_types import Path, Paths, Strings
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import Source, source_operator
 

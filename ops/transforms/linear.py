@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import RaggedFloatsArg
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
 
 from .affine import (
     Float32Array,

@@ -16,9 +16,8 @@ import gradiva
 from gradiva import Batch, decoders
 from gradiva.eager.cuda.cupy_runtime import gpu_at
 from gradiva.eager.cuda.streams import DeviceStream
-from gradiva.eager.operators.arguments import ImageType
 from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, OperatorValueError
-from gradiva.eager.types.dtypes import DType, float32, int8, int16, int32, uint16, uint32
+from gradiva.eager.types.dtypes import DType, ImageType, float32, int8, int16, int32, uint16, uint32
 from gradiva.ops.decoders.nvjpeg import kept
 from gradiva.ops.decoders.nvjpeg.declarations import Status
 from gradiva.ops.decoders.nvjpeg.decoder import JpegDecoder

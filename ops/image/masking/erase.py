@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import RaggedFloatsArg
+from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.crop.crop_window import fill_array, named_axes
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import FloatArrayArg
+from gradiva.eager.operators.argument_types import FloatArrayArg
 from gradiva.ops.reductions.reduce import exclusive, groups, reduced_type
 
 from .cpu import normalize_samples

@@ -12,7 +12,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import SLABS, in_eights, steps_of
 from gradiva.eager.jit.convert import convert_array, convert_sat
-from gradiva.eager.operators.arguments import RaggedFloatsArg, RaggedIntsArg
+from gradiva.eager.operators.argument_types import RaggedFloatsArg, RaggedIntsArg
 from gradiva.eager.types.arrays import Array, Int64Array
 from gradiva.ops.image.crop.crop_window import LAYOUTS
 

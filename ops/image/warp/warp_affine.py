@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.argument_types import MatrixArg
 
 from .gpu import affine_launch
 from .warp import (

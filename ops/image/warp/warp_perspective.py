@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.operators.arguments import MatrixArg
+from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.support.opencv import cv2
 from gradiva.eager.types.arrays import Float32Array, Float64Array
 from gradiva.ops.transforms.affine import matrix_product
