@@ -10,6 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import gather_table
 from gradiva.eager.jit.convert import convert_array
+from gradiva.eager.operators.decomposition import CompositeCall, Part
 from gradiva.eager.types.arrays import Float32Array
 from gradiva.ops.image.crop.crop_window import (
     DEFAULT_LAYOUTS,
@@ -92,8 +93,8 @@ _PLACE = (
 
 
 @crop_mirror_normalize.decomposes
-def _parts(call: Any) -> list[Any] | None:
-    """crop, flip, normalize_pixels and transpose (`call`: a `CompositeCall`)."""
+def _parts(call: CompositeCall) -> list[Part] | None:
+    """crop, flip, normalize_pixels and transpose."""
     if call.layout not in LAYOUTS[:7]:
         return None  # not known yet, or more axes than the parts take
     if call.fixed.get("out_of_bounds_policy") == "pad" or call.fixed.get("pad_output"):
