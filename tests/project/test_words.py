@@ -1,7 +1,7 @@
-"""One word for one thing: names of the field in code, messages and documents.
+"""One word for one thing: names of the field in code, messages and documents; and one spelling.
 
 Each of these words was once a name here, or a phrase, for which JAX, PyTorch, XLA, DALI or NumPy
-have a term. They do not come back.
+have a term. They do not come back. Words are spelled as in the names of the field: US English.
 """
 
 from __future__ import annotations
@@ -64,10 +64,25 @@ PHRASES = {
     r"\bruns? ahead of (you|the user)\b": "prefetches",
 }
 
+BRITISH = (
+    r"colour|grey|centre|centring|behaviour|flavour|favour|honour|neighbour|fibre|metre|litre|"
+    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|(?:label|model|travel)l(?:ed|ing)|"
+    r"(?:binar|canonical|categor|character|custom|emphas|equal|factor|final|general|initial|item|"
+    r"linear|local|material|maxim|memor|minim|neutral|normal|optim|organ|parallel|parameter|"
+    r"parametr|penal|polar|priorit|quant|random|raster|real|recogn|sanit|serial|special|stabil|"
+    r"standard|summar|symbol|synchron|token|util|vector|visual)is(?:e|ing|ation)"
+)
+"""Of words and of parts of identifiers, whatever their case."""
+KEPT = {
+    ("capture/__init__.py", "optimise"),  # the older name of `optimize`
+    ("tests/capture/compiler/test_compiler_names.py", "optimise"),
+    ("tests/drop_in/scripts/classic.py", "normalise"),  # as users write
+}
 
-def pages() -> list[Path]:
+
+def pages(rooms: tuple[str, ...] = ROOMS) -> list[Path]:
     found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    for room in ROOMS:
+    for room in rooms:
         for path in sorted((ROOT / room).rglob("*")):
             linked = room == "gradiva" and path.relative_to(ROOT).parts[1] in ROOMS
             if path.suffix in ENDINGS and not linked:
@@ -113,3 +128,15 @@ def test_names_are_those_of_the_field(word: str, instead: str) -> None:
 def test_phrases_are_plain(phrase: str, instead: str) -> None:
     found = uses(phrase, re.IGNORECASE)
     assert found == [], f"write: {instead}"
+
+
+def test_spelling_is_that_of_the_us() -> None:
+    found = [
+        f"{name}: {match[0]}"
+        for path in pages((*ROOMS, "benchmarks", "tests"))
+        if path != Path(__file__)
+        for name in [path.relative_to(ROOT).as_posix()]
+        for match in re.finditer(BRITISH, f"{name} {path.read_text('utf-8')}", re.IGNORECASE)
+        if (name, match[0]) not in KEPT
+    ]
+    assert found == []
