@@ -1,5 +1,6 @@
 // `box_encoder`: for each anchor its box, and what is said of it. Of boxes that overlap an anchor
-// alike the last one counts, and of those that are forced upon it. `_log_ratio` is translated.
+// alike the last one counts, and of those that are forced upon it. `center_difference` and
+// `size_difference` are translated from anchors.py.
 struct Terms { f32 limit, scale, means[4], stds[4]; u32 offset; };
 
 KERNEL(box_encoder)(
@@ -34,11 +35,12 @@ KERNEL(box_encoder)(
         for (int c = 0; c < 2; c++) {
             const f32 center = (box[c] + box[c + 2]) * 0.5f, extent = box[c + 2] - box[c];
             if (terms.offset) {
-                const f32 wide = own[c + 2] * terms.scale;
-                const f32 apart = (center * terms.scale - own[c] * terms.scale) / wide;
-                const f32 grown = row_boxes_box_encoder__log_ratio(extent * terms.scale, wide);
-                to[c] = (apart - terms.means[c]) / terms.stds[c];
-                to[c + 2] = (grown - terms.means[c + 2]) / terms.stds[c + 2];
+                to[c] = row_boxes_anchors_center_difference(
+                    center, own[c], own[c + 2], terms.scale, terms.means[c], terms.stds[c]
+                );
+                to[c + 2] = row_boxes_anchors_size_difference(
+                    extent, own[c + 2], terms.scale, terms.means[c + 2], terms.stds[c + 2]
+                );
             } else {
                 to[c] = center, to[c + 2] = extent;
             }

@@ -9,10 +9,13 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.gpu.translate import translation_of
-from gradiva.eager.random.philox import natural_log
+from gradiva.eager.support.lazy_import import lazy_module
 
+from .anchors import area_of, center_difference, overlap, size_difference
 from .box_rows import require_boxes, require_fours, require_labels
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 
 @op.operator("box_encoder", schema="BoxEncoder", inputs=2)
@@ -91,16 +94,6 @@ def _anchors(numbers: tuple[float, ...]) -> tuple[Any, Any]:
 
 
 @op.jit
-def _log_ratio(top: Any, bottom: Any) -> Any:
-    if bottom == np.float32(0.0):
-        return np.float32(np.nan)
-    ratio = np.float64(top / bottom)
-    if not ratio > 0.0:
-        return np.float32(-np.inf if ratio == 0.0 else np.nan)
-    return np.float32(natural_log(ratio))
-
-
-@op.jit
 def _encode(
     given: Any,
     counts: Any,
@@ -119,7 +112,7 @@ def _encode(
     zero, half = np.float32(0.0), np.float32(0.5)
     areas = np.empty(size, np.float32)
     for a in range(size):
-        areas[a] = (corners[a, 2] - corners[a, 0]) * (corners[a, 3] - corners[a, 1])
+        areas[a] = area_of(corners[a, 0], corners[a, 1], corners[a, 2], corners[a, 3])
     for i in range(begin, end):
         chosen = np.full(size, -1, np.int64)
         best = np.full(size, np.float32(-1.0), np.float32)
@@ -127,21 +120,25 @@ def _encode(
         for b in range(counts[i]):
             box = boxes[box_offsets[i] + 4 * b : box_offsets[i] + 4 * b + 4]
             left, top, right, bottom = box[0], box[1], box[2], box[3]
-            area = (right - left) * (bottom - top)
+            area = area_of(left, top, right, bottom)
             most, anchor = zero, size - 1
             for a in range(size):
-                width = min(right, corners[a, 2]) - max(left, corners[a, 0])
-                height = min(bottom, corners[a, 3]) - max(top, corners[a, 1])
-                common = zero
-                if width > zero and height > zero:
-                    common = width * height
-                overlap = zero
-                if common > zero:
-                    overlap = common / (area + areas[a] - common)
-                if overlap >= most:
-                    most, anchor = overlap, a
-                if overlap > limit and overlap >= best[a]:
-                    best[a] = overlap
+                common = overlap(
+                    left,
+                    top,
+                    right,
+                    bottom,
+                    area,
+                    corners[a, 0],
+                    corners[a, 1],
+                    corners[a, 2],
+                    corners[a, 3],
+                    areas[a],
+                )
+                if common >= most:
+                    most, anchor = common, a
+                if common > limit and common >= best[a]:
+                    best[a] = common
                     chosen[a] = b
             forced[b] = anchor
         for b in range(counts[i]):
@@ -159,12 +156,11 @@ def _encode(
                 center = (box[c] + box[c + 2]) * half
                 extent = box[c + 2] - box[c]
                 if offset:
-                    # float32 in this order, as the reference has it.
-                    wide = centers[a, c + 2] * scale
-                    apart = (center * scale - centers[a, c] * scale) / wide
-                    grown = _log_ratio(extent * scale, wide)
-                    out[i, a, c] = (apart - means[c]) / stds[c]
-                    out[i, a, c + 2] = (grown - means[c + 2]) / stds[c + 2]
+                    own, wide = centers[a, c], centers[a, c + 2]
+                    out[i, a, c] = center_difference(center, own, wide, scale, means[c], stds[c])
+                    out[i, a, c + 2] = size_difference(
+                        extent, wide, scale, means[c + 2], stds[c + 2]
+                    )
                 else:
                     out[i, a, c] = center
                     out[i, a, c + 2] = extent
@@ -184,7 +180,9 @@ def _cpu(call: op.Call) -> None:
 
 _HERE: Final = Path(__file__).parent
 _OVERLAP: Final = _HERE / "box_overlap.cuh"
-_FORCED: Final = op.CudaKernel("box_forced", (_OVERLAP, _HERE / "box_forced.cuh"))
+_FORCED: Final = op.CudaKernel(
+    "box_forced", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_forced.cuh")
+)
 _KERNEL: Final = op.CudaKernel(
     "box_encoder", ("arithmetic.cuh", None, _OVERLAP, _HERE / "box_encoder.cuh")
 )
@@ -205,9 +203,12 @@ def _gpu(call: op.Call) -> tuple[op.Launch, op.Launch]:
     words = np.append(np.array(terms, np.float32).view(np.uint32), np.uint32(call["offset"]))
     made = tuple(op.OutputArg(output.data) for output in call.outputs)
     blocks = op.blocks_of(np.full(call.size, size, np.int64))
+    shared = area_of, overlap
     tables = table, blocks, corners, centers, np.int64(size), words
-    unit, second = _KERNEL.unit({}, translation_of(_log_ratio)), (*pair, *made, forced, *tables)
-    return op.Launch(_FORCED.unit({}), len(each), first), op.Launch(unit, len(blocks), second)
+    forcing = _FORCED.unit({}, _translate.translation_of(*shared))
+    code = _translate.translation_of(*shared, center_difference, size_difference)
+    unit, second = _KERNEL.unit({}, code), (*pair, *made, forced, *tables)
+    return op.Launch(forcing, len(each), first), op.Launch(unit, len(blocks), second)
 
 
 @box_encoder.cases

@@ -10,12 +10,15 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
 from gradiva.eager.random.philox import philox
+from gradiva.eager.support.lazy_import import lazy_module
 
 from .scaled import scaled
 from .shapes import drawn_shapes_of, drawn_type, fill
 
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 _KERNEL: Final = op.CudaKernel(
-    "choice", ("philox.cuh", None, Path(__file__).with_name("choice.cuh"))
+    "choice", ("philox.cuh", "arithmetic.cuh", None, Path(__file__).with_name("choice.cuh"))
 )
 
 
@@ -85,7 +88,7 @@ def _element(high: Any, low: Any, size: Any, thresholds: Any) -> Any:
     fraction = word >> np.uint64(11)
     first, last = 0, thresholds.size - 1
     while first < last:
-        middle = (first + last) // 2
+        middle = (first + last) >> 1
         if fraction < thresholds[middle]:
             last = middle
         else:
@@ -219,6 +222,7 @@ def _gpu(call: op.Call) -> op.Launch:
     blocks = op.blocks_of(volumes)
     tables = np.stack(places, axis=1), blocks, *call.seed_and_number, thresholds
     arguments = data, op.OutputArg(slab), *tables, np.int64(thresholds.shape[1])
+    generated += _translate.translation_of(_element)
     unit = _KERNEL.unit({"Target": op.type_name(slab.dtype)}, generated)
     return op.Launch(unit, len(blocks), arguments)
 

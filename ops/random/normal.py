@@ -55,6 +55,11 @@ normal.shapes(drawn_shapes)
 
 
 @op.jit
+def _drawn(word: Any, mean: Any, stddev: Any) -> Any:
+    return np.float32(np.float64(mean) + np.float64(stddev) * normal_from_word(word))
+
+
+@op.jit
 def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: int) -> None:
     out, offsets, counts = places
     positions, seed, number = draws
@@ -63,9 +68,7 @@ def _normal(places: Any, draws: Any, mean: Any, stddev: Any, begin: int, end: in
         for first in range(0, counts[i], 4):
             words = philox(np.uint32(first // 4), number, position, seed)
             for k in range(min(4, counts[i] - first)):
-                z = normal_from_word(words[k])
-                value = np.float64(mean[i]) + np.float64(stddev[i]) * z
-                out[offsets[i] + first + k] = np.float32(value)
+                out[offsets[i] + first + k] = _drawn(words[k], mean[i], stddev[i])
 
 
 normal.cpu(lambda call: fill(call, _normal, np.float32, call["mean"], call["stddev"]))
@@ -75,7 +78,7 @@ normal.cpu(lambda call: fill(call, _normal, np.float32, call["mean"], call["stdd
 def _gpu(call: op.Call) -> op.Launch:
     moments = np.stack([call["mean"], call["stddev"]], axis=1).astype(np.float32)
     file = Path(__file__).with_name("normal.cuh")
-    return launch_draws(call, file, moments, normal_from_word)
+    return launch_draws(call, file, moments, _drawn)
 
 
 @normal.cases

@@ -54,21 +54,27 @@ def uniform(
 uniform.shapes(drawn_shapes)
 
 
+_UNIT = np.float32(2.0**-24)
+
+
+@op.jit
+def _between(word: Any, low: Any, extent: Any, top: Any) -> Any:
+    """A value from a random word; top: the largest one below high."""
+    return min(low + np.float32(word >> np.uint32(8)) * _UNIT * extent, top)
+
+
 @op.jit
 def _uniform(
     places: Any, draws: Any, low: Any, extent: Any, top: Any, begin: int, end: int
 ) -> None:
     out, offsets, counts = places
     positions, seed, number = draws
-    unit = np.float32(2.0**-24)
     for i in range(begin, end):
         position = np.uint64(positions[i])
         for first in range(0, counts[i], 4):
             words = philox(np.uint32(first // 4), number, position, seed)
             for k in range(min(4, counts[i] - first)):
-                u = np.float32(words[k] >> np.uint32(8)) * unit
-                value = low[i] + u * extent[i]
-                out[offsets[i] + first + k] = min(value, top[i])
+                out[offsets[i] + first + k] = _between(words[k], low[i], extent[i], top[i])
 
 
 @op.jit
@@ -120,7 +126,8 @@ def _uniform_gpu(call: op.Call) -> op.Launch:
     values, file = _values(call), Path(__file__)
     if values is not None:
         return launch_draws(call, file.with_name("chosen.cuh"), values)
-    return launch_draws(call, file.with_name("uniform.cuh"), np.stack(_bounds(call), axis=1))
+    bounds = np.stack(_bounds(call), axis=1)
+    return launch_draws(call, file.with_name("uniform.cuh"), bounds, _between)
 
 
 @uniform.cases

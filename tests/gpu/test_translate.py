@@ -88,6 +88,22 @@ def test_infinity_and_what_is_no_number() -> None:
     )
 
 
+def mixed(word: Any, low: Any, high: Any) -> Any:
+    """Bits of integers, and the smaller and the larger of two numbers."""
+    bits = ((word >> 8) & 255) | (word << 1)
+    return min(max(np.float32(bits), low), np.sqrt(np.nextafter(high, low)))
+
+
+def test_bits_and_bounds() -> None:
+    (text,) = translated(mixed).values()
+    assert text.splitlines()[1:] == [
+        "    auto bits = bit_or(bit_and(shift_right(word, i64(8)), i64(255)), "
+        "shift_left(word, i64(1)));",
+        "    return minimum(maximum(f32(bits), low), square_root(next_after(high, low)));",
+        "}",
+    ]
+
+
 def with_break(source: Any, target: Any, row: Any) -> None:
     k = 0
     while k < source.size:

@@ -8,8 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.arrays import Array, Float32Array
 from gradiva.ops.math.series import sine_cosine
+
+# Few calls need it, and `import gradiva` must stay fast.
+_translate: Any = lazy_module("gradiva.eager.gpu.translate")
 
 _LAYOUTS = ("HWC", "CHW", "HW", "FHWC", "FCHW", "CFHW", "FHW")
 _ASSUMED = {2: "HW", 3: "HWC", 4: "FHWC"}
@@ -52,6 +56,17 @@ def grid_mask(
 
 
 @op.jit
+def _in_square(
+    x: Any, y: Any, cosine: Any, sine: Any, shift_x: Any, shift_y: Any, ratio: Any
+) -> Any:
+    """Whether a pixel is in a square. Lengths are in tiles, but for x and y."""
+    left, top = y * sine + shift_x, y * cosine - shift_y
+    u = x * cosine - left
+    v = x * sine + top
+    return (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+
+
+@op.jit
 def _mask_samples(slabs: Any, extents: Any, terms: Any, begin: int, end: int) -> None:
     """extents: (planes, H, W, C); terms: (cos, sin, shift_x, shift_y, ratio), all over the tile but
     the last."""
@@ -66,11 +81,9 @@ def _mask_samples(slabs: Any, extents: Any, terms: Any, begin: int, end: int) ->
         row = width * channels
         for y in range(height):
             line = np.float32(y)
-            left, top = line * sine + shift_x, line * cosine - shift_y
             for x in range(width):
-                u = np.float32(x) * cosine - left
-                v = np.float32(x) * sine + top
-                masked[x] = (u - np.floor(u) < ratio) & (v - np.floor(v) < ratio)
+                place = np.float32(x)
+                masked[x] = _in_square(place, line, cosine, sine, shift_x, shift_y, ratio)
             for p in range(planes):
                 at = (p * height + y) * row
                 source = src[src_offsets[i] + at : src_offsets[i] + at + row]
@@ -118,7 +131,9 @@ def _cpu(call: op.Call) -> None:
     call.for_samples(_mask_samples, call.words, *_plan(call))
 
 
-_KERNEL: Final = op.CudaKernel("grid_mask", (Path(__file__).with_name("grid_mask.cuh"),))
+_KERNEL: Final = op.CudaKernel(
+    "grid_mask", ("arithmetic.cuh", None, Path(__file__).with_name("grid_mask.cuh"))
+)
 
 
 @grid_mask.gpu
@@ -131,7 +146,7 @@ def _gpu(call: op.Call) -> op.Launch:
     # A row is a multiple of 8 bytes.
     numbers = np.pad(terms, ((0, 0), (0, 1))).view(np.int32)
     table = np.concatenate([rows, numbers], axis=1)
-    unit = _KERNEL.unit({"Target": op.type_name(data.dtype)})
+    unit = _KERNEL.unit({"Target": op.type_name(data.dtype)}, _translate.translation_of(_in_square))
     return op.Launch(unit, len(blocks), (data, op.OutputArg(result), table, blocks))
 
 

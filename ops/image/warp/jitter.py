@@ -13,6 +13,8 @@ from .displace import Displacement, RandomlyDisplaced, displace, displaced_type,
 from .displace_gpu import displace_launch
 from .rows import warp_row
 
+_UNIT = np.float32(2.0**-24)
+
 
 @op.operator("jitter", schema="Jitter", random=True, same_shapes=True)
 @op.takes(Displacement)
@@ -45,6 +47,17 @@ def jitter(
 
 
 @op.jit
+def _near(place: Any, degree: Any, word: Any) -> Any:
+    """place + 0.5, moved by less than half of `degree` as a random word says; float32."""
+    half = np.float32(0.5)
+    low, high = half - half * degree, half + half * degree
+    offset = np.float32(word >> np.uint32(8)) * (_UNIT * degree)
+    # The sum may round up to the end, which does not belong to it.
+    most = max(np.nextafter(place + high, np.float32(0.0)), place + low)
+    return min(place + (low + offset), most)
+
+
+@op.jit
 def jitter_samples(
     slabs: Any,
     shapes: Any,
@@ -59,9 +72,6 @@ def jitter_samples(
     """One draw of four words serves two pixels."""
     src, src_offsets, dst, dst_offsets = slabs
     seed, number = key
-    half = np.float32(0.5)
-    unit = np.float32(2.0**-24) * degree
-    low, high = half - half * degree, half + half * degree
     longest = longest_row(shapes, masks, begin, end) + 1
     xs, ys = np.empty(longest, np.float32), np.empty(longest, np.float32)
     for i in range(begin, end):
@@ -75,16 +85,8 @@ def jitter_samples(
                 words = philox(np.uint32(y * pairs + pair), number, position, seed)
                 for k in range(2):
                     x = 2 * pair + k
-                    right = np.float32(words[2 * k] >> np.uint32(8)) * unit
-                    down = np.float32(words[2 * k + 1] >> np.uint32(8)) * unit
-                    most = max(
-                        np.nextafter(np.float32(x) + high, np.float32(0.0)), np.float32(x) + low
-                    )
-                    xs[x] = min(np.float32(x) + (low + right), most)
-                    most = max(
-                        np.nextafter(np.float32(y) + high, np.float32(0.0)), np.float32(y) + low
-                    )
-                    ys[x] = min(np.float32(y) + (low + down), most)
+                    xs[x] = _near(np.float32(x), degree, words[2 * k])
+                    ys[x] = _near(np.float32(y), degree, words[2 * k + 1])
             to = dst_offsets[i] + y * width * channels
             image, target = (src, src_offsets[i], shapes[i]), (dst, to)
             warp_row(image, (xs, ys), width, outside, target)
@@ -103,7 +105,7 @@ def _gpu(call: op.Call) -> op.Launch:
     assert call.positions is not None
     terms = np.zeros(1, [("seed", "u8"), ("number", "u4"), ("degree", "f4")])
     terms[0] = call.key.seed, call.key.number, call["nDegree"]
-    return displace_launch(call, "jitter", terms.view(np.int64), call.positions)
+    return displace_launch(call, "jitter", terms.view(np.int64), call.positions, calls=(_near,))
 
 
 @jitter.cases

@@ -36,6 +36,17 @@ def sphere(input: op.SampleType, /, **options: op.Unpack[Displaced]) -> op.Sampl
 
 
 @op.jit
+def _radius(height: Any, width: Any) -> Any:
+    return np.float32(max(max(height, width) >> 1, 1))
+
+
+@op.jit
+def _stretch(dx: Any, dy: Any, radius: Any) -> Any:
+    """How much farther from the center than a pixel is the place that it is taken from."""
+    return np.sqrt(dx * dx + dy * dy) / radius
+
+
+@op.jit
 def sphere_samples(slabs: Any, shapes: Any, masks: Any, outside: Any, begin: int, end: int) -> None:
     src, src_offsets, dst, dst_offsets = slabs
     half = np.float32(0.5)
@@ -46,12 +57,12 @@ def sphere_samples(slabs: Any, shapes: Any, masks: Any, outside: Any, begin: int
             continue
         height, width, channels = shapes[i, 0], shapes[i, 1], shapes[i, 2]
         middle_x, middle_y = np.float32(width) * half, np.float32(height) * half
-        radius = np.float32(max(height // 2, width // 2, 1))
+        radius = _radius(height, width)
         for y in range(height):
             dy = (np.float32(y) + half) - middle_y
             for x in range(width):
                 dx = (np.float32(x) + half) - middle_x
-                scale = np.sqrt(dx * dx + dy * dy) / radius
+                scale = _stretch(dx, dy, radius)
                 xs[x] = middle_x + scale * dx
                 ys[x] = middle_y + scale * dy
             to = dst_offsets[i] + y * width * channels
@@ -66,7 +77,7 @@ def _cpu(call: op.Call) -> None:
 
 @sphere.gpu
 def _gpu(call: op.Call) -> op.Launch:
-    return displace_launch(call, "sphere", np.zeros(1, np.uint8))
+    return displace_launch(call, "sphere", np.zeros(1, np.uint8), calls=(_radius, _stretch))
 
 
 @sphere.cases
