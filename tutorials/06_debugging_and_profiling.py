@@ -455,7 +455,7 @@ assert run.stdout.strip() == "[255 255 255]"
 # | the scheduler waits on a full queue | the pipeline is not to blame: profile your loop |
 # | `python_function` on top | NumPy on whole arrays, `numba_function`, an operator (tutorial 04) |
 # | a callback of `external_source` on top | `parallel=True` and `py_num_workers` |
-# | `readers.file` on top | a slow disc: larger `prefetch_queue_depth`, or a local copy |
+# | `readers.file` on top | a slow disk: larger `prefetch_queue_depth`, or a local copy |
 # | decoding on top, all threads busy | more threads, smaller files, `decoders.image_crop` |
 # | many threads, little work | larger batches; no more threads than cores |
 # | operators outside of the group | a value that is also an output, or `preserve=True` |

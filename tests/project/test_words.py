@@ -66,7 +66,8 @@ PHRASES = {
 
 BRITISH = (
     r"colour|grey|centre|centring|behaviour|flavour|favour|honour|neighbour|fibre|metre|litre|"
-    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|(?:label|model|travel)l(?:ed|ing)|"
+    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|"
+    r"(?:label|model|travel)l(?:ed|ing)|"
     r"(?:binar|canonical|categor|character|custom|emphas|equal|factor|final|general|initial|item|"
     r"linear|local|material|maxim|memor|minim|neutral|normal|optim|organ|parallel|parameter|"
     r"parametr|penal|polar|priorit|quant|random|raster|real|recogn|sanit|serial|special|stabil|"
