@@ -289,7 +289,7 @@ class _Translator:
             callee.add()
             return f"{callee.name}({self.arguments(node)})"
         name = next((name for known, name in MATHS.items() if known is function), None)
-        if name is None:
+        if name is None or (function in (min, max) and len(node.args) != 2):
             raise self.refuse(node)
         return f"{name}({self.arguments(node)})"
 

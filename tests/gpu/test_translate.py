@@ -131,6 +131,10 @@ def with_a_name_of_one_branch(source: Any, target: Any, row: Any) -> None:
     target[0] = factor
 
 
+def with_three_bounds(source: Any, target: Any, row: Any) -> None:
+    target[0] = min(row[0], row[1], source[0])
+
+
 def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
     target[0] = row[0] < source[0] < row[1]
 
@@ -143,6 +147,7 @@ def with_chained_comparison(source: Any, target: Any, row: Any) -> None:
         (with_slice, r"target\[1:\] = source"),
         (with_new_array, r"np.empty\(3, np.float32\)"),
         (with_a_name_of_one_branch, "factor"),
+        (with_three_bounds, r"min\(row\[0\], row\[1\], source\[0\]\)"),
         (with_chained_comparison, r"row\[0\] < source\[0\] < row\[1\]"),
     ],
 )

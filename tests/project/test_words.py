@@ -38,7 +38,7 @@ NAMES = {
     r"\bteach\w*\b|\btaught\b": "register_extension",
     r"\bwhen_loaded\b": "extension_modules",
     r"\bborrow\w*\b": "without_refcount",
-    r"\bKINDS\b": "ARGUMENT_TYPES",
+    r"\bKINDS\b": "argument_type",
     r"\bGeometry\b": "BatchShape",
     r"\bforgiv\w+\b": "continues_on_error",
     r"\b_?settle\w*\b": "apply_error_policy",
