@@ -1,9 +1,9 @@
 """Row kernels as CUDA C++: one declaration, for Numba and for the GPU.
 
-A small part of Python is translated: assignments, `for ... in range`, `while`, `if`, arithmetic,
-subscripts, conversions, and calls of other kernels. All else raises `UntranslatableError`, which
-names the line. Types follow from the C++ side, arithmetic.cuh, where what Numba would compute
-otherwise is an error of compilation.
+A small part of Python is translated: assignments, `for ... in range`, `while`, `if`, arithmetic
+with bits and bounds, subscripts, conversions, and calls of other kernels. All else raises
+`UntranslatableError`, which names the line. Types follow from the C++ side, arithmetic.cuh, where
+what Numba would compute otherwise is an error of compilation.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ PHRASES = {
 
 BRITISH = (
     r"colour|grey|centre|centring|behaviour|flavour|favour|honour|neighbour|fibre|metre|litre|"
-    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|"
+    r"defence|licence|catalogue|artefact|judgement|learnt|misspelt|fulfil(?!l)|"
     r"(?:label|model|travel)l(?:ed|ing)|"
     r"(?:binar|canonical|categor|character|custom|emphas|equal|factor|final|general|initial|item|"
     r"linear|local|material|maxim|memor|minim|neutral|normal|optim|organ|parallel|parameter|"
