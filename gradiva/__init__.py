@@ -102,8 +102,6 @@ from gradiva.ops.decoders.image.imread import imread as imread
 from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource
 from gradiva.ops.python_function.prefetchable import prefetchable as prefetchable
 
-__getattr__ = _absent("", "gradiva")
-
 DataType = _DALIDataType
 """The types of elements and arguments, by their names and numbers."""
 
@@ -114,10 +112,11 @@ __version__ = "0.1.0"
 
 if _TYPE_CHECKING:
     from gradiva import compat as compat
+
+    __getattr__ = _absent("", "gradiva")
 else:
+    _missing = _absent("", "gradiva")
 
     def __getattr__(name: str) -> object:
-        """`compat` is loaded when it is asked for."""
-        if name != "compat":
-            raise AttributeError(f"module 'gradiva' has no attribute {name!r}")
-        return _import_module("gradiva.compat")
+        """`compat` is loaded when it is asked for; some names say what they wait for."""
+        return _import_module("gradiva.compat") if name == "compat" else _missing(name)

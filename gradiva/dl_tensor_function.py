@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradiva.adapted_function import AdaptedFunction
+from gradiva.eager.operators.signature import extended
 from gradiva.eager.support.errors import OperatorTypeError, describe
 from gradiva.eager.values.capsules import is_capsule
 from gradiva.ops.python_function.python_function import python_function
@@ -55,3 +57,8 @@ def _checked(value: Any) -> Any:
             got=describe(value),
         )
     return value
+
+
+dl_tensor_python_function.__signature__ = extended(  # type: ignore[attr-defined]
+    dl_tensor_python_function, inspect.signature(python_function)
+)

@@ -19,6 +19,7 @@ from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
+from gradiva.eager.types.dtypes import DTypeLike
 from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import AWAITED, LATER
 from gradiva.ops.class_names import attributes_of, classes, waiting
@@ -175,10 +176,16 @@ class Constant:
         *,
         name: str | None = None,
         preserve: bool = False,
-        **arguments: Any,
+        fdata: Sequence[float] | float | None = None,
+        idata: Sequence[int] | int | None = None,
+        shape: Sequence[int] | None = None,
+        dtype: DTypeLike | None = None,
+        layout: str | None = None,
     ) -> None:
         self.device, self.name, self.preserve = device, name, preserve
-        self.arguments = arguments
+        self.arguments: dict[str, Any] = {
+            "fdata": fdata, "idata": idata, "shape": shape, "dtype": dtype, "layout": layout,
+        }  # fmt: skip
 
     def __call__(self) -> Any:
         return fn.constant(device=self.device, **self.arguments)

@@ -15,7 +15,6 @@ from gradiva.eager.types.bfloat16 import is_bfloat16
 from gradiva.eager.types.device import CPU, require_device
 from gradiva.eager.values.batch import Batch, batch_on
 from gradiva.eager.values.buffers import gpu_named, on_cpu
-from gradiva.eager.values.interop import of_capsule
 from gradiva.eager.values.poison import poison
 from gradiva.eager.values.tensor import tensor_on
 
@@ -80,7 +79,7 @@ class TensorListCPU(PipelineBatch[TensorCPU]):
         self, data: Any, layout: str | None = None, is_pinned: bool = False, contiguous: bool = True
     ) -> None:
         with annotate_error("TensorListCPU"):
-            self._take(batch_on(of_capsule(data), layout=layout))
+            self._take(batch_on(data, layout=layout))
 
     @staticmethod
     def of(batch: Batch) -> TensorListCPU:

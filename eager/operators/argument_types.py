@@ -211,11 +211,11 @@ OnError: TypeAlias = Annotated[
     ArgumentType("OnError", "'raise', 'skip' or 'replace'", _policy),
 ]
 Layout: TypeAlias = Annotated[str, ArgumentType("Layout", "a layout such as 'HWC'", check_layout)]
-DTypeLike: TypeAlias = Annotated[
-    dtypes.DTypeLike, ArgumentType("DTypeLike", "an element type such as gradiva.uint8", DType.of)
-]
+_DTYPE = ArgumentType("DTypeLike", "an element type such as gradiva.uint8", DType.of)
+DTypeLike: TypeAlias = Annotated[dtypes.DTypeLike, _DTYPE]
 
 _PLAIN: tuple[tuple[Any, ArgumentType], ...] = (
+    (dtypes.DTypeLike, _DTYPE),
     (Any, ArgumentType("Any", "a value", lambda value: value)),
     (int, ArgumentType("int", "an integer", _integer)),
     (float, ArgumentType("float", "a number", _real)),
@@ -241,13 +241,13 @@ def argument_type(annotation: Any) -> ArgumentType:
     where it holds none.
     """
     if get_origin(annotation) in (Union, UnionType):
-        parts = [part for part in get_args(annotation) if part is not NoneType]
-        annotation = parts[0] if len(parts) == 1 else annotation
+        parts = tuple(part for part in get_args(annotation) if part is not NoneType)
+        annotation = Union[parts]  # noqa: UP007  of one part it is that part
     for part in reversed(getattr(annotation, "__metadata__", ())):
         if isinstance(part, ArgumentType):
             return part
     for plain, kind in _PLAIN:
-        if plain is annotation:
+        if plain == annotation:
             return kind
     raise TypeError(f"no kind of argument: {annotation!r}")
 

@@ -208,7 +208,7 @@ def type_id(value: DTypeLike) -> DType | None:
     return DType.of(value).type_id
 
 
-DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any]"
+DTypeLike: TypeAlias = DType | str | type | np.dtype[Any]
 
 uint8 = DType("uint8", 0, np.dtype(np.uint8))
 uint16 = DType("uint16", 1, np.dtype(np.uint16))

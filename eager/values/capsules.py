@@ -44,10 +44,12 @@ def capsule_device(capsule: Any) -> tuple[int, int]:
 class DLPackCapsule:
     """A capsule as an object that has it."""
 
-    __slots__ = ("_capsule", "_device")
+    __slots__ = ("_capsule", "_device", "writable")
 
     def __init__(self, capsule: Any) -> None:
         self._capsule, self._device = capsule, capsule_device(capsule)
+        self.writable = _name(capsule) == b"dltensor"
+        """Whether the capsule has no version, and no place to say that it is read-only."""
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._capsule

@@ -95,12 +95,10 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
         data = DLPackCapsule(data)
     if hasattr(data, "__cuda_array_interface__"):
         _refuse_gpu(data)
-    data = of_capsule(data)
-    if isinstance(data, _Capsule):
-        array = np.from_dlpack(data)
-        return np.asarray(_Memory(array)) if data.writable else array
     if hasattr(data, "__dlpack__"):
-        return _of_dlpack(data)
+        array = _of_dlpack(data)
+        unversioned = isinstance(data, DLPackCapsule) and data.writable
+        return np.asarray(_Memory(array)) if unversioned else array
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
     if isinstance(data, list | tuple):
@@ -113,21 +111,6 @@ def _of_protocol(data: Any) -> np.ndarray[Any, Any] | None:
     return np.frombuffer(data, np.uint8) if view.format == "B" else np.asarray(view)
 
 
-class _Capsule:
-    """What `__dlpack__` of something on the CPU returned, as an object that returns it."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-        self.writable = '"dltensor"' in repr(capsule)
-        """Whether the capsule has no version, and no place to say that it is read-only."""
-
-    def __dlpack__(self, **_kwargs: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # NumPy refuses a capsule that says otherwise
-
-
 class _Memory:
     """The memory of an array that NumPy made of a capsule without a version, as one that can be
     written. NumPy takes it for read-only, but libraries refuse to make these of read-only data."""
@@ -135,11 +118,6 @@ class _Memory:
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
         self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
-
-
-def of_capsule(data: Any) -> Any:
-    """A DLPack capsule as an object with `__dlpack__`; other data as they are."""
-    return _Capsule(data) if type(data).__name__ == "PyCapsule" else data
 
 
 def _of_dlpack(data: Any) -> np.ndarray[Any, Any]:

@@ -12,7 +12,7 @@ import pytest
 
 import gradiva
 from gradiva import GradivaError, OperatorRuntimeError, OperatorTypeError, OperatorValueError
-from gradiva.capture.pipeline.iterator import PipelineIterator
+from gradiva.capture.iterators.iterator import PipelineIterator
 from gradiva.eager.support.errors import SampleDataError
 
 _ANY: Any = gradiva

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradiva import Pipeline, fn
-from gradiva.capture.pipeline.iterator import PipelineIterator
+from gradiva.capture.iterators.iterator import PipelineIterator
 
 
 class _Data:

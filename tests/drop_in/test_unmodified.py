@@ -96,7 +96,7 @@ def test_a_mistake_is_shown_at_the_line_of_the_script(pictures: Path) -> None:
         f'File "{script}", line 16, in <module>',
         f'File "{script}", line 12, in training',
     ]
-    assert "OperatorTypeError: resize: there is no argument `resize_with`; did" in done.stderr
+    assert "ArgumentNameError: resize: there is no argument `resize_with`; did" in done.stderr
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy
+from gradiva.capture.iterators.iterator import LastBatchPolicy
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.eager.types.dtypes import DType
 from gradiva.plugin.pytorch import fn

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradiva.capture.pipeline.iterator import LastBatchPolicy, PipelineIterator
-from gradiva.capture.pipeline.iterator_options import IteratorTypeError, IteratorValueError
+from gradiva.capture.iterators.iterator import LastBatchPolicy, PipelineIterator
+from gradiva.capture.iterators.iterator_options import IteratorTypeError, IteratorValueError
 from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error
 from gradiva.eager.values.batch import Batch

@@ -244,7 +244,10 @@ def test_symbols_are_refused() -> None:
         gradiva.show(images)
         return images
 
-    with pytest.raises(gradiva.OperatorTypeError, match=r"show: there are no samples yet.*run\(\)"):
+    with pytest.raises(
+        gradiva.OperatorTypeError,
+        match=r"show: there are no samples before a pipeline runs.*run\(\)",
+    ):
         pipe()
 
 

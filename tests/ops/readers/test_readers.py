@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gradiva
 from gradiva import fn, readers
+from gradiva.eager.operators.interpreter import eager_interpreter, interpreter
 from gradiva.ops.readers.order import Order
 from tests.tiers import examples
 
@@ -240,7 +241,13 @@ def test_samples_and_progress(photographs: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_in_dynamic_mode_the_operator_points_to_the_class() -> None:
-    with pytest.raises(TypeError, match=r"use its class \(readers.File"):
+    files, _ = fn.readers.file(file_root="x")  # symbols for a pipeline, without data
+    with pytest.raises(TypeError, match=r"outside of any pipeline at .*test_readers\.py"):
+        len(files)
+    with (
+        interpreter(eager_interpreter()),
+        pytest.raises(TypeError, match=r"use its class \(readers.File"),
+    ):
         fn.readers.file(file_root="x")
 
 

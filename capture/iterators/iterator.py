@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.pipeline.epochs import Epochs, LastBatchPolicy, Shards, begin_of
+from gradiva.capture.pipeline.outputs import Outputs
+from gradiva.capture.pipeline.pipeline import Pipeline
+from gradiva.capture.pipeline.run_api import PipelineAPIType
 from gradiva.eager.support.errors import (
     GradivaError,
     OperatorRuntimeError,
@@ -16,7 +20,6 @@ from gradiva.eager.support.errors import (
 )
 from gradiva.eager.values.batch import Batch
 
-from .epochs import Epochs, LastBatchPolicy, Shards, begin_of
 from .iterator_facts import IteratorFacts
 from .iterator_options import (
     IteratorValueError,
@@ -26,9 +29,6 @@ from .iterator_options import (
     check_shards,
     reader_of,
 )
-from .outputs import Outputs
-from .pipeline import Pipeline
-from .run_api import PipelineAPIType
 
 if TYPE_CHECKING:
     from typing_extensions import Self

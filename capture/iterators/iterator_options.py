@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gradiva.capture.pipeline.epochs import Shards
+from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.readers.source import Source
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, describe
-
-from .epochs import Shards
-from .pipeline import Pipeline
 
 __all__ = [
     "IteratorTypeError",

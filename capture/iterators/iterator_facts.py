@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.capture.pipeline.epochs import LastBatchPolicy, Shards
+from gradiva.capture.pipeline.pipeline import Pipeline
 from gradiva.eager.support.errors import OperatorValueError, annotate_error, frameless
 from gradiva.eager.support.overridable import overridable
-
-from .epochs import LastBatchPolicy, Shards
-from .pipeline import Pipeline
 
 __all__ = ["IteratorFacts"]
 
