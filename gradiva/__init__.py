@@ -112,8 +112,6 @@ __version__ = "0.1.0"
 
 if _TYPE_CHECKING:
     from gradiva import compat as compat
-
-    __getattr__ = _absent("", "gradiva")
 else:
     _missing = _absent("", "gradiva")
 

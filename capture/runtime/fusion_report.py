@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from html import escape
 
 from gradiva.capture.graph.graph import Graph, Node
+from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.support.errors import Location
 
-__all__ = ["FusionExplanation", "FusionReport", "GroupReport", "NotFusableError", "Reason"]
+__all__ = ["FusionExplanation", "FusionReport", "GroupReport", "Mark", "NotFusableError", "Reason"]
 
 NOTICED_S = 1.0
 """A group that has run member by member for less time than this is not warned of."""
@@ -55,23 +57,36 @@ class NotFusableError(Exception):
         self.detail = detail
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Runs that were timed, their samples and their seconds."""
+
+    runs: int = 0
+    samples: int = 0
+    seconds: float = 0.0
+
+    def plus(self, samples: int, seconds: float | None) -> Timing:
+        """With one run more; None: it was not timed."""
+        if seconds is None:
+            return self
+        return Timing(self.runs + 1, self.samples + samples, self.seconds + seconds)
+
+
 @dataclass(slots=True)
 class GroupReport:
     """The runs of one group. location: the user's line of its first member.
 
     batches: that were not empty; fused: of these, those that ran as one; reasons: how often it was
-    not, by code and detail. The seconds are sums over these runs, and the samples too.
+    not, by code and detail. Runs in which a kernel was compiled are not timed.
     """
 
     members: tuple[str, ...]
     location: Location | None
     fused: int = 0
-    fused_samples: int = 0
-    fused_seconds: float = 0.0
     separate: int = 0
-    separate_samples: int = 0
-    separate_seconds: float = 0.0
     reasons: Counter[tuple[Reason, str]] = field(default_factory=Counter)
+    time_fused: Timing = Timing()
+    time_separate: Timing = Timing()
     warned: bool = False
 
     @property
@@ -82,10 +97,10 @@ class GroupReport:
     def cost(self) -> float:
         """Seconds that running member by member has taken more than running fused, which is
         estimated where the group never ran fused."""
-        if not self.fused_samples:
-            return self.separate_seconds * GAIN
-        expected = self.separate_samples * self.fused_seconds / self.fused_samples
-        return max(0.0, self.separate_seconds - expected)
+        fused, separate = self.time_fused, self.time_separate
+        if not fused.samples:
+            return separate.seconds * GAIN
+        return max(0.0, separate.seconds - separate.samples * fused.seconds / fused.samples)
 
     @property
     def title(self) -> str:
@@ -100,11 +115,8 @@ class GroupReport:
 
     def times(self) -> list[str]:
         """The mean time of a batch, fused and member by member."""
-        runs = (
-            ("ms fused", self.fused, self.fused_seconds),
-            ("ms member by member", self.separate, self.separate_seconds),
-        )
-        return [f"{1e3 * seconds / count:.2f} {how}" for how, count, seconds in runs if count]
+        timings = (self.time_fused, "ms fused"), (self.time_separate, "ms member by member")
+        return [f"{1e3 * it.seconds / it.runs:.2f} {how}" for it, how in timings if it.runs]
 
     def whys(self) -> list[str]:
         """Each reason with its code, the most frequent first."""
@@ -112,6 +124,20 @@ class GroupReport:
             f"{count} x {reason.name}: {reason.value}{f' ({detail})' if detail else ''}"
             for (reason, detail), count in self.reasons.most_common()
         ]
+
+
+class Mark:
+    """A moment from which on something is timed."""
+
+    __slots__ = ("_began", "_compiled")
+
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), len(compiled_kernels)
+
+    def seconds(self) -> float | None:
+        """The seconds since then; None if a kernel was compiled or loaded meanwhile."""
+        same = len(compiled_kernels) == self._compiled
+        return time.perf_counter() - self._began if same else None
 
 
 class FusionReport:
@@ -127,33 +153,32 @@ class FusionReport:
                 lines = graph.locations.get(node.members[0]) or graph.locations.get(node) or ()
                 self._groups[node] = GroupReport(names, next(iter(lines), None))
 
-    def ran(self, seconds: float) -> None:
-        """The program has run, and took so long."""
+    def ran(self, began: Mark) -> None:
+        """The program has run, from this mark on."""
+        seconds = began.seconds()
         with self._lock:
-            self._seconds += seconds
+            self._seconds += seconds or 0.0
 
-    def fused(self, node: Node, samples: int, seconds: float) -> None:
+    def fused(self, node: Node, samples: int, began: Mark) -> None:
         """A group ran as one."""
+        seconds = began.seconds()
         with self._lock:
             group = self._groups[node]
             group.fused += 1
-            group.fused_samples += samples
-            group.fused_seconds += seconds
+            group.time_fused = group.time_fused.plus(samples, seconds)
 
-    def separate(
-        self, node: Node, samples: int, seconds: float, reason: Reason, detail: str
-    ) -> None:
+    def separate(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
         """A group ran member by member. Warns, once, where that costs much of the time."""
         if reason is Reason.EMPTY_BATCH:
             return
+        seconds = began.seconds()
         with self._lock:
             group = self._groups[node]
             group.separate += 1
-            group.separate_samples += samples
-            group.separate_seconds += seconds
+            group.time_separate = group.time_separate.plus(samples, seconds)
             group.reasons[reason, detail] += 1
-            total = self._seconds + seconds
-            costly = group.separate_seconds > NOTICED_S and group.cost > COSTLY * total
+            total = self._seconds + (seconds or 0.0)
+            costly = group.time_separate.seconds > NOTICED_S and group.cost > COSTLY * total
             if not costly or group.warned:
                 return
             group.warned = True

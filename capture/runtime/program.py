@@ -3,7 +3,6 @@ that shares the work on each node with a pool."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +24,7 @@ from gradiva.ops.conditional.branches import merge, split
 
 from .dropped_samples import drop_inside
 from .fused_group import run_group
-from .fusion_report import FusionReport, NotFusableError
+from .fusion_report import FusionReport, Mark, NotFusableError
 from .memory_statistics import MemoryStatistics
 from .node_inputs import Outputs, Values, constant_batch, repeated, resolve, value_of
 from .split_merge import join, part
@@ -118,7 +117,7 @@ class Program:
         on a GPU run on, by its current stream. Where a node leaves out samples, they leave all
         values, and the outputs are smaller; then also the numbers of the samples that are left.
         """
-        recording, began, started = tracing.active, 0, time.perf_counter()
+        recording, began, started = tracing.active, 0, Mark()
         turn = _Turn(values, size, positions, seed, pool, keys, Selection(size, self._scopes), gpu)
         self._bring(turn)
         for node in self._steps:
@@ -143,7 +142,7 @@ class Program:
             for value in self._last_use.get(node, ()):
                 values.pop(value, None)
         outputs = tuple(values[edge.node, edge.output] for edge in self.graph.outputs)
-        self.fusion.ran(time.perf_counter() - started)
+        self.fusion.ran(started)
         return outputs, turn.selection.left
 
     def _bring(self, turn: _Turn) -> None:
@@ -208,13 +207,13 @@ class Program:
                     drawn[edge.node] = self._drawn(outer.node, turn)
                 else:
                     inside[edge.node, edge.output] = value_of(outer, turn.values, size)
-        pool, device, began = turn.pool, turn.device_of(node), time.perf_counter()
+        pool, device, began = turn.pool, turn.device_of(node), Mark()
         try:
             batch = run_group(node.members, inside, drawn, size, pool, self.locate, device)
         except NotFusableError as error:
             why = error.reason, error.detail  # of the error itself frames would be kept
         else:
-            self.fusion.fused(node, size, time.perf_counter() - began)
+            self.fusion.fused(node, size, began)
             return (batch,)
         samples = size
         for member in node.members:
@@ -237,7 +236,7 @@ class Program:
             inside[member, 0] = batch
             if self.statistics is not None:
                 self.statistics.record(member, (batch,))
-        self.fusion.separate(node, samples, time.perf_counter() - began, *why)
+        self.fusion.separate(node, samples, began, *why)
         return (batch,)
 
     def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:

@@ -1,14 +1,14 @@
 """Bridges to other libraries, each loaded when it is imported or asked for."""
 
-import importlib
-from typing import Any
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
 _BRIDGES = ("base_iterator", "numba", "numpy", "pytorch", "triton")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name in _BRIDGES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return _import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

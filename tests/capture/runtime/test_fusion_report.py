@@ -14,7 +14,14 @@ from PIL import Image
 import gradiva
 from gradiva import capture, fn
 from gradiva.capture.runtime import fusion_report
-from gradiva.capture.runtime.fusion_report import FusionExplanation, GroupReport, Reason
+from gradiva.capture.runtime.fusion_report import (
+    FusionExplanation,
+    GroupReport,
+    Mark,
+    Reason,
+    Timing,
+)
+from gradiva.eager.jit.jit import compiled_kernels
 
 pytestmark = pytest.mark.core
 
@@ -41,21 +48,22 @@ def fresh() -> Any:
 def test_a_compiled_function(compiled: Any) -> None:
     assert len(compiled.explain()) == 0
     assert "no fused groups" in str(compiled.explain())
-    compiled(images((9, 9, 3), (5, 4, 3)))
-    compiled(images((9, 9, 3), (5, 4, 1)))
+    alike, mixed = images((9, 9, 3), (5, 4, 3)), images((9, 9, 3), (5, 4, 1))
+    for data in (alike, mixed, alike, mixed):  # the first of a kind may compile kernels
+        compiled(data)
     compiled(images((3, 3, 1), (5, 4, 1), (1, 1, 1)))
     group = only(compiled.explain())
-    assert (group.batches, group.fused, group.separate) == (3, 2, 1)
-    assert (group.fused_samples, group.separate_samples) == (5, 2)
-    assert group.reasons == {(Reason.CHANNELS, ""): 1}
-    assert group.fused_seconds > 0
-    assert group.separate_seconds > 0
+    assert (group.batches, group.fused, group.separate) == (5, 3, 2)
+    assert group.reasons == {(Reason.CHANNELS, ""): 2}
+    for timing, most in ((group.time_fused, 3), (group.time_separate, 2)):
+        assert 0 < timing.runs <= most
+        assert timing.seconds > 0
     text = str(compiled.explain())
-    assert "resize + brightness: fused in 2 of 3 batches" in text
-    assert f"1 x CHANNELS: {Reason.CHANNELS.value}" in text
+    assert "resize + brightness: fused in 3 of 5 batches" in text
+    assert f"2 x CHANNELS: {Reason.CHANNELS.value}" in text
     assert "test_fusion_report.py:" in text
     table = compiled.explain()._repr_html_()
-    assert "2 of 3" in table
+    assert "3 of 5" in table
     assert "gradiva.resize(data" in table
 
 
@@ -148,7 +156,7 @@ def test_a_captured_loop(tmp_path: Path) -> None:
 def test_a_costly_group_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = capture.compile(halves.function)
     mixed = images((9, 9, 3), (9, 9, 1))
-    compiled(mixed)  # takes less than a second
+    compiled(mixed)  # without what is compiled, it takes less than a second
     monkeypatch.setattr(fusion_report, "NOTICED_S", 0.0)
     with pytest.warns(UserWarning, match=r"runs member by member in 2 of 2.*CHANNELS") as noted:
         compiled(mixed)
@@ -163,8 +171,9 @@ def test_a_group_that_costs_little_is_not_warned_of(
 ) -> None:
     monkeypatch.setattr(fusion_report, "NOTICED_S", 0.0)
     monkeypatch.setattr(fusion_report, "COSTLY", 1.0)
-    compiled(images((9, 9, 3), (9, 9, 1)))
-    assert only(compiled.explain()).separate == 1
+    for _ in range(2):
+        compiled(images((9, 9, 3), (9, 9, 1)))
+    assert only(compiled.explain()).separate == 2
 
 
 def test_threads_count_together(compiled: Any) -> None:
@@ -178,13 +187,32 @@ def test_threads_count_together(compiled: Any) -> None:
     for thread in threads:
         thread.join()
     group = only(compiled.explain())
-    assert (group.fused, group.fused_samples) == (101, 201)
+    assert group.fused == 101
+    assert group.separate == 0
 
 
 def test_the_cost_is_measured_where_both_were() -> None:
-    group = GroupReport(("a", "b"), None, 2, 8, 0.4, 1, 4, 1.0)
+    group = GroupReport(("a", "b"), None, 2, 1)
+    group.time_fused, group.time_separate = Timing(2, 8, 0.4), Timing(1, 4, 1.0)
     assert group.cost == pytest.approx(0.8)
-    assert GroupReport(("a", "b"), None, separate=3, separate_seconds=1.0).cost == 0.5
+    group.time_fused = Timing()
+    assert group.cost == 0.5
+
+
+def test_runs_that_compile_are_not_timed() -> None:
+    began = Mark()
+    assert began.seconds() is not None
+    assert Timing(1, 4, 0.5).plus(4, None) == Timing(1, 4, 0.5)
+    assert Timing(1, 4, 0.5).plus(3, 1.5) == Timing(2, 7, 2.0)
+    compiled_kernels.append(("one", 0.1))
+    try:
+        assert began.seconds() is None
+    finally:
+        compiled_kernels.pop()
+
+
+def test_what_a_report_looks_like() -> None:
+    group = GroupReport(("a", "b"), None)
     assert "no line known" in str(group)
     assert "<td" in FusionExplanation("<p>", [group])._repr_html_()
     assert "&lt;p&gt;" in FusionExplanation("<p>", [group])._repr_html_()
