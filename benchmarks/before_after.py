@@ -118,6 +118,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="a part of the names of the rows to measure")
     parser.add_argument("--work", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -132,7 +133,7 @@ def main() -> None:
         make_data(Path(folder), options.images)
         here = Version(Path(__file__).parents[1], folder, words)
         there = Version(options.checkout.resolve(), folder, words)
-        for name in (*PIPELINES, *LOOPS):
+        for name in filter(lambda name: options.only in name, (*PIPELINES, *LOOPS)):
             for version in (here, there):
                 version.rate(name)
             rivals = partial(here.rate, name), partial(there.rate, name)
