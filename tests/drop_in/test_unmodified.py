@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gradiva import compat
+from tests.tiers import few
 
 FOLDER = Path(__file__).parent / "unmodified"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -70,7 +71,7 @@ def test_all_are_run() -> None:
     assert {*PRINTED, "with_a_mistake"} == set(SCRIPTS)
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", few(PRINTED, count=1))
 def test_unmodified(name: str, pictures: Path) -> None:
     done = run(name, pictures, "-m", "gradiva", "run")
     assert (done.stdout, done.stderr, done.returncode) == (PRINTED[name], "", 0)

@@ -78,6 +78,7 @@ def test_what_a_child_keeps() -> None:
     assert all_differ([drawn, following, reset])
 
 
+@pytest.mark.full
 def test_workers_of_a_data_loader() -> None:
     found = result_of("workers")
     epochs = found["epochs"]
