@@ -47,7 +47,7 @@ def install() -> None:
     if not installed():
         sys.meta_path.insert(0, _FIRST)
         sys.meta_path.append(_LAST)
-        child_processes.start()
+    child_processes.start()
 
 
 def installed() -> bool:

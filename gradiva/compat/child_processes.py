@@ -24,17 +24,16 @@ _original: Callable[[str], dict[str, Any]] | None = None
 def start() -> None:
     """From now on, processes that are started serve `nvidia.dali` too."""
     global _original
-    if _original is None:
+    if multiprocessing.spawn.get_preparation_data is not _preparation:
         _original = multiprocessing.spawn.get_preparation_data
         multiprocessing.spawn.get_preparation_data = _preparation
 
 
 def stop() -> None:
     """Undo `start`."""
-    global _original
-    if _original is not None:
+    if multiprocessing.spawn.get_preparation_data is _preparation:
+        assert _original is not None
         multiprocessing.spawn.get_preparation_data = _original  # type: ignore[assignment]
-        _original = None
 
 
 def _preparation(name: str) -> dict[str, Any]:
