@@ -193,7 +193,7 @@ class FusionReport:
 def _warn(group: GroupReport, share: float) -> None:
     text = (
         f"{group.title} runs member by member in {group.separate} of {group.batches} batches, "
-        f"which takes about {share:.0%} of the time: {group.whys()[0]} (explain() tells more)"
+        f"at an estimated cost of {share:.0%} of the time: {group.whys()[0]} (explain() tells more)"
     )
     where = group.location
     if where is None:

@@ -15,10 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 from . import numba_adapter
 from .jit import register_extension
@@ -26,9 +25,6 @@ from .jit import register_extension
 __all__ = ["call_row", "filter_four", "without_refcount"]
 
 A = TypeVar("A")
-Array: TypeAlias = npt.NDArray[Any]
-Float32Array: TypeAlias = npt.NDArray[np.float32]
-Int64Array: TypeAlias = npt.NDArray[np.int64]
 
 _LINES: Final = 4
 _LANES: Final = 4

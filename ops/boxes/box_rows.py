@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
 
 def require_flat_boxes(input: op.SampleType) -> None:
@@ -51,9 +51,6 @@ def require_labels(call: op.Call, one: bool = False) -> None:
     )
     if one and labels.shape[1] == 2:
         op.refuse_samples(labels[:, 1] != 1, "", "(n,) or (n, 1)", labels, problem)
-
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

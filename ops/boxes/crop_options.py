@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Array
 
-Array = np.ndarray[Any, Any]
 _AXES = {2: ("xy", "XY", "WH"), 3: ("xyz", "XYZ", "WHD")}
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import convert_sat
 from gradiva.eager.operators.argument_types import MatrixArg
 from gradiva.eager.operators.type_rules import own_or_float32
+from gradiva.eager.types.arrays import Float32Array
 
-Float32Array = NDArray[np.float32]
 _DTYPES: Final = (op.uint8, op.uint16, op.int16, op.int32, op.float32, op.int8)
 
 

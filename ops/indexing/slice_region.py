@@ -10,8 +10,7 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.jit.convert import round_half_away
 from gradiva.eager.support.errors import OperatorIndexError
-
-Array = np.ndarray[Any, Any]
+from gradiva.eager.types.arrays import Array
 
 
 @op.argument_group(normalized_anchor=True, normalized_shape=True)

@@ -12,7 +12,6 @@ from gradiva.eager import extension as op
 from gradiva.eager.gpu.copies import steps_of, transpose_launch
 from gradiva.eager.operators.fusion_roles import ToPlanar
 
-Array = NDArray[Any]
 Int64s = NDArray[np.int64]
 
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.support.layouts import check_layout
+from gradiva.eager.types.arrays import Array
 from gradiva.eager.values.tensor import prepare, to_array
 
 from .prefetchable import raised
-
-Array = np.ndarray[Any, Any]
 
 _MOST_INPUTS = 256
 

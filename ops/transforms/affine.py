@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 
-Float32Array = NDArray[np.float32]
 MOST_AXES: Final = 6
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-
-from .affine import Float32Array
+from gradiva.eager.types.arrays import Float32Array
 
 
 def makes(name: str, *matrices: Float32Array, **arguments: Any) -> op.Case:

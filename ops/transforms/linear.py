@@ -8,18 +8,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.argument_types import RaggedFloatsArg
+from gradiva.eager.types.arrays import Float32Array
 
-from .affine import (
-    Float32Array,
-    about,
-    apply,
-    axes_of,
-    made,
-    radians,
-    transform_type,
-    turned,
-    vector,
-)
+from .affine import about, apply, axes_of, made, radians, transform_type, turned, vector
 from .arguments import Center, CenteredTransform, Continued
 from .cases import makes, matrix, transforms_for_cases
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.types.arrays import Float32Array
 
-from .affine import Float32Array, apply, made, transform_type, vector
+from .affine import apply, made, transform_type, vector
 from .arguments import Continued, Transform
 from .cases import makes, matrix, transforms_for_cases
 

@@ -7,7 +7,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .convert import OUTPUT_DTYPES, Array, write_oriented, write_range, write_ycbcr
+from gradiva.eager.types.arrays import Array
+
+from .convert import OUTPUT_DTYPES, write_oriented, write_range, write_ycbcr
 from .decode_jpeg import decode_jpeg
 from .decode_opencv import decode_opencv
 from .decode_png import decode_png

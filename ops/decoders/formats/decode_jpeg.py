@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array, cmyk_to_rgb, weighted_gray
+from .convert import cmyk_to_rgb, weighted_gray
 from .image_info import ImageInfo
 
 if TYPE_CHECKING:

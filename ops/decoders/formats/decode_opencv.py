@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array
 from .image_info import ImageInfo
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import zlib
 
 import numpy as np
 
-from .convert import Array
+from gradiva.eager.types.arrays import Array
+
 from .decode_opencv import decode_opencv
 from .image_info import ImageInfo
 

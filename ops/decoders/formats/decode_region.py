@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .convert import Array
+from gradiva.eager.types.arrays import Array
+
 from .decode import (
     Decoding,
     check_out,

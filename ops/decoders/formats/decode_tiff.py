@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .convert import Array, weighted_gray
+from gradiva.eager.types.arrays import Array
+
+from .convert import weighted_gray
 from .decode_opencv import try_opencv
 from .image_info import ImageInfo
 from .tiff_samples import read_samples

@@ -18,8 +18,8 @@ import numpy as np
 
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.lazy_import import lazy_module
+from gradiva.eager.types.arrays import Array
 
-from .convert import Array
 from .decode_jpeg import decode_jpeg
 from .image_info import ImageInfo
 
