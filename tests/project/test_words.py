@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.tiny
-
 ROOT = Path(__file__).parents[2]
 ROOMS = ("eager", "ops", "capture", "gradiva", "docs", "tutorials")
 ENDINGS = {".py", ".md", ".cuh"}

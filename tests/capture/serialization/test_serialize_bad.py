@@ -19,8 +19,6 @@ from gradiva.capture.serialization.reader import read_pipeline
 from tests.capture.serialization.stored import again, body, change, feed, pipeline, text_of
 from tests.tiers import examples
 
-pytestmark = pytest.mark.tiny
-
 BAD: dict[str, tuple[Callable[[Any], Any], str]] = {
     "unknown": (lambda m: setattr(m.op[1], "name", "Zork"), "no operator for `Zork`"),
     "internal": (lambda m: setattr(m.op[1], "name", "random_key"), "no operator for"),
