@@ -2,8 +2,8 @@
 
 Both run at once. The oldest gets the oldest versions that pyproject.toml allows of all
 dependencies, the newest the newest ones. Run it with a Python in which gradiva is installed:
-`.venv/bin/python .ci/other_pythons.py [oldest] [newest]`. It leaves `.venv-oldest` and
-`.venv-newest`.
+`.venv/bin/python .ci/other_pythons.py [--install-only] [oldest] [newest]`. It leaves `.venv-oldest`
+and `.venv-newest`; what `--install-only` has installed is not installed again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("test",)
 SELECTION = "core and not full and not oracle"
+INSTALL_ONLY = "--install-only"
+INSTALLED = "installed.txt"
 LIMIT_S = 15 * 60
 """A run takes five minutes on two free cores, all kernels compiled. Later than this it hangs."""
 TELL = (
@@ -47,13 +49,16 @@ def main(wanted: list[str]) -> int:
     if not others:
         print("There is no other Python here that gradiva supports: nothing was run.")
         return 0
+    which = [word for word in wanted if word != INSTALL_ONLY] or ["oldest", "newest"]
     runs: list[tuple[list[Python], str, list[str]]] = []
-    if "oldest" in wanted:
+    if "oldest" in which:
         runs.append((others, "oldest", oldest_allowed()))
-    if "newest" in wanted:
+    if "newest" in which:
         runs.append((others[::-1], "newest", []))
     with ThreadPoolExecutor() as at_once:
-        results = list(at_once.map(lambda run: try_in_turn(*run), runs))
+        if INSTALL_ONLY in wanted:
+            return int(not all(at_once.map(lambda run: install_in_turn(*run), runs)))
+        results = list(at_once.map(lambda run: install_and_run(*run), runs))
     print("\nOther versions of Python:")
     for line, _ in results:
         print(f"  {line}")
@@ -107,9 +112,21 @@ def oldest_allowed() -> list[str]:
     return pins
 
 
-def try_in_turn(pythons: list[Python], which: str, pins: list[str]) -> tuple[str, bool]:
-    """Run on the first of these for which there is a build of Numba, which comes late for new ones.
-    Returns what is to be said of it, and whether it is good."""
+def install_and_run(pythons: list[Python], which: str, pins: list[str]) -> tuple[str, bool]:
+    """Returns what is to be said of it, and whether it is good."""
+    done = ROOT / f".venv-{which}" / INSTALLED
+    if not done.exists() and not install_in_turn(pythons, which, pins):
+        return f"the {which} dependencies: FAILED to install", False
+    version = done.read_text("utf-8")
+    done.unlink()  # the next run installs anew
+    if not version:
+        return f"the {which} dependencies: there is no build of Numba for a Python here", True
+    return run_tests(version, which)
+
+
+def install_in_turn(pythons: list[Python], which: str, pins: list[str]) -> bool:
+    """Install on the first of these for which there is a build of Numba, which comes late for new
+    ones. Its version is left in a file, which is empty if there is none."""
     folder = ROOT / f".venv-{which}"
     program = str(folder / "bin" / "python")
     constraints = folder / "constraints.txt"
@@ -126,15 +143,19 @@ def try_in_turn(pythons: list[Python], which: str, pins: list[str]) -> tuple[str
         )
         if numba.returncode == 0:
             subprocess.run([*install, "--editable", f"{ROOT}[{','.join(EXTRAS)}]"], check=True)
-            return run_tests(python, which, program)
+            (folder / INSTALLED).write_text(str(python), "utf-8")
+            return True
         if "No matching distribution" not in numba.stderr:
-            return f"{python}: FAILED, pip says: {numba.stderr.strip()}", False
+            print(f"{python}: FAILED, pip says: {numba.stderr.strip()}")
+            return False
         print(f"{python}: there is no build of Numba for it with the {which} dependencies")
-    return f"the {which} dependencies: there is no build of Numba for a Python here", True
+    (folder / INSTALLED).write_text("", "utf-8")
+    return True
 
 
-def run_tests(python: Python, which: str, program: str) -> tuple[str, bool]:
+def run_tests(python: str, which: str) -> tuple[str, bool]:
     """Run the selection, and end it where it hangs. What it prints is shown as a whole."""
+    program = str(ROOT / f".venv-{which}" / "bin" / "python")
     what = f"{python}, {which} dependencies ({installed(program)})"
     began = time.monotonic()
     # Stacks can be asked for to the end, also when pytest itself is done.
@@ -185,4 +206,4 @@ def name_of(requirement: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["oldest", "newest"]))
+    sys.exit(main(sys.argv[1:]))

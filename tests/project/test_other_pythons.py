@@ -72,37 +72,50 @@ def test_which_pythons_are_found(
     ]
 
 
+@pytest.mark.parametrize("beforehand", [False, True])
 @pytest.mark.parametrize("kind", ["oldest", "newest"])
 def test_a_python_without_numba_is_passed_over(
     script: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
+    beforehand: bool,
     capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
-    """And a run that fails makes the whole fail."""
+    """And a run that fails makes the whole fail. What was installed before is not installed again,
+    but by the run after the next."""
     versions = [script.Python((3, minor, 0), f"python3.{minor}") for minor in (1, 2, 98, 99)]
     current = ""
-    ran = []
+    ran, made = [], list[str]()
 
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         nonlocal current
         if "venv" in command:
             current = command[0]
+            made.append(current)
+            Path(command[-1]).mkdir(exist_ok=True)
         refused = "numba" in command and current in ("python3.1", "python3.99")
         error = "ERROR: No matching distribution found for numba" if refused else ""
         return subprocess.CompletedProcess(command, int(refused), "", error)
 
-    def run_tests(python: Any, which: str, program: str) -> tuple[str, bool]:
-        ran.append((python.program, which))
+    def run_tests(python: str, which: str) -> tuple[str, bool]:
+        ran.append((python, which))
         return "FAILED", False
 
+    monkeypatch.setattr(script, "ROOT", tmp_path)
     monkeypatch.setattr(script, "find_pythons", lambda: versions)
     monkeypatch.setattr(script, "oldest_allowed", lambda: ["numpy==1.26.*"])
     monkeypatch.setattr(script, "run_tests", run_tests)
     monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(Path, "write_text", lambda self, text, encoding: len(text))
+    expected = ["python3.1", "python3.2"] if kind == "oldest" else ["python3.99", "python3.98"]
+    if beforehand:
+        assert script.main(["--install-only", kind]) == 0
+        assert (made, ran) == (expected, [])
     assert script.main([kind]) == 1
-    assert ran == [("python3.2" if kind == "oldest" else "python3.98", kind)]
+    assert made == expected
+    assert ran == [("Python 3.2.0" if kind == "oldest" else "Python 3.98.0", kind)]
+    assert script.main([kind]) == 1
+    assert made == expected * 2
     assert "there is no build of Numba for it" in capsys.readouterr().out
 
 
