@@ -27,7 +27,6 @@ from gradiva import fn as fn
 from gradiva import io as io
 from gradiva import math as math
 from gradiva import noise as noise
-from gradiva import op_classes as op_classes
 from gradiva import ops as ops
 from gradiva import pickling as pickling
 from gradiva import pipeline as pipeline
@@ -97,6 +96,7 @@ from gradiva.eager.values.tensor import Tensor as Tensor
 from gradiva.eager.values.tensor import as_tensor as as_tensor
 from gradiva.eager.values.tensor import tensor as tensor
 from gradiva.fn._old_names import absent as _absent
+from gradiva.namespaces import op_classes as _op_classes  # noqa: F401
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.decoders.image.imread import imread as imread
 from gradiva.ops.external_source.external_source_object import ExternalSource as ExternalSource

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva import demo, graph, listing, warmup
+from gradiva.commands import demo, graph, listing, warmup
 from gradiva.compat import check_scripts, run_script
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing

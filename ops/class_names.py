@@ -1,7 +1,7 @@
 """The class spelling of operators, `gradiva.ops.Resize(size=...)(images)`.
 
-The classes are made from the operators by a higher room (`gradiva/op_classes.py`), which puts them
-here; the packages of this room hand them out as their attributes.
+The classes are made from the operators by a higher room (`gradiva/namespaces/op_classes.py`), which
+puts them here; the packages of this room hand them out as their attributes.
 """
 
 from __future__ import annotations

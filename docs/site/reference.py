@@ -9,7 +9,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from gradiva.facts import operator_of
+from gradiva.namespaces.facts import operator_of
 
 from . import markup
 from .docstrings import Sections, parse

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gradiva import math
+from gradiva.commands.listing import _known, devices_here
 from gradiva.eager.operators.cases import Case
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
@@ -19,10 +20,9 @@ from gradiva.eager.types.dtypes import dtypes
 from gradiva.eager.types.sample_type import SampleType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.checks import _as_types
-from gradiva.facts import operator_of
 from gradiva.fn._old_names import renamed
-from gradiva.listing import _known, devices_here
-from gradiva.op_classes import OperatorClass
+from gradiva.namespaces.facts import operator_of
+from gradiva.namespaces.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
 from gradiva.ops.math.arithmetic import BINARY, UNARY
 

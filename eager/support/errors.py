@@ -47,7 +47,7 @@ _NOT_THE_USER = (
     "gradiva.capture",
     "gradiva.fn",
     "gradiva.extension",
-    "gradiva.op_classes",
+    "gradiva.namespaces.op_classes",
     "gradiva.plugin",
     "tqdm",
     "contextlib",

@@ -21,7 +21,7 @@ import gradiva
 from gradiva.compat import child_processes
 from gradiva.compat.names import SOURCE, TARGET, reason_for, said_of
 from gradiva.eager.support.errors import OperatorRuntimeError, user_location
-from gradiva.facts import VERSION
+from gradiva.namespaces.facts import VERSION
 
 __all__ = ["install", "installed", "uninstall"]
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from gradiva.commands.listing import devices_here
 from gradiva.compat.differences import rows_about
 from gradiva.compat.names import SOURCE, TARGET
 from gradiva.compat.report import Verdict
 from gradiva.eager.operators.operator import OperatorBase
-from gradiva.facts import facts, operator_of, renamed
-from gradiva.listing import devices_here
+from gradiva.namespaces.facts import facts, operator_of, renamed
 
 __all__ = ["argument_verdict", "differences", "note_on", "operator_behind", "short_name"]
 

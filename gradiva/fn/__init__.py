@@ -4,7 +4,6 @@ from gradiva import math as math
 from gradiva.capture.recording.constants import constant as constant
 from gradiva.capture.recording.free_calls import node_without_inputs as _node_without_inputs
 from gradiva.capture.recording.free_calls import per_sample as _per_sample
-from gradiva.dl_tensor_function import dl_tensor_python_function as dl_tensor_python_function
 from gradiva.fn import _old_names
 from gradiva.fn import decoders as decoders
 from gradiva.fn import experimental as experimental
@@ -15,6 +14,9 @@ from gradiva.fn import readers as readers
 from gradiva.fn import reductions as reductions
 from gradiva.fn import segmentation as segmentation
 from gradiva.fn import transforms as transforms
+from gradiva.namespaces.dl_tensor_function import (
+    dl_tensor_python_function as dl_tensor_python_function,
+)
 from gradiva.operators import *  # noqa: F403
 from gradiva.ops.arrays.permutation import batch_permutation as _batch_permutation
 from gradiva.ops.external_source.external_source import external_source as external_source

@@ -12,7 +12,7 @@ import gradiva
 from gradiva import OperatorTypeError, fn, ops, types
 from gradiva.capture.serialization.reader import read_pipeline
 from gradiva.eager.operators.operator import operators
-from gradiva.facts import facts
+from gradiva.namespaces.facts import facts
 from tests.capture.serialization.stored import again, change, pipeline, text_of
 
 crop: Any = gradiva.crop

@@ -19,7 +19,7 @@ import pytest
 
 import gradiva
 from gradiva import compat
-from gradiva.facts import VERSION
+from gradiva.namespaces.facts import VERSION
 from gradiva.plugin import pytorch
 
 ROOT = Path(__file__).parents[2]

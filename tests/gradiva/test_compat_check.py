@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import gradiva
-from gradiva import compat, fn, listing
+from gradiva import compat, fn
 from gradiva.__main__ import main
+from gradiva.commands import listing
 from gradiva.compat.differences import Row, rows, rows_about
 from gradiva.compat.names import reason_for
 from gradiva.eager.operators.operator import operators
@@ -298,10 +299,10 @@ def test_nothing_is_run(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_all_names_of_the_list_are_found_or_explained(tmp_path: Path) -> None:
     """Of each operator that users know: it is there with all arguments, or a reason is."""
-    for name, fact in gradiva.facts.facts().items():
+    for name, fact in gradiva.namespaces.facts.facts().items():
         arguments = ", ".join(f"{one}=None" for one in fact.arguments)
         report = check(tmp_path, f"fn.{name}({arguments})")
-        if gradiva.facts.later(name) is None:
+        if gradiva.namespaces.facts.later(name) is None:
             assert report.missing == [], name
             assert f"fn.{name}" in names(report)
         else:

@@ -15,9 +15,9 @@ from gradiva.eager.operators.cases import Case, samples
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.extension.modes import outputs_of
-from gradiva.facts import deprecated, later, operator_of, reached
 from gradiva.fn._old_names import renamed
-from gradiva.op_classes import _class_name
+from gradiva.namespaces.facts import deprecated, later, operator_of, reached
+from gradiva.namespaces.op_classes import _class_name
 from gradiva.ops.class_names import classes
 
 HERE = sorted(name for name in deprecated() if later(name) is None)

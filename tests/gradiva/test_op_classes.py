@@ -13,8 +13,8 @@ import pytest
 import gradiva
 from gradiva import Batch, fn, ops, types
 from gradiva.eager.operators.cases import samples
-from gradiva.facts import operator_of
-from gradiva.op_classes import OperatorClass
+from gradiva.namespaces.facts import operator_of
+from gradiva.namespaces.op_classes import OperatorClass
 from gradiva.ops.class_names import classes
 
 

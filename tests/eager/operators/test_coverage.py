@@ -16,7 +16,7 @@ from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.types.dtypes import DType
 from gradiva.eager.values.batch import Batch
 from gradiva.extension.modes import outputs_of
-from gradiva.facts import Fact, facts, later, operator_of, reached
+from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 from tests.gradiva.make_facts import facts as parsed
 
 EXCLUDED = {

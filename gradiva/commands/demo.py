@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import gradiva
 from gradiva import fn, random, readers, types
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.eager.runtime.worker_pool import default_num_threads, set_num_threads
@@ -114,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 def find_files(data: str | None) -> dict[str, Any]:
     """Arguments for the reader: the package's photographs, or the images in the user's folder."""
     if data is None:
-        return {"file_root": str(Path(__file__).parent / "photographs")}
+        return {"file_root": str(Path(gradiva.__file__).parent / "photographs")}
     files = []
     for folder, _, names in os.walk(data):
         files += [os.path.join(folder, n) for n in names if n.lower().endswith(_SUFFIXES)]

@@ -10,6 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradiva.backend.schemas import (
+    GetSchema,
+    OpSchema,
+    RegisteredCPUOps,
+    RegisteredGPUOps,
+    RegisteredMixedOps,
+    TryGetSchema,
+)
 from gradiva.capture.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 from gradiva.eager.cuda.cupy_runtime import count_gpus, gpu_of, known_gpus
 from gradiva.eager.runtime.host_memory import MemoryStats, pool
@@ -21,14 +29,6 @@ from gradiva.eager.values.buffers import gpu_named
 from gradiva.eager.values.capsules import CUDA, capsule_device, is_capsule
 from gradiva.plugin_manager import load_directory as LoadDirectory
 from gradiva.plugin_manager import load_library as LoadLibrary
-from gradiva.schemas import (
-    GetSchema,
-    OpSchema,
-    RegisteredCPUOps,
-    RegisteredGPUOps,
-    RegisteredMixedOps,
-    TryGetSchema,
-)
 
 __all__ = [
     "CheckDLPackCapsule",

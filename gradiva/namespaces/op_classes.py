@@ -14,14 +14,14 @@ from types import ModuleType
 from typing import Any
 
 from gradiva import fn
-from gradiva.dl_tensor_function import dl_tensor_python_function
 from gradiva.eager.operators.arguments import check_names, is_edge
 from gradiva.eager.operators.operator import OperatorBase
 from gradiva.eager.operators.signature import Signatures, named
 from gradiva.eager.support.errors import OperatorTypeError, OperatorValueError, annotate_error
 from gradiva.eager.types.dtypes import DTypeLike
-from gradiva.facts import deprecated, later, operator_of
 from gradiva.fn._old_names import AWAITED, LATER
+from gradiva.namespaces.dl_tensor_function import dl_tensor_python_function
+from gradiva.namespaces.facts import deprecated, later, operator_of
 from gradiva.ops.class_names import attributes_of, classes, waiting
 from gradiva.ops.python_function.python_function import python_function
 

@@ -13,7 +13,7 @@ from gradiva.eager.operators.arguments import Argument
 from gradiva.eager.operators.operator import OperatorBase, operators
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.support.errors import OperatorValueError
-from gradiva.facts import Fact, facts, later, operator_of, reached
+from gradiva.namespaces.facts import Fact, facts, later, operator_of, reached
 
 __all__ = ["add_arguments", "coverage_lines", "devices_here", "run"]
 

@@ -1,0 +1,1 @@
+"""What scripts expect beside the functions: the classes of operators, facts about names."""
