@@ -447,8 +447,19 @@ assert run.stdout.strip() == "[255 255 255]"
 # %% [markdown]
 # ## When a pipeline is slower than you expect
 #
-# Go down this list; each line is quick to check.
-#
+# `diagnose` runs a pipeline for some seconds and says what holds it back, and what could be
+# gained. Give it what your loop does with a batch as `consumer`, and it compares both. Then go down
+# the list below; each line is quick to check.
+
+# %%
+pipe = quick_pipeline()
+diagnosis = pipe.diagnose(seconds=1)
+print(diagnosis)
+assert diagnosis.verdict.startswith("quick_pipeline: ")
+pipe.close()
+diagnosis
+
+# %% [markdown]
 # | what you see | what to do |
 # |---|---|
 # | only the first batch is slow | kernels compile once per machine: `python -m gradiva warmup` |

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 
 from gradiva.capture.runtime.fusion_report import FusionExplanation
+from gradiva.eager.display.table import html_table
 from gradiva.eager.support.errors import Location
 
 __all__ = ["Explanation", "Unserved"]
@@ -74,17 +74,11 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        cell = "<td style='text-align:left;vertical-align:top'>"
-        rows = "".join(
-            f"<tr>{cell}{escape(entry.operator)}</td>{cell}{entry.count}</td>"
-            f"{cell}{escape(entry.reason)}</td>"
-            f"{cell}<code>{escape(str(entry.location or 'no line known'))}</code></td></tr>"
+        rows = (
+            (entry.operator, entry.count, entry.reason, entry.location or "no line known")
             for entry in self
         )
-        heads = "".join(
-            f"<th style='text-align:left'>{name}</th>" for name in ("call", "times", "why", "line")
-        )
-        head = escape(str(self).split("\n", 1)[0])
-        table = f"<table><tr>{heads}</tr>{rows}</table>"
+        head = str(self).partition("\n")[0]
+        table = html_table(head, ("call", "times", "why", "`line`"), rows)
         fusion = self.groups._repr_html_() if self.groups else ""
-        return f"<p>{head}</p>{table if rows else ''}{fusion}"
+        return table + fusion

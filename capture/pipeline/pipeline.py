@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from gradiva.eager.runtime.closer import Closer, closer
@@ -11,6 +11,7 @@ from gradiva.eager.support.errors import OperatorValueError, annotate_error, fra
 from gradiva.eager.support.lazy_import import lazy_module
 
 from .checkpoint import checkpoint
+from .diagnosis import Diagnosis, diagnose
 from .feed_input import feed
 from .outputs import Outputs
 from .properties import PipelineProperties
@@ -240,6 +241,44 @@ class Pipeline(PipelineProperties):
         if path is not None:
             timeline.save(path)
         return timeline
+
+    def diagnose(
+        self, seconds: float = 10.0, consumer: Callable[[Outputs], object] | None = None
+    ) -> Diagnosis:
+        """Run for so many seconds, throw the batches away, and say what holds the pipeline back.
+
+        consumer: what your loop does with a batch, called with each; without it, batches are taken
+        as fast as they come. Where the data end, they begin anew. The result prints as a sentence
+        that names the bottleneck with what removing it could gain, and as tables of the parts and
+        of the operators; `to_json()` is for programs. Some batches are taken before, in which
+        kernels are compiled.
+
+        Raises what `run` and the consumer raise; OperatorValueError for `seconds` that are not
+        positive, or if there are no data; OperatorRuntimeError while a trace is being recorded.
+        """
+        if not seconds > 0:
+            raise OperatorValueError(
+                operator="Pipeline.diagnose",
+                argument="seconds",
+                expected="a positive number",
+                got=repr(seconds),
+            )
+        runtime = self._built()
+
+        def take() -> Outputs:
+            try:
+                self._prepare(runtime)
+                return runtime.take()
+            except StopIteration:
+                self.reset()
+            try:
+                return runtime.take()
+            except StopIteration:
+                raise OperatorValueError(
+                    "there are no data", operator="Pipeline.diagnose", argument="seconds"
+                ) from None
+
+        return diagnose(runtime.executor, take, seconds, consumer)
 
     def checkpoint(
         self, filename: str | os.PathLike[str] | None = None, context: dict[str, Any] | None = None

@@ -9,9 +9,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 
 from gradiva.capture.graph.graph import Graph, Node
+from gradiva.eager.display.table import html_table
 from gradiva.eager.jit.jit import compiled_kernels
 from gradiva.eager.support.errors import Location
 
@@ -227,15 +227,15 @@ class FusionExplanation(Sequence[GroupReport]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cell = "<td style='text-align:left;vertical-align:top'>"
-        rows = "".join(
-            f"<tr>{cell}{escape(group.title)}</td>{cell}{group.fused} of {group.batches}</td>"
-            f"{cell}{escape(', '.join(group.times()))}</td>"
-            f"{cell}{'<br>'.join(map(escape, group.whys()))}</td>"
-            f"{cell}<code>{escape(str(group.location or 'no line known'))}</code></td></tr>"
+        columns = ("group", "runs fused", "per batch", "why not", "`line`")
+        rows = (
+            (
+                group.title,
+                f"{group.fused} of {group.batches}",
+                ", ".join(group.times()),
+                "\n".join(group.whys()),
+                group.location or "no line known",
+            )
             for group in self
         )
-        names = ("group", "runs fused", "per batch", "why not", "line")
-        heads = "".join(f"<th style='text-align:left'>{name}</th>" for name in names)
-        table = f"<table><tr>{heads}</tr>{rows}</table>" if rows else ""
-        return f"<p>{escape(str(self).partition(chr(10))[0])}</p>{table}"
+        return html_table(str(self).partition("\n")[0], columns, rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal
+
+from gradiva.eager.display.table import html_table
 
 __all__ = ["Finding", "Report", "Verdict"]
 
@@ -102,18 +103,12 @@ class Report(Sequence[Finding]):
         return f"<Report: {self.summary()}>"
 
     def _repr_html_(self) -> str:
-        style = "text-align:left;vertical-align:top"
-        head = "".join(f"<th style='{style}'>{one}</th>" for one in ("line", "what", "", ""))
-        rows = []
-        for file, findings in _by_file(self.findings):
-            rows.append(f"<tr><th colspan=4 style='{style}'>{html.escape(file)}</th></tr>")
-            for one in findings:
-                cells = (str(one.line), f"<code>{html.escape(one.what)}</code>", one.verdict)
-                said = html.escape(one.text).replace("\n", "<br>")
-                columns = "".join(f"<td style='{style}'>{cell}</td>" for cell in (*cells, said))
-                rows.append(f"<tr>{columns}</tr>")
-        body = "".join(rows)
-        return f"<p>{html.escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
+        rows = (
+            (file, one.line, one.what, one.verdict, one.text)
+            for file, findings in _by_file(self.findings)
+            for one in findings
+        )
+        return html_table(self.summary(), ("file", "line", "`what`", "", ""), rows)
 
     def _of(self, verdict: Verdict) -> list[Finding]:
         return [one for one in self.findings if one.verdict == verdict]
