@@ -121,7 +121,7 @@ def diagnose(
     consumer: Callable[[tuple[Any, ...]], object] | None,
 ) -> Diagnosis:
     """Take batches for about so long, and say what held them up. take: the next batch; it begins
-    anew where the data end. Raises what making a batch raises; OperatorValueError without data."""
+    again where the data end. Raises what making a batch raises; OperatorValueError without data."""
     for _ in range(executor.depth + 2):  # kernels are loaded, queues are filled
         _use(take(), consumer)
     batches = samples = 0

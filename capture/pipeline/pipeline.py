@@ -248,7 +248,7 @@ class Pipeline(PipelineProperties):
         """Run for so many seconds, throw the batches away, and say what holds the pipeline back.
 
         consumer: what your loop does with a batch, called with each; without it, batches are taken
-        as fast as they come. Where the data end, they begin anew. The result prints as a sentence
+        as fast as they come. Where the data end, they begin again. The result prints as a sentence
         that names the bottleneck with what removing it could gain, and as tables of the parts and
         of the operators; `to_json()` is for programs. Some batches are taken before, in which
         kernels are compiled.

@@ -35,7 +35,7 @@ from .values import add_argument
 __all__ = ["GraphWriter", "serialize_graph"]
 
 _NOT_STORED = frozenset({"effect", "shared", "seed"})
-_OWN = frozenset({"compat"})
+_OWN = frozenset({"compat", "min_size"})
 """Arguments that the reference does not have: what they say cannot be left out."""
 _ON_ERROR = frozenset({"on_error", "fill_value"})
 _LARGEST = (1 << 63) - 1

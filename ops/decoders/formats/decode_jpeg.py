@@ -57,8 +57,9 @@ def _decode(data: Array, info: ImageInfo, color: str, out: Array | None, fast_id
     if out is None:
         channels = {"GRAY": 1, "CMYK": 4}.get(color, 3)
         out = np.empty((info.height, info.width, channels), np.uint8)
+    least = (info.height, info.width) if info.scale > 1 else (0, 0)
     try:
-        simplejpeg.decode_jpeg(data, color, fast_idct, buffer=out)
+        simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out)
     except ValueError as error:
         _decode_tolerantly(data, info, color, out, fast_idct, str(error))
     return out
@@ -79,7 +80,8 @@ def _decode_tolerantly(
         return
     out.fill(0)  # whatever stays undecoded must not show another sample's pixels
     try:
-        simplejpeg.decode_jpeg(data, color, fast_idct, buffer=out, strict=False)
+        least = (info.height, info.width) if info.scale > 1 else (0, 0)
+        simplejpeg.decode_jpeg(data, color, fast_idct, False, *least, buffer=out, strict=False)
     except ValueError as error:
         raise ValueError(f"JPEG data is damaged: {str(error).split(': ', 1)[-1]}") from None
 
@@ -90,8 +92,9 @@ def _decode_by_pillow(data: Array, info: ImageInfo, color: str, out: Array) -> N
         # the class itself: Image.open judges the size by rules of its own, and warns
         without_exif = data.tobytes().replace(b"Exif\0\0", bytes(6))  # it warns about damaged EXIF
         image = JpegImagePlugin.JpegImageFile(io.BytesIO(without_exif))
-        if color == "GRAY":
-            image.draft("L", image.size)  # the stored luminance, not one computed from RGB
+        height, width = (extent // info.scale for extent in reversed(image.size))
+        # "L": the stored luminance, not one computed from RGB
+        image.draft("L" if color == "GRAY" else None, (width, height))
         pixels = np.asarray(image)
     except Exception:  # noqa: BLE001  Pillow raises many types on damaged files
         raise ValueError("JPEG data is damaged or ends before its pixels") from None

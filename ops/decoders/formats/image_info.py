@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,21 @@ class ImageInfo:
     maximum: int = 0
     """The sample value that means white, where it is not the largest of ``dtype``; else 0."""
     tiff: TiffNotes | None = field(default=None, repr=False)
+    scale: int = 1
+    """``height`` and ``width`` are those of the file divided by this, rounded up: its JPEG is
+    decoded at 1/scale."""
+
+
+def at_scale(info: ImageInfo, least: tuple[int, int]) -> ImageInfo:
+    """The image at the smallest of the scales 1/2, 1/4, 1/8 at which it has at least so many rows
+    and columns as stored; ``info`` itself if it has fewer, or is no plain JPEG."""
+    plain = info.format == "jpeg" and info.bits == 8 and "lossless" not in info.coding
+    for scale in (8, 4, 2):
+        # Below 8 rows or columns, two scales may give the same extents.
+        height, width = -(-info.height // scale), -(-info.width // scale)
+        if plain and min(info.height, info.width) >= 8 and height >= least[0] and width >= least[1]:
+            return replace(info, height=height, width=width, scale=scale)
+    return info
 
 
 def integer_dtype(bits: int) -> np.dtype[Any]:

@@ -59,7 +59,7 @@ def decode_jpeg_rows(
     if info.bits == 8 and info.channels in (1, 3):
         channels = 1 if color == "GRAY" else 3
         whole = _memory(info, channels) if memory is None else memory
-        frame = shortenable(data.data, info)
+        frame = shortenable(data.data, info) if info.scale == 1 else None
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved

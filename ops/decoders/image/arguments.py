@@ -16,6 +16,7 @@ from gradiva.ops.indexing.slice_region import SliceRegion
     use_fast_idct=False,
     jpeg_fancy_upsampling=False,
     affine=True,
+    min_size=None,
 )
 class Pixels(TypedDict, total=False):
     """
@@ -26,6 +27,9 @@ class Pixels(TypedDict, total=False):
         adjust_orientation: turn the image upright by its EXIF orientation.
         use_fast_idct: a faster, less exact inverse DCT for JPEG; nvJPEG has none.
         jpeg_fancy_upsampling: smooth chroma upsampling; always on when decoding on the CPU.
+        min_size: N, or (height, width): JPEG is decoded at 1/2, 1/4 or 1/8 of its size, which takes
+            a fraction of the time, if the upright image then still has at least so many rows and
+            columns. Windows are in that smaller image. Other formats are not scaled.
     """
 
     output_type: op.ImageType
@@ -34,6 +38,7 @@ class Pixels(TypedDict, total=False):
     use_fast_idct: bool
     jpeg_fancy_upsampling: bool
     affine: bool
+    min_size: op.Ints | None
 
 
 @op.argument_group(

@@ -13,7 +13,7 @@ from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
-from gradiva.ops.decoders.formats.image_info import ImageInfo
+from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import probe
 
 from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
@@ -96,10 +96,11 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
 def headers(call: op.Call) -> list[ImageInfo]:
     """What the headers of the files of the first input say. A file without one fails; in a call
     that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    found = []
+    found, least = [], _least(call)
     for sample, data in enumerate(call.inputs[0].arrays()):
         try:
-            found.append(probe(data))
+            info = probe(data)
+            found.append(info if least is None else _scaled(info, least, call))
             continue
         except ValueError as error:
             problem = str(error)
@@ -107,6 +108,24 @@ def headers(call: op.Call) -> list[ImageInfo]:
             raise op.SampleDataError(problem, sample=sample)
         found.append(_UNREADABLE)
     return found
+
+
+def _least(call: op.Call) -> tuple[int, int] | None:
+    """`min_size` as rows and columns. Raises OperatorValueError."""
+    given = call["min_size"]
+    if given is None:
+        return None
+    values = (given,) if isinstance(given, int) else tuple(given)
+    if len(values) not in (1, 2) or min(values) < 1:
+        raise op.OperatorValueError(
+            argument="min_size", expected="a positive integer, or (height, width)", got=repr(given)
+        )
+    return values[0], values[-1]
+
+
+def _scaled(info: ImageInfo, least: tuple[int, int], call: op.Call) -> ImageInfo:
+    turned = call["adjust_orientation"] and info.orientation >= 5
+    return at_scale(info, (least[1], least[0]) if turned else least)
 
 
 def whole_images(call: op.Call) -> DecodePlan:
@@ -200,6 +219,8 @@ def _cases() -> list[op.Case]:
             [p.astype(np.float32) * np.float32(1 / 255) for p in pictures]
         ),
         op.case("uint16", lossless, dtype=op.uint16).equals([p * np.uint16(257) for p in pictures]),
+        op.case("at 1/2", jpegs, min_size=(10, 8)).no_oracle(),
+        op.case("bad size", jpegs, min_size=0).value_error("`min_size`"),
         op.case("empty", nothing).equals([]),
         op.case("cut short", cut).runtime_error("sample 1"),
         op.case("no image", op.batch([np.arange(99, dtype=np.uint8)])).runtime_error(

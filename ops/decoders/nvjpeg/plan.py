@@ -42,7 +42,7 @@ def plan(
 
     Raises ValueError for a file that is no array of bytes."""
     frames = [
-        read_frame(data, info) if info.format == "jpeg" else None
+        read_frame(data, info) if info.format == "jpeg" and info.scale == 1 else None
         for data, info in zip(files, infos, strict=True)
     ]
     rows = table(frames, options)
