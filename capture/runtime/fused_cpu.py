@@ -35,10 +35,13 @@ from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow,
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
 from .fusion_report import NotFusableError, Reason
+from .sample_runs import Run, by_channels, mirrored
+from .source_views import composed, first_pixels, first_rows
 
 __all__ = ["FusedLoop"]
 
@@ -62,6 +65,7 @@ class FusedLoop:
         self.after: list[Call] = []
         self.pixels: list[Call] = []
         self.planes = False
+        self.mixed = False
         for call in calls:
             self._sort(call)
 
@@ -92,8 +96,8 @@ class FusedLoop:
         """That of the source, or the one that the first operator assumes."""
         return self.source.layout or self.calls[0].types[0].layout or ""
 
-    def check_fusable(self) -> tuple[int, int]:
-        """Where H is among the axes of the source, and the channels of an image (1 if they are
+    def check_fusable(self) -> tuple[int, Int64Array]:
+        """Where H is among the axes of the source, and the channels of each sample (1 if they are
         planes). Raises NotFusableError."""
         layout = self.layout
         if self.decoder is not None and len(self.calls) == 1:
@@ -104,13 +108,23 @@ class FusedLoop:
         if self.rows is not None and "D" in layout:
             raise NotFusableError(Reason.VOLUME)
         channels = self.source.batch_shape.shapes[:, at + 2 :].prod(axis=1)
-        if (channels != channels[0]).any():
-            raise NotFusableError(Reason.CHANNELS)
-        return at, int(channels[0])
+        self.mixed = bool((channels != channels[0]).any())
+        return at, channels
 
     def run(self) -> None:
+        at, channels = self.check_fusable()
+        # Samples with another number of channels have a chain of their own.
+        runs = {count: self._run(at, count) for count in np.unique(channels).tolist()}
+        run = by_channels(runs, channels.tolist())
+        view = composed(self.before, at)
+        if self.rows is not None and view is not None and view.mirror.any():
+            windows = self.rows.inputs[0].batch_shape.shapes[:, at : at + 2]
+            run = mirrored(run, view, windows, channels, self.source, at, self.decoder is not None)
+        self._for_samples(run.kernel, run.bind, run.place, *run.arguments)
+
+    def _run(self, at: int, count: int) -> Run:
+        """For the samples with so many channels; the rows of others mean nothing."""
         source, target, size = self.source, self.target, len(self.source)
-        at, count = self.check_fusable()
         shapes, ends = source.batch_shape.shapes, self._image_shapes()
         steps, made = self.steps(count)
         here, there = source.data.itemsize, target.data.itemsize
@@ -123,9 +137,8 @@ class FusedLoop:
         samples[:, TARGET_FRAME] = height * width * made * there
         samples[:, TARGET_PLANE] = height * width * there
         pitch = shapes[:, at + 1] * count
-        view = _composed(self.before, at)
-        top, left = (0, 0) if view is None else (view.top, view.left)
-        inside = np.stack(np.broadcast_arrays(np.arange(size), top, left))[1:]
+        view = composed(self.before, at)
+        inside = first_pixels(view, size)
         if self.rows is None:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
@@ -152,35 +165,34 @@ class FusedLoop:
                 samples[sample, SOURCE_ROW] = pitch * here
 
             chain = Chain(steps, kind, count, longest, False, self.planes)
-            self._for_samples(run_strips, bind_strips, place_strips, samples, chain, target.data)
-            return
+            return Run(run_strips, bind_strips, place_strips, (samples, chain, target.data))
         tables, window = self.resampling(at, count)
         if window is not None:
             samples[:, MIRROR], samples[:, UPSIDE_DOWN] = window.mirror, window.upside_down
         chain = Chain(steps, kind, count, int(width.max()) * count, False, self.planes)
         role, offsets = self.rows.operator.fusion_role, tables.offsets
+        heights = self.rows.inputs[0].batch_shape.shapes[:, at]
+        inside, way = first_rows(view, heights)
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
             top, left = inside[:, sample].tolist()
             offsets[sample] = first + top * pitch + left * count
-            tables.sizes[sample, 8] = pitch
+            tables.sizes[sample, 8] = pitch * way[sample]
 
-        self._for_samples(role.run, role.bind, place_rows, tables, samples, chain, target.data)
+        return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
 
     def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
         """The tables of the resize, for the windows before and after it, and the latter. Raises
         NotFusableError."""
         assert self.rows is not None
-        source, view = self.source, _composed(self.before, at)
-        if view is not None and (view.mirror.any() or view.upside_down.any()):
-            raise NotFusableError(Reason.FLIP_BEFORE_RESIZE)
+        source, view = self.source, composed(self.before, at)
         role, shapes = self.rows.operator.fusion_role, source.batch_shape.shapes
         tables = role.tables(self.rows, self.rows.inputs[0].batch_shape, self.layout)
         pitch = shapes[:, at + 1] * count
-        tables.sizes[:, 8] = pitch
+        (top, left), way = first_rows(view, self.rows.inputs[0].batch_shape.shapes[:, at])
+        tables.sizes[:, 8] = pitch * way
         tables.sizes[:, 9] = tables.sizes[:, 10] = pitch * shapes[:, at]
-        top, left = (0, 0) if view is None else (view.top, view.left)
-        window = _composed(self.after, at)
+        window = composed(self.after, at)
         if window is not None:
             ends = self._image_shapes()
             tables.window[:, 2], tables.window[:, 3] = window.top, window.top + ends[:, at]
@@ -210,6 +222,8 @@ class FusedLoop:
             steps.append(step_of(call, call.operator.fusion_role, made))
             if steps[-1].parameters.shape[1] not in (1, made):
                 raise NotFusableError(Reason.PARAMETERS)
+            if self.mixed and (steps[-1].parameters.shape[1] > 1 or steps[-1].row.kind == "mixing"):
+                raise NotFusableError(Reason.CHANNELS)
             if planar and call.operator.fusion_role.row.kind == "mixing":
                 raise NotFusableError(Reason.PLANES)
             made = steps[-1].made
@@ -259,25 +273,3 @@ def _dtype(call: Call) -> np.dtype[Any]:
     dtype = call.types[0].dtype
     assert dtype is not None
     return dtype.numpy
-
-
-def _composed(calls: list[Call], at: int) -> SourceWindow | None:
-    """Several windows and flips as one; None if there are none."""
-    result: SourceWindow | None = None
-    for call in calls:
-        view = call.operator.fusion_role.window(call)
-        if view is None:
-            raise NotFusableError(Reason.MEMBER, call.operator.name)
-        if result is None:
-            result = view
-            continue
-        outer = call.inputs[0].batch_shape.shapes
-        inner = call.batch_shapes[0].shapes
-        height, width = outer[:, at] - inner[:, at], outer[:, at + 1] - inner[:, at + 1]
-        result = SourceWindow(
-            result.top + np.where(result.upside_down, height - view.top, view.top),
-            result.left + np.where(result.mirror, width - view.left, view.left),
-            result.mirror ^ view.mirror,
-            result.upside_down ^ view.upside_down,
-        )
-    return result

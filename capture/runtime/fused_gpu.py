@@ -23,6 +23,7 @@ from gradiva.eager.values.batch import Batch
 
 from .fused_cpu import FusedLoop
 from .fusion_report import NotFusableError, Reason
+from .source_views import composed
 
 __all__ = ["fused_launches", "run_launches"]
 
@@ -64,7 +65,13 @@ def fused_launches(loop: FusedLoop) -> Sequence[Launch]:
     if loop.decoder is not None or loop.rows is None:
         raise NotFusableError(Reason.NO_RESIZE)
     role = loop.rows.operator.fusion_role
-    at, channels = loop.check_fusable()
+    at, counts = loop.check_fusable()
+    view = composed(loop.before, at)
+    if loop.mixed:
+        raise NotFusableError(Reason.CHANNELS)
+    if view is not None and (view.mirror.any() or view.upside_down.any()):
+        raise NotFusableError(Reason.FLIP_BEFORE_RESIZE)
+    channels = int(counts[0])
     side, (steps, _) = channels, loop.steps(channels)
     alike = all(s.row.kind == "channelwise" and s.parameters.shape[1] == 1 for s in steps)
     if side > _MOST and alike and not loop.planes:

@@ -40,7 +40,7 @@ class Reason(enum.Enum):
     PLANES = "arithmetic between channels that are planes"
     PARAMETERS = "parameters for another number of channels"
     ORDER = "a window or flip after a change of values"
-    FLIP_BEFORE_RESIZE = "a flip before a resize"
+    FLIP_BEFORE_RESIZE = "on a GPU, a flip before a resize"
     MEMBER = "a member whose effect on this batch the fused kernels do not have"
     DECODER_ALONE = "a decoder and nothing else"
     NO_RESIZE = "on a GPU a group begins with a resize"
