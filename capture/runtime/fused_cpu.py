@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradiva.eager.execution.error_policy import replacement
 from gradiva.eager.jit.row_chain import (
     FRAMES,
     LAST,
@@ -34,7 +35,7 @@ from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
 from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.support.errors import GradivaError, SampleDataError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
@@ -42,6 +43,7 @@ from gradiva.eager.values.batch import Batch
 from .fusion_report import NotFusableError, Reason
 from .sample_runs import Run, by_channels, mirrored
 from .source_views import composed, first_pixels, first_rows
+from .unread_samples import UnreadSamples
 
 __all__ = ["FusedLoop"]
 
@@ -55,9 +57,10 @@ class FusedLoop:
         calls: list[Call],
         target: Batch,
         blame: Callable[[GradivaError], GradivaError],
+        unread: UnreadSamples | None = None,
     ) -> None:
         self.source, self.calls, self.target = source, calls, target
-        self.blame = blame
+        self.blame, self.unread = blame, unread
         self.decoder: Call | None = None
         self.loose = False
         self.before: list[Call] = []
@@ -247,23 +250,38 @@ class FusedLoop:
         if self.decoder is None:
             last.for_samples(kernel, data, *arguments)
             return
-        role = self.decoder.operator.fusion_role
-        make, costs = (role.decode_in_place if self.loose else role.decode)(self.decoder)
+        decoder, role = self.decoder, self.decoder.operator.fusion_role
+        failures = decoder.failures or {}
+        make, costs = (role.decode_in_place if self.loose else role.decode)(decoder)
         shapes = self.source.batch_shape.shapes.tolist()
-        most = max(costs) if self.loose else int(self.source.batch_shape.volumes.max())
+        most = int(self.source.batch_shape.volumes.max())
+        most = max(most, *costs) if self.loose else most
         own = threading.local()
+
+        def replace(sample: int, shape: list[int], memory: Any) -> None:
+            assert self.unread is not None
+            memory[: math.prod(shape)] = replacement(self.unread.fill_value, memory.dtype)
+            if self.loose:
+                place(sample, 0, math.prod(shape[1:]))
 
         def one(sample: int) -> None:
             if not hasattr(own, "memory"):
                 own.memory, own.run = allocate(most, data.dtype), bind(*arguments)
+            shape = shapes[sample]
             try:
-                if self.loose:
+                if sample in failures:
+                    replace(sample, shape, own.memory)
+                elif self.loose:
                     place(sample, *make(sample, own.memory))
                 else:
-                    shape = shapes[sample]
                     make(sample, own.memory[: math.prod(shape)].reshape(shape))
             except GradivaError as error:
-                raise self.blame(error.complete(sample=sample)) from error.__cause__
+                error.complete(sample=sample)
+                if not isinstance(error, SampleDataError) or not decoder.goes_on_after(error):
+                    raise self.blame(error) from error.__cause__
+                if self.unread is not None and self.unread.skips:
+                    return
+                replace(sample, shape, own.memory)
             own.run(own.memory, sample, sample + 1)
 
         last.each_sample(one, costs)

@@ -22,7 +22,7 @@ from gradiva.eager.execution.per_frame import given_per_frame
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import ToPlanar
 from gradiva.eager.runtime.worker_pool import WorkerPool
-from gradiva.eager.support.errors import GradivaError, SampleDataError
+from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.device import CPU, Device
 from gradiva.eager.types.dtypes import bfloat16, float16
 from gradiva.eager.values.batch import Batch
@@ -31,6 +31,7 @@ from .fused_cpu import FusedLoop
 from .fused_expression import run_expression
 from .fused_gpu import run_launches
 from .fusion_report import NotFusableError, Reason
+from .unread_samples import UnreadSamples
 
 __all__ = ["run_group"]
 
@@ -46,11 +47,13 @@ def run_group(
     pool: WorkerPool,
     locate: Locate,
     device: Device = CPU,
+    lost: list[int] | None = None,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
-    values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
+    values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
+    lost: takes the samples that the decoder has left out (`on_error="skip"`).
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -58,19 +61,25 @@ def run_group(
         return run_expression(members, values, size, pool, device)
     first = members[0].inputs[0]
     source = values[first.node, first.output]
+    unread = head = None
+    if device is CPU and continues_on_error(dict(members[0].attributes)):
+        unread = UnreadSamples(members, size, source.provenance)
+        head = _first(members[0], source, values, drawn, size, pool, locate)
+        if unread.skips and head.failures:
+            size, values, drawn = unread.without(head.failures, values, drawn)
+            source = values[first.node, first.output]
+            head = _first(members[0], source, values, drawn, size, pool, locate)
     calls: list[Call] = []
     image = source
     for member in members:
         try:
-            call = _prepared(member, image, values, drawn, size, pool)
+            call = head or _prepared(member, image, values, drawn, size, pool)
         except GradivaError as error:
-            if isinstance(error, SampleDataError) and continues_on_error(dict(member.attributes)):
-                raise NotFusableError(Reason.BAD_SAMPLE) from None
             if calls:
                 # Alone, the members before would have had their say before this.
                 raise NotFusableError(Reason.MEMBER_ERROR) from None
-            error = annotate_error(error, member.operator, source.provenance)
-            raise locate(error, member) from error.__cause__
+            raise _located(error, member, source, locate) from error.__cause__
+        head = None
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
             raise NotFusableError(Reason.ROUNDING)
@@ -79,22 +88,39 @@ def run_group(
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16 or (dtype is float16 and device is CPU):
                 raise NotFusableError(Reason.DTYPE, str(dtype))
-    blame = functools.partial(_blame, members[0], source, locate)
+    blame = functools.partial(_located, member=members[0], source=source, locate=locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
     try:
-        FusedLoop(source, calls, target, blame).run()
+        FusedLoop(source, calls, target, blame, unread).run()
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
             raise NotFusableError(Reason.MEMBER_ERROR) from None
-        if isinstance(error, SampleDataError) and continues_on_error(dict(members[0].attributes)):
-            raise NotFusableError(Reason.BAD_SAMPLE) from None
         raise
+    if unread is not None:
+        lost = [] if lost is None else lost
+        return unread.finish(target, calls[0].failures or {}, lost)
     return target
 
 
-def _blame(member: Node, source: Batch, locate: Locate, error: GradivaError) -> GradivaError:
+def _first(
+    member: Node,
+    image: Batch,
+    values: dict[tuple[Node, int], Batch],
+    drawn: dict[Node, tuple[Any, Any]],
+    size: int,
+    pool: WorkerPool,
+    locate: Locate,
+) -> Call:
+    """The call of a decoder that goes on after errors."""
+    try:
+        return _prepared(member, image, values, drawn, size, pool, collect_failures=True)
+    except GradivaError as error:
+        raise _located(error, member, image, locate) from error.__cause__
+
+
+def _located(error: GradivaError, member: Node, source: Batch, locate: Locate) -> GradivaError:
     return locate(annotate_error(error, member.operator, source.provenance), member)
 
 
@@ -105,6 +131,7 @@ def _prepared(
     drawn: dict[Node, tuple[Any, Any]],
     size: int,
     pool: WorkerPool,
+    collect_failures: bool = False,
 ) -> Call:
     given: dict[str, Any] = {
         name: value.value if isinstance(value, Opaque) else value
@@ -126,4 +153,5 @@ def _prepared(
             given[edge.argument] = value
     if given_per_frame(member.operator.frames, (image, *others), given):
         raise NotFusableError(Reason.PER_FRAME, member.operator.name)
-    return prepare(member.operator, (image, *others), given, size, pool, key, positions)
+    inputs = (image, *others)
+    return prepare(member.operator, inputs, given, size, pool, key, positions, collect_failures)

@@ -208,12 +208,14 @@ class Program:
                 else:
                     inside[edge.node, edge.output] = value_of(outer, turn.values, size)
         pool, device, began = turn.pool, turn.device_of(node), Mark()
+        lost: list[int] = []
         try:
-            batch = run_group(node.members, inside, drawn, size, pool, self.locate, device)
+            batch = run_group(node.members, inside, drawn, size, pool, self.locate, device, lost)
         except NotFusableError as error:
             why = error.reason, error.detail  # of the error itself frames would be kept
         else:
             self.fusion.fused(node, size, began)
+            turn.selection.lost.extend(lost)
             return (batch,)
         samples = size
         for member in node.members:
@@ -224,7 +226,7 @@ class Program:
                 inputs, given = resolve(member, inside, size)
                 first = inputs[0].positions
                 own = own if first is None else first
-                lost: list[int] = []
+                lost.clear()
                 (batch,) = execute(
                     member.operator, inputs, given, size, pool, key, own, lost, device
                 )

@@ -22,6 +22,7 @@ __all__ = [
     "keep_rows",
     "quarantine_samples",
     "refuse_single",
+    "replacement",
     "skips",
 ]
 
@@ -64,7 +65,7 @@ def apply_error_policy(
     bad = sorted(failures)
     if not skips(given):
         for batch in outputs:
-            value = _in_range(given.get("fill_value", 0.0), batch.data.dtype)
+            value = replacement(given.get("fill_value", 0.0), batch.data.dtype)
             for sample in bad:
                 fill(batch.array(sample), value)
         return outputs
@@ -98,8 +99,8 @@ def quarantine_samples(
     record(sorted(entries, key=place_of))
 
 
-def _in_range(value: float, dtype: np.dtype[Any]) -> Any:
-    """Half away from zero, saturating, NaN to 0 for integers, as everywhere."""
+def replacement(value: float, dtype: np.dtype[Any]) -> Any:
+    """What `fill_value` is in a dtype: half away from zero, saturating, NaN to 0 for integers."""
     if dtype.kind not in "iu":
         return value
     if math.isnan(value):

@@ -19,6 +19,7 @@ import gradiva
 import gradiva.eager.types.provenance
 from gradiva import EvalMode, capture, fn, random, readers
 from gradiva.capture.compiler.optimize import optimize
+from gradiva.capture.runtime.fusion_report import Reason
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import (
     BODIES,
@@ -132,40 +133,45 @@ def test_quarantine_of_dynamic_mode(mode: Any, policy: Any, body: Any, paths: li
 # Graphs.
 
 
-def test_good_batches_stay_fused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The decoder heads the group; only the batch with the bad sample runs one by one."""
-    program = __import__("gradiva.capture.runtime.program", fromlist=["Program"])
-    files = make(tmp_path, {5: "cut"})
-    taken = []
-    run_group = program.run_group
-
-    def watched(*arguments: Any) -> Any:
-        try:
-            result = run_group(*arguments)
-        except program.NotFusableError:
-            taken.append("one by one")
-            raise
-        taken.append("fused")
-        return result
-
-    monkeypatch.setattr(program, "run_group", watched)
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+@pytest.mark.parametrize("damage", ["cut", "empty"])
+def test_a_bad_sample_falls_out_of_its_group_alone(
+    damage: str, policy: Any, tmp_path: Path
+) -> None:
+    """Whether its header tells, or only its decoder."""
+    files = make(tmp_path, {5: damage})
 
     @gradiva.pipeline_def(batch_size=4, num_threads=1, exec_async=False)
     def pipeline() -> Any:
         files_, labels = fn.readers.file(files=files)
-        images = gradiva.decoders.image(files_, on_error="skip")
+        images = gradiva.decoders.image(files_, on_error=policy)
         return gradiva.flip(gradiva.resize(images, size=(8, 8))), labels
 
     pipe = pipeline()
     sizes = [tuple(map(len, pipe.run())) for _ in range(3)]
-    assert taken == ["fused", "one by one", "fused"]
-    assert sizes == [(4, 4), (3, 3), (4, 4)]
-    groups = [node for node in pipe.graph.nodes if node.members]
-    assert [member.operator.name for member in groups[0].members] == [
-        "decoders.image",
-        "resize",
-        "flip",
-    ]
+    left = 3 if policy == "skip" else 4
+    assert sizes == [(4, 4), (left, left), (4, 4)]
+    (group,) = pipe.explain()
+    assert group.members == ("decoders.image", "resize", "flip")
+    assert (group.fused, group.separate) == (3, 0)
+    assert [entry.position for entry in pipe.quarantine] == [5]
+    pipe.close()
+
+
+def test_a_batch_of_bad_samples_runs_one_by_one(tmp_path: Path) -> None:
+    files = make(tmp_path, {4: "cut", 5: "empty", 6: "cut", 7: "cut"})
+
+    @gradiva.pipeline_def(batch_size=4, num_threads=2)
+    def pipeline() -> Any:
+        files_, _ = fn.readers.file(files=files)
+        return gradiva.resize(gradiva.decoders.image(files_, on_error="skip"), size=(8, 8))
+
+    pipe = pipeline()
+    assert [len(pipe.run()[0]) for _ in range(2)] == [4, 0]
+    (group,) = pipe.explain()
+    assert group.fused >= 1
+    assert group.reasons[Reason.BAD_SAMPLE, ""] == 1
+    assert [entry.position for entry in pipe.quarantine] == [4, 5, 6, 7]
     pipe.close()
 
 

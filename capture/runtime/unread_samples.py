@@ -1,0 +1,102 @@
+"""Samples that a group's decoder cannot read, where it goes on after that (`on_error`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradiva.capture.graph.graph import Node, Opaque
+from gradiva.eager.execution.error_policy import quarantine_samples, skips
+from gradiva.eager.random.step import narrow_step
+from gradiva.eager.support.errors import GradivaError
+from gradiva.eager.types.batch_shape import BatchShape
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+
+from .dropped_samples import SampleIndices, drop_inside
+from .fusion_report import NotFusableError, Reason
+
+__all__ = ["UnreadSamples"]
+
+Values = dict[tuple[Node, int], Batch]
+Drawn = dict[Node, tuple[Any, Any]]
+
+
+class UnreadSamples:
+    """Those of one run of a group, by their numbers before any was left out.
+
+    What is told of them, and to whom, is as if the decoder ran alone.
+    """
+
+    def __init__(self, members: Sequence[Node], size: int, where: Provenance | None) -> None:
+        self._members = members
+        self._size = size
+        self._where = where
+        self._given = dict(members[0].attributes)
+        self.skips = skips(self._given)
+        self.fill_value = self._given.get("fill_value", 0.0)
+        self._errors: dict[int, GradivaError] = {}
+        self._kept: SampleIndices = np.arange(size)
+
+    def without(
+        self, errors: dict[int, GradivaError], values: Values, drawn: Drawn
+    ) -> tuple[int, Values, Drawn]:
+        """What the group reads, without samples whose headers cannot be read; and how many are
+        left. Raises NotFusableError if none is."""
+        values, drawn = dict(values), dict(drawn)
+        size = drop_inside(sorted(errors), self._size, values, drawn)
+        self._leave_out(errors)
+        return size, values, drawn
+
+    def _leave_out(self, errors: dict[int, GradivaError]) -> None:
+        for row, error in errors.items():
+            self._errors[int(self._kept[row])] = error
+        self._kept = np.delete(self._kept, sorted(errors))
+        if not len(self._kept):
+            raise NotFusableError(Reason.BAD_SAMPLE)
+
+    def finish(self, target: Batch, errors: dict[int, GradivaError], lost: list[int]) -> Batch:
+        """The output without samples that could not be decoded; tells of all that were not read.
+
+        errors: of the decoder; lost: takes those that were left out. Raises NotFusableError where
+        the members have to be told how many samples are left.
+        """
+        if self.skips and errors:
+            if any(_is_per_sample(member) for member in self._members[1:]):
+                raise NotFusableError(Reason.BAD_SAMPLE)
+            self._leave_out(errors)
+            target = _compacted(target, np.delete(np.arange(len(target)), sorted(errors)))
+        elif not self.skips:
+            self._errors.update(errors)
+        if not self._errors:
+            return target
+        quarantine_samples(self._errors, self._members[0].operator.name, self._where)
+        if self.skips:
+            lost.extend(sorted(self._errors))
+            if self._where is not None:
+                narrow_step(self._where.positions[self._kept])
+        return target
+
+
+def _is_per_sample(member: Node) -> bool:
+    """Whether an argument has a row for each sample, which may be one for too many then."""
+    return any(
+        isinstance(value.value if isinstance(value, Opaque) else value, np.ndarray)
+        for _, value in member.attributes
+    )
+
+
+def _compacted(batch: Batch, kept: SampleIndices) -> Batch:
+    """The batch with these samples only, laid out as if it had never had more: they move down in
+    its memory."""
+    old, new = batch.batch_shape, BatchShape.of(batch.batch_shape.shapes[kept])
+    sizes = old.volumes[kept].tolist()
+    for source, to, size in zip(
+        old.offsets[kept].tolist(), new.offsets.tolist(), sizes, strict=True
+    ):
+        if source != to:
+            batch.data[to : to + size] = batch.data[source : source + size]
+    where = batch.provenance.select(kept.tolist()) if batch.provenance is not None else None
+    return Batch.over(batch.data[: new.size], new, batch.type, where)
