@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager.execution.error_policy import replacement
+from gradiva.eager.jit.half_row import half_step
 from gradiva.eager.jit.row_chain import (
     FRAMES,
     LAST,
@@ -38,6 +39,7 @@ from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError, SampleDataError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
+from gradiva.eager.types.dtypes import float16
 from gradiva.eager.values.batch import Batch
 
 from .fusion_report import NotFusableError, Reason
@@ -230,6 +232,8 @@ class FusedLoop:
             if planar and call.operator.fusion_role.row.kind == "mixing":
                 raise NotFusableError(Reason.PLANES)
             made = steps[-1].made
+            if call.types[0].dtype is float16:
+                steps.append(half_step(call.size, made))
         return steps, made
 
     def _for_samples(

@@ -86,8 +86,10 @@ def run_group(
         calls.append(call)
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
-            if dtype is bfloat16 or (dtype is float16 and device is CPU):
+            if dtype is bfloat16:
                 raise NotFusableError(Reason.DTYPE, str(dtype))
+        if device is CPU and source.dtype is float16:
+            raise NotFusableError(Reason.DTYPE, str(source.dtype))
     blame = functools.partial(_located, member=members[0], source=source, locate=locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
