@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from gradiva import as_batch, cast
+from gradiva.eager.jit import row_chain
 from gradiva.eager.jit.convert import convert_array, to_half
+from gradiva.eager.jit.half_row import half_step
 from gradiva.eager.types.dtypes import DType, dtypes
 
 TABLE: list[tuple[float, str, int]] = [
@@ -90,3 +92,16 @@ def test_halves_round_away_from_zero() -> None:
     singles = np.array([2049.0, 1 + 2**-11, -2049.0, 65520.0, 1e-8, 3 * 2.0**-25], np.float32)
     expected = [2050.0, 1 + 2**-10, -2050.0, np.inf, 0.0, 2.0**-23]
     assert to_half(singles).astype(np.float64).tolist() == expected
+
+
+def test_the_row_kernel_of_half_has_the_bits_of_to_half() -> None:
+    """Of every exponent and sign: each border between two results, and what is beside it."""
+    tops = np.arange(1 << 19, dtype=np.uint32) << np.uint32(13)
+    bits = np.concatenate([tops + np.uint32(rest) for rest in (0, 1, 0x0FFF, 0x1000, 0x1001)])
+    found = np.empty(len(bits), np.uint16)
+    samples = row_chain.table(1)
+    samples[:, row_chain.PIXELS] = samples[:, row_chain.LAST] = len(bits)
+    chain = row_chain.Chain([half_step(1, 1)], np.dtype(np.uint32), 1, len(bits))
+    row_chain.run_strips(bits, samples, chain, found, 0, 1)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found, to_half(bits.view(np.float32)).view(np.uint16))
