@@ -132,6 +132,8 @@ class FusedLoop:
         source, target, size = self.source, self.target, len(self.source)
         shapes, ends = source.batch_shape.shapes, self._image_shapes()
         steps, made = self.steps(count)
+        if target.dtype is float16:  # the last thing that happens to a value
+            steps.append(half_step(size, made))
         here, there = source.data.itemsize, target.data.itemsize
         kind = source.dtype.numpy if self.rows is None else np.dtype(np.float32)
         height, width = ends[:, at], ends[:, at + 1]
@@ -232,8 +234,6 @@ class FusedLoop:
             if planar and call.operator.fusion_role.row.kind == "mixing":
                 raise NotFusableError(Reason.PLANES)
             made = steps[-1].made
-            if call.types[0].dtype is float16:
-                steps.append(half_step(call.size, made))
         return steps, made
 
     def _for_samples(
