@@ -86,7 +86,7 @@ class FusedLoop:
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
-            raise NotFusableError(Reason.ORDER)
+            raise NotFusableError(Reason.ORDER, "", call)
         elif isinstance(role, View):
             (self.before if self.rows is None else self.after).append(call)
         elif isinstance(role, Resample) and self.rows is None:
@@ -94,7 +94,7 @@ class FusedLoop:
         elif isinstance(role, ToPlanar) and role.fits(call):
             self.planes = True
         else:
-            raise NotFusableError(Reason.MEMBER, call.operator.name)
+            raise NotFusableError(Reason.MEMBER, call.operator.name, call)
 
     @property
     def layout(self) -> str:
@@ -228,11 +228,11 @@ class FusedLoop:
         for call in self.pixels:
             steps.append(step_of(call, call.operator.fusion_role, made))
             if steps[-1].parameters.shape[1] not in (1, made):
-                raise NotFusableError(Reason.PARAMETERS)
+                raise NotFusableError(Reason.PARAMETERS, "", call)
             if self.mixed and (steps[-1].parameters.shape[1] > 1 or steps[-1].row.kind == "mixing"):
-                raise NotFusableError(Reason.CHANNELS)
+                raise NotFusableError(Reason.CHANNELS, "", call)
             if planar and call.operator.fusion_role.row.kind == "mixing":
-                raise NotFusableError(Reason.PLANES)
+                raise NotFusableError(Reason.PLANES, "", call)
             made = steps[-1].made
         return steps, made
 

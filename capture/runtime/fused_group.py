@@ -74,15 +74,18 @@ def run_group(
     for member in members:
         try:
             call = head or _prepared(member, image, values, drawn, size, pool)
+        except NotFusableError as error:
+            error.first = len(calls)
+            raise
         except GradivaError as error:
             if calls:
                 # Alone, the members before would have had their say before this.
-                raise NotFusableError(Reason.MEMBER_ERROR) from None
+                raise NotFusableError(Reason.MEMBER_ERROR, first=len(calls)) from None
             raise _located(error, member, source, locate) from error.__cause__
         head = None
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
-            raise NotFusableError(Reason.ROUNDING)
+            raise NotFusableError(Reason.ROUNDING, first=len(calls))
         calls.append(call)
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
@@ -96,6 +99,10 @@ def run_group(
     target = Batch.empty(image.batch_shape, image.type, source.provenance)
     try:
         FusedLoop(source, calls, target, blame, unread).run()
+    except NotFusableError as error:
+        if error.call is not None:
+            error.first = calls.index(error.call)
+        raise
     except GradivaError as error:
         if error.operator is None:  # of a member that has to be found: they run one by one
             raise NotFusableError(Reason.MEMBER_ERROR) from None

@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.eager.display.table import html_table
@@ -49,12 +50,17 @@ class Reason(enum.Enum):
 
 
 class NotFusableError(Exception):
-    """The data do not suit the fused kernels. reason: the code; detail: what of these data."""
+    """The data do not suit the fused kernels. reason: the code; detail: what of these data; call,
+    first: of the first member that does not fit, where one can be named, and its number."""
 
-    def __init__(self, reason: Reason, detail: str = "") -> None:
+    def __init__(
+        self, reason: Reason, detail: str = "", call: Any = None, first: int | None = None
+    ) -> None:
         super().__init__(f"{reason.value} ({detail})" if detail else reason.value)
         self.reason = reason
         self.detail = detail
+        self.call = call
+        self.first = first
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +82,25 @@ class Timing:
 class GroupReport:
     """The runs of one group. location: the user's line of its first member.
 
-    batches: that were not empty; fused: of these, those that ran as one; reasons: how often it was
-    not, by code and detail. Runs in which a kernel was compiled are not timed.
+    batches: that were not empty; fused: of these, those that ran as one; partly: those of which
+    some members ran as one; reasons: how often not all did, by code and detail. Runs in which a
+    kernel was compiled are not timed.
     """
 
     members: tuple[str, ...]
     location: Location | None
     fused: int = 0
+    partly: int = 0
     separate: int = 0
     reasons: Counter[tuple[Reason, str]] = field(default_factory=Counter)
     time_fused: Timing = Timing()
+    time_partly: Timing = Timing()
     time_separate: Timing = Timing()
     warned: bool = False
 
     @property
     def batches(self) -> int:
-        return self.fused + self.separate
+        return self.fused + self.partly + self.separate
 
     @property
     def cost(self) -> float:
@@ -108,14 +117,19 @@ class GroupReport:
 
     def __str__(self) -> str:
         lines = [f"{self.title}: fused in {self.fused} of {self.batches} batches"]
+        lines[0] += f", in parts in {self.partly}" if self.partly else ""
         lines[0] += "".join(f", {text}" for text in self.times())
         lines.append(f"  {self.location or 'no line known'}")
         lines += [f"  not fused: {text}" for text in self.whys()]
         return "\n".join(lines)
 
     def times(self) -> list[str]:
-        """The mean time of a batch, fused and member by member."""
-        timings = (self.time_fused, "ms fused"), (self.time_separate, "ms member by member")
+        """The mean time of a batch, fused, in parts and member by member."""
+        timings = (
+            (self.time_fused, "ms fused"),
+            (self.time_partly, "ms in parts"),
+            (self.time_separate, "ms member by member"),
+        )
         return [f"{1e3 * it.seconds / it.runs:.2f} {how}" for it, how in timings if it.runs]
 
     def whys(self) -> list[str]:
@@ -166,6 +180,15 @@ class FusionReport:
             group = self._groups[node]
             group.fused += 1
             group.time_fused = group.time_fused.plus(samples, seconds)
+
+    def partly(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
+        """Some members of a group ran as one."""
+        seconds = began.seconds()
+        with self._lock:
+            group = self._groups[node]
+            group.partly += 1
+            group.time_partly = group.time_partly.plus(samples, seconds)
+            group.reasons[reason, detail] += 1
 
     def separate(self, node: Node, samples: int, began: Mark, reason: Reason, detail: str) -> None:
         """A group ran member by member. Warns, once, where that costs much of the time."""

@@ -195,7 +195,7 @@ class Program:
         return execute(node.operator, inputs, given, size, pool, key, positions, lost, device)
 
     def _group(self, node: Node, turn: _Turn, size: int) -> Outputs:
-        """Run a fused group; one by one where the data do not suit the fused kernels."""
+        """Run a fused group; in parts where the data do not suit the fused kernels."""
         inside: Values = {}
         drawn: dict[Node, tuple[Any, Any]] = {}
         for member in node.members:
@@ -207,39 +207,60 @@ class Program:
                     drawn[edge.node] = self._drawn(outer.node, turn)
                 else:
                     inside[edge.node, edge.output] = value_of(outer, turn.values, size)
-        pool, device, began = turn.pool, turn.device_of(node), Mark()
-        lost: list[int] = []
-        try:
-            batch = run_group(node.members, inside, drawn, size, pool, self.locate, device, lost)
-        except NotFusableError as error:
-            why = error.reason, error.detail  # of the error itself frames would be kept
-        else:
-            self.fusion.fused(node, size, began)
-            turn.selection.lost.extend(lost)
-            return (batch,)
-        samples = size
-        for member in node.members:
-            key, own = next(
-                (drawn[edge.node] for edge in member.inputs if edge.argument == "key"), (None, None)
-            )
-            try:
-                inputs, given = resolve(member, inside, size)
-                first = inputs[0].positions
-                own = own if first is None else first
-                lost.clear()
-                (batch,) = execute(
-                    member.operator, inputs, given, size, pool, key, own, lost, device
-                )
-            except GradivaError as error:
-                raise self.locate(error, member) from error.__cause__
+        pool, device, began, samples = turn.pool, turn.device_of(node), Mark(), size
+        # As many members as fit run as one; the first that does not runs alone, and so on.
+        rest = part = node.members
+        fusing, partly, why = True, False, None
+        while rest:
+            lost: list[int] = []
+            made: Batch | None = None
+            while fusing and made is None and len(part) > 1:
+                try:
+                    made = run_group(part, inside, drawn, size, pool, self.locate, device, lost)
+                except NotFusableError as error:
+                    why = why or (error.reason, error.detail)  # the error itself keeps frames
+                    fusing, part = error.first is not None, part[: error.first]
+            if made is None:
+                part = rest[:1]
+                made = self._alone(part[0], inside, drawn, size, pool, device, lost)
+            batch = made
+            if why is None:
+                self.fusion.fused(node, samples, began)
+                turn.selection.lost.extend(lost)
+                return (batch,)
+            partly = partly or len(part) > 1
             if lost:  # of the decoder: no other member leaves out samples
                 turn.selection.lost.extend(lost)
                 size = drop_inside(lost, size, inside, drawn)
-            inside[member, 0] = batch
+            inside[part[-1], 0] = batch
             if self.statistics is not None:
-                self.statistics.record(member, (batch,))
-        self.fusion.separate(node, samples, began, *why)
+                self.statistics.record(part[-1], (batch,))
+            rest = part = rest[len(part) :]
+        assert why is not None
+        (self.fusion.partly if partly else self.fusion.separate)(node, samples, began, *why)
         return (batch,)
+
+    def _alone(
+        self,
+        member: Node,
+        inside: Values,
+        drawn: dict[Node, tuple[Any, Any]],
+        size: int,
+        pool: WorkerPool,
+        device: Device,
+        lost: list[int],
+    ) -> Batch:
+        """The output of one member of a group."""
+        key, own = next(
+            (drawn[edge.node] for edge in member.inputs if edge.argument == "key"), (None, None)
+        )
+        try:
+            inputs, given = resolve(member, inside, size)
+            first = inputs[0].positions
+            own = own if first is None else first
+            return execute(member.operator, inputs, given, size, pool, key, own, lost, device)[0]
+        except GradivaError as error:
+            raise self.locate(error, member) from error.__cause__
 
     def _drawn(self, node: Node, turn: _Turn, whole: bool = False) -> tuple[RandomKey, Positions]:
         """The key that a `random_key` node stands for, and the positions of its samples; `whole`:

@@ -21,7 +21,7 @@ def composed(calls: Sequence[Call], at: int) -> SourceWindow | None:
     for call in calls:
         view = call.operator.fusion_role.window(call)
         if view is None:
-            raise NotFusableError(Reason.MEMBER, call.operator.name)
+            raise NotFusableError(Reason.MEMBER, call.operator.name, call)
         if result is None:
             result = view
             continue

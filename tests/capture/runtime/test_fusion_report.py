@@ -13,11 +13,12 @@ from PIL import Image
 
 import gradiva
 from gradiva import capture, fn
-from gradiva.capture.runtime import fusion_report
+from gradiva.capture.runtime import fusion_report, program
 from gradiva.capture.runtime.fusion_report import (
     FusionExplanation,
     GroupReport,
     Mark,
+    NotFusableError,
     Reason,
     Timing,
 )
@@ -102,6 +103,55 @@ def test_reasons(function: Any, data: Any, reason: Reason, detail: str) -> None:
     group = only(compiled.explain())
     assert group.reasons == {(reason, detail): 1}
     assert group.fused == 0
+
+
+@pytest.mark.parametrize("shape", [(9, 9, 3), (9, 18, 3)])
+def test_members_around_one_that_does_not_fit_stay_fused(shape: tuple[int, ...]) -> None:
+    def function(data: Any) -> Any:
+        small = gradiva.flip(gradiva.resize(data, resize_shorter=6))
+        window = gradiva.crop(small, crop=(6, 8), out_of_bounds_policy="pad", fill_values=9.0)
+        return gradiva.contrast(gradiva.brightness(window, brightness=0.5), contrast=2.0)
+
+    data = images(shape, (12, 12, 3))
+    compiled = capture.compile(function)
+    found, wanted = compiled(data), function(data)
+    assert [one.tobytes() for one in found.arrays()] == [one.tobytes() for one in wanted.arrays()]
+    group = only(compiled.explain())
+    assert (group.fused, group.partly, group.separate) == (0, 1, 0)
+    assert group.reasons == {(Reason.MEMBER, "crop"): 1}
+    assert "fused in 0 of 1 batches, in parts in 1" in str(compiled.explain())
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_a_bad_sample_leaves_what_runs_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = pictures(tmp_path, 8, cut=(1, 6))
+
+    @gradiva.pipeline_def(batch_size=4, num_threads=2, seed=1, exec_async=False)
+    def pipeline() -> Any:
+        data, labels = fn.readers.file(files=paths)
+        small = fn.resize(fn.decoders.image(data, on_error="skip"), resize_shorter=6)
+        window = fn.crop(small, crop=(6, 20), out_of_bounds_policy="pad")
+        return fn.flip(window, horizontal=fn.random.coin_flip()), labels
+
+    def outcome() -> Any:
+        pipe = pipeline()
+        found = [[[s.tobytes() for s in out.arrays()] for out in pipe.run()] for _ in range(2)]
+        pipe.close()
+        assert [[len(one) for one in batch] for batch in found] == [[3, 3]] * 2
+        assert [entry.position for entry in pipe.quarantine] == [1, 6]
+        return found, only(pipe.explain())
+
+    def refuse(*_arguments: Any) -> Any:
+        raise NotFusableError(Reason.MEMORY)
+
+    found, group = outcome()
+    assert (group.fused, group.partly, group.separate) == (0, 2, 0)
+    monkeypatch.setattr(program, "run_group", refuse)
+    wanted, group = outcome()
+    assert (group.fused, group.partly, group.separate) == (0, 0, 2)
+    assert found == wanted
 
 
 def pictures(folder: Path, count: int, cut: tuple[int, ...] = ()) -> list[str]:
