@@ -116,12 +116,17 @@ class GroupReport:
         return " + ".join(self.members)
 
     def __str__(self) -> str:
-        lines = [f"{self.title}: fused in {self.fused} of {self.batches} batches"]
-        lines[0] += f", in parts in {self.partly}" if self.partly else ""
+        lines = [f"{self.title}: fused in {self.runs}"]
         lines[0] += "".join(f", {text}" for text in self.times())
         lines.append(f"  {self.location or 'no line known'}")
         lines += [f"  not fused: {text}" for text in self.whys()]
         return "\n".join(lines)
+
+    @property
+    def runs(self) -> str:
+        """How many ran fused."""
+        parts = f", in parts in {self.partly}" if self.partly else ""
+        return f"{self.fused} of {self.batches} batches{parts}"
 
     def times(self) -> list[str]:
         """The mean time of a batch, fused, in parts and member by member."""
@@ -254,7 +259,7 @@ class FusionExplanation(Sequence[GroupReport]):
         rows = (
             (
                 group.title,
-                f"{group.fused} of {group.batches}",
+                group.runs,
                 ", ".join(group.times()),
                 "\n".join(group.whys()),
                 group.location or "no line known",

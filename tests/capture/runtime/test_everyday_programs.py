@@ -118,6 +118,12 @@ PROGRAMS: dict[str, tuple[Body, str]] = {
         "decoders.image + resize",
     ),
     "val": (lambda files, policy: normal(small(files, policy), crop=(32, 32)), VAL),
+    "val, decoded small": (
+        lambda files, policy: normal(
+            gradiva.resize(decode(files, policy, min_size=20), resize_shorter=18), crop=(16, 16)
+        ),
+        VAL,
+    ),
     "val, not smaller": (
         lambda files, policy: normal(
             gradiva.resize(decode(files, policy), size=(36, 36), mode="not_smaller"), crop=(32, 32)
