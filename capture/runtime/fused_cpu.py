@@ -111,23 +111,23 @@ class FusedLoop:
         if at < 0 or layout[at + 2 :] not in ("", "C"):
             raise NotFusableError(Reason.LAYOUT, repr(layout))
         if self.rows is not None and "D" in layout:
-            raise NotFusableError(Reason.VOLUME)
+            raise NotFusableError(Reason.VOLUME, "", self.rows)
         channels = self.source.batch_shape.shapes[:, at + 2 :].prod(axis=1)
         self.mixed = bool((channels != channels[0]).any())
         return at, channels
 
     def run(self) -> None:
         at, channels = self.check_fusable()
-        # Samples with another number of channels have a chain of their own.
-        runs = {count: self._run(at, count) for count in np.unique(channels).tolist()}
-        run = by_channels(runs, channels.tolist())
         view = composed(self.before, at)
+        # Samples with another number of channels have a chain of their own.
+        runs = {count: self._run(at, count, view) for count in np.unique(channels).tolist()}
+        run = by_channels(runs, channels.tolist())
         if self.rows is not None and view is not None and view.mirror.any():
             windows = self.rows.inputs[0].batch_shape.shapes[:, at : at + 2]
             run = mirrored(run, view, windows, channels, self.source, at, self.decoder is not None)
         self._for_samples(run.kernel, run.bind, run.place, *run.arguments)
 
-    def _run(self, at: int, count: int) -> Run:
+    def _run(self, at: int, count: int, view: SourceWindow | None) -> Run:
         """For the samples with so many channels; the rows of others mean nothing."""
         source, target, size = self.source, self.target, len(self.source)
         shapes, ends = source.batch_shape.shapes, self._image_shapes()
@@ -144,7 +144,6 @@ class FusedLoop:
         samples[:, TARGET_FRAME] = height * width * made * there
         samples[:, TARGET_PLANE] = height * width * there
         pitch = shapes[:, at + 1] * count
-        view = composed(self.before, at)
         inside = first_pixels(view, size)
         if self.rows is None:
             longest = int(width.max())

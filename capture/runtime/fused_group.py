@@ -90,9 +90,9 @@ def run_group(
         image = Batch.over(_NOTHING, call.batch_shapes[0], call.types[0], source.provenance)
         for dtype in (call.types[0].dtype, call.inputs[0].dtype):
             if dtype is bfloat16:
-                raise NotFusableError(Reason.DTYPE, str(dtype))
+                raise NotFusableError(Reason.DTYPE, str(dtype), first=len(calls) - 1)
         if device is CPU and source.dtype is float16:
-            raise NotFusableError(Reason.DTYPE, str(source.dtype))
+            raise NotFusableError(Reason.DTYPE, str(source.dtype), first=0)
     blame = functools.partial(_located, member=members[0], source=source, locate=locate)
     if device is not CPU:
         return run_launches(calls, source, image, device, blame)
@@ -104,7 +104,8 @@ def run_group(
             error.first = calls.index(error.call)
         raise
     except GradivaError as error:
-        if error.operator is None:  # of a member that has to be found: they run one by one
+        # The member has to be found, or the sample's number among all: members run one by one.
+        if error.operator is None or (unread is not None and unread.skips):
             raise NotFusableError(Reason.MEMBER_ERROR) from None
         raise
     if unread is not None:

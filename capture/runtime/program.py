@@ -219,7 +219,7 @@ class Program:
                     made = run_group(part, inside, drawn, size, pool, self.locate, device, lost)
                 except NotFusableError as error:
                     why = why or (error.reason, error.detail)  # the error itself keeps frames
-                    fusing, part = error.first is not None, part[: error.first]
+                    fusing, part = error.first is not None and device is CPU, part[: error.first]
             if made is None:
                 part = rest[:1]
                 made = self._alone(part[0], inside, drawn, size, pool, device, lost)

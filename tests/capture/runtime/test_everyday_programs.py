@@ -363,6 +363,30 @@ def test_an_argument_with_a_row_for_each_sample(damaged: list[str]) -> None:
     pipe.close()
 
 
+@pytest.mark.parametrize("height", [60, 200])
+def test_an_error_names_the_sample_among_all(
+    height: int, damaged: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where others have left the batch: of a window of the decoder, and of one after it."""
+
+    def body(files: Any, labels: Any, policy: Any) -> Any:
+        window = (48, 40) if height == 200 else (height, 40)
+        part = gradiva.decoders.image_crop(files, crop=window, on_error=policy)
+        return gradiva.resize(gradiva.crop(part, crop=(min(height, 50), 40)), size=24)
+
+    found = []
+    for fused in (True, False):
+        if not fused:
+            monkeypatch.setattr(program, "run_group", refuse)
+        pipe = as_pipeline(body, damaged, 12, "skip", exec_async=False)
+        with pytest.raises(gradiva.OperatorValueError) as error:
+            pipe.run()
+        pipe.close()
+        found.append(str(error.value))
+    assert found[0] == found[1]
+    assert "in sample" in found[0]
+
+
 def arrays(*shapes: tuple[int, ...], layout: str = "HWC", dtype: Any = np.uint8) -> gradiva.Batch:
     noise = np.random.default_rng(4)
     samples = [noise.integers(0, 255, shape).astype(dtype) for shape in shapes]

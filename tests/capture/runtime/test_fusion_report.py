@@ -122,6 +122,20 @@ def test_members_around_one_that_does_not_fit_stay_fused(shape: tuple[int, ...])
     assert "fused in 0 of 1 batches, in parts in 1" in str(compiled.explain())
 
 
+def test_what_cannot_end_a_group_runs_behind_it() -> None:
+    def function(data: Any) -> Any:
+        small = gradiva.flip(gradiva.resize(data, size=(4, 6)))
+        return gradiva.cast(gradiva.brightness(small, brightness=0.3), dtype=gradiva.bfloat16)
+
+    compiled = capture.compile(function)
+    data = images((9, 9, 3), (5, 4, 3))
+    found, wanted = compiled(data), function(data)
+    assert [one.tobytes() for one in found.arrays()] == [one.tobytes() for one in wanted.arrays()]
+    group = only(compiled.explain())
+    assert (group.fused, group.partly, group.separate) == (0, 1, 0)
+    assert group.reasons == {(Reason.DTYPE, "bfloat16"): 1}
+
+
 @pytest.mark.filterwarnings("ignore:.*left out")
 def test_a_bad_sample_leaves_what_runs_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
