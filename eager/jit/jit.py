@@ -27,6 +27,7 @@ __all__ = [
     "compiled_kernels",
     "inlined",
     "jit",
+    "load_intrinsic",
     "load_numba",
     "outlined",
     "register_extension",
@@ -120,7 +121,7 @@ def _compile(kernel: Kernel, more: dict[str, bool]) -> Any:
         if isinstance(value, Kernel):
             scope[name] = value.inside()
         elif isinstance(value, FunctionType) and value in _intrinsics:
-            scope[name] = _intrinsic(numba, value)
+            scope[name] = load_intrinsic(value)
     copy = _copied(function, scope, function.__qualname__)
     inline = "always" if kernel.inline else "never"
     options = {**_OPTIONS, "nogil": True, "inline": inline, "no_cfunc_wrapper": True, **more}
@@ -204,12 +205,15 @@ def register_intrinsic(stub: Callable[..., Any]) -> Callable[[T], T]:
     return register
 
 
-def _intrinsic(numba: Any, stub: FunctionType) -> Any:
-    made = _intrinsics[stub]
-    if made is None:
-        definition: Any = extensions[stub]
-        made = _intrinsics[stub] = numba.extending.intrinsic(definition(numba))
-    return made
+def load_intrinsic(stub: Callable[..., Any]) -> Any:
+    """What stands for a stub of `register_intrinsic` in what Numba compiles."""
+    function = cast(FunctionType, stub)
+    with _lock:
+        if _intrinsics[function] is None:
+            numba = _numba()
+            define = cast(Callable[[Any], Any], extensions[function])
+            _intrinsics[function] = numba.extending.intrinsic(define(numba))
+        return _intrinsics[function]
 
 
 def load_numba() -> Any:
