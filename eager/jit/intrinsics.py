@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 from . import numba_adapter
-from .jit import register_extension
+from .jit import register_intrinsic
 
 __all__ = ["call_row", "filter_four", "without_refcount"]
 
@@ -35,7 +35,7 @@ def without_refcount(array: A) -> A:
     raise NotImplementedError
 
 
-@register_extension(without_refcount)
+@register_intrinsic(without_refcount)
 def _without_refcount_in_kernels(numba: Any) -> Callable[..., Any]:
     """What Numba compiles for `without_refcount`."""
 
@@ -45,15 +45,7 @@ def _without_refcount_in_kernels(numba: Any) -> Callable[..., Any]:
     def call(typing_context, array):  # type: ignore[no-untyped-def]
         return array(array), generate
 
-    without_owner = numba.extending.intrinsic(call)
-
-    def pick(array):  # type: ignore[no-untyped-def]
-        def body(array):  # type: ignore[no-untyped-def]
-            return without_owner(array)
-
-        return body
-
-    return pick
+    return call
 
 
 def call_row(
@@ -72,7 +64,7 @@ def call_row(
     raise NotImplementedError
 
 
-@register_extension(call_row)
+@register_intrinsic(call_row)
 def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
     """What Numba compiles for `call_row`: a call through a pointer that is known at run time."""
     ir, _ = numba_adapter.llvm()
@@ -99,48 +91,7 @@ def _call_row_in_kernels(numba: Any) -> Callable[..., Any]:
     ):
         return numba.types.none(*[integer] * 10), generate
 
-    by_address = numba.extending.intrinsic(call)
-
-    def pick(  # type: ignore[no-untyped-def]
-        address,
-        source,
-        target,
-        pixels,
-        source_pitch,
-        target_pitch,
-        channels,
-        made,
-        parameters,
-        count,
-    ):
-        def body(  # type: ignore[no-untyped-def]
-            address,
-            source,
-            target,
-            pixels,
-            source_pitch,
-            target_pitch,
-            channels,
-            made,
-            parameters,
-            count,
-        ):
-            by_address(
-                address,
-                source,
-                target,
-                pixels,
-                source_pitch,
-                target_pitch,
-                channels,
-                made,
-                parameters,
-                count,
-            )
-
-        return body
-
-    return pick
+    return call
 
 
 def filter_four(
@@ -165,7 +116,7 @@ def filter_four(
     raise NotImplementedError
 
 
-@register_extension(filter_four)
+@register_intrinsic(filter_four)
 def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
     """What Numba compiles for `filter_four`."""
     ir, cgutils = numba_adapter.llvm()
@@ -235,16 +186,4 @@ def _filter_four_in_kernels(numba: Any) -> Callable[..., Any]:
         signature = numba.types.none(source, at, heads, weights, word, word, word, word, target, to)
         return signature, generate
 
-    by_lanes = numba.extending.intrinsic(call)
-
-    def pick(  # type: ignore[no-untyped-def]
-        source, at, heads, weights, taps, first, last, step, target, to
-    ):
-        def body(  # type: ignore[no-untyped-def]
-            source, at, heads, weights, taps, first, last, step, target, to
-        ):
-            by_lanes(source, at, heads, weights, taps, first, last, step, target, to)
-
-        return body
-
-    return pick
+    return call

@@ -18,8 +18,8 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 import numpy as np
 
 from .kernel_cache import kernel_folder
-from .kernel_digest import extensions, global_names
-from .numba_adapter import c_callback, keep_compiled, on_compile
+from .kernel_digest import extensions, global_names, kernel_digest
+from .numba_adapter import Outlined, c_callback, keep_compiled, on_compile, outlined_call
 
 __all__ = [
     "Kernel",
@@ -27,8 +27,11 @@ __all__ = [
     "compiled_kernels",
     "inlined",
     "jit",
+    "load_intrinsic",
     "load_numba",
+    "outlined",
     "register_extension",
+    "register_intrinsic",
 ]
 
 P = ParamSpec("P")
@@ -36,11 +39,14 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _OPTIONS: Final = {"fastmath": False, "error_model": "numpy"}
+_INSIDE: Final = {"no_cpython_wrapper": True}
+"""Of kernels that other kernels call: entries for Python would be compiled into each of these."""
 
 _lock = threading.RLock()
 _announced = False
 _listening = False
 _unregistered: list[FunctionType] = []
+_intrinsics: dict[FunctionType, Any] = {}
 _since: dict[int, float] = {}
 compiled_kernels: list[tuple[str, float]] = []
 """Name and seconds of each kernel compiled (not loaded from the cache) in this process."""
@@ -49,10 +55,12 @@ compiled_kernels: list[tuple[str, float]] = []
 class Kernel:
     """A Python function that turns into compiled code when it is first called."""
 
-    def __init__(self, function: FunctionType, inline: bool = False) -> None:
+    def __init__(self, function: FunctionType, inline: bool = False, outline: bool = False) -> None:
         self.function = function
         self.inline = inline
+        self.outline = outlined_call if outline else None  # what its callers are made of, too
         self._compiled: Any = None
+        self._inside: Any = None
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
 
@@ -63,8 +71,19 @@ class Kernel:
         """The Numba dispatcher; imports Numba on first use."""
         with _lock:
             if self._compiled is None:
-                self._compiled = _compile(self)
+                self._compiled = _compile(self, {})
             return self._compiled
+
+    def inside(self) -> Any:
+        """What stands for the kernel in those that call it."""
+        with _lock:
+            if self._inside is None:
+                self._inside = _compile(self, _INSIDE)
+                if self.outline:
+                    function = self.function
+                    name = f"{function.__name__}-{kernel_digest(function)}"
+                    self._inside = outlined_call(_numba(), function, Outlined(name, self._inside))
+            return self._inside
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__module__}.{self.function.__qualname__}>"
@@ -85,18 +104,27 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", Kernel(cast(FunctionType, function), inline=True))
 
 
-def _compile(kernel: Kernel) -> Any:
+def outlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Mark `function` as a kernel that is compiled once, and called by those that use it: for large
+    ones, which would be optimized again in each of these, and do much in one call."""
+    return cast("Callable[P, R]", Kernel(cast(FunctionType, function), outline=True))
+
+
+def _compile(kernel: Kernel, more: dict[str, bool]) -> Any:
     numba = _numba()
     # Numba resolves global names when it compiles: hand it a copy of the function whose globals
     # hold dispatchers in place of our lazy kernels.
     function = kernel.function
-    scope = {
-        name: value.dispatcher()
-        for name in global_names(function)
-        if isinstance(value := function.__globals__.get(name), Kernel)
-    }
+    scope: dict[str, Any] = {}
+    for name in global_names(function):
+        value = function.__globals__.get(name)
+        if isinstance(value, Kernel):
+            scope[name] = value.inside()
+        elif isinstance(value, FunctionType) and value in _intrinsics:
+            scope[name] = load_intrinsic(value)
     copy = _copied(function, scope, function.__qualname__)
-    options = {**_OPTIONS, "nogil": True, "inline": "always" if kernel.inline else "never"}
+    inline = "always" if kernel.inline else "never"
+    options = {**_OPTIONS, "nogil": True, "inline": inline, "no_cfunc_wrapper": True, **more}
     dispatcher = numba.njit(**options)(copy)
     _keep(numba, dispatcher, function, options)
     return dispatcher
@@ -127,7 +155,7 @@ def compile_entry(
 
     `entry` is the C function to make: it calls the kernel by the name `row`.
     """
-    dispatcher = kernel.dispatcher()
+    dispatcher = kernel.inside()
     numba = _numba()
     types = numba.types
     word = types.int64
@@ -163,6 +191,29 @@ def register_extension(stub: Callable[..., Any]) -> Callable[[T], T]:
         return extend
 
     return register
+
+
+def register_intrinsic(stub: Callable[..., Any]) -> Callable[[T], T]:
+    """Like `register_extension` for a stub that only kernels of ours call: `extend` returns what
+    `numba.extending.intrinsic` decorates, and no function is compiled around its code."""
+
+    def register(extend: T) -> T:
+        extensions[cast(FunctionType, stub)] = cast(FunctionType, extend)
+        _intrinsics[cast(FunctionType, stub)] = None
+        return extend
+
+    return register
+
+
+def load_intrinsic(stub: Callable[..., Any]) -> Any:
+    """What stands for a stub of `register_intrinsic` in what Numba compiles."""
+    function = cast(FunctionType, stub)
+    with _lock:
+        if _intrinsics[function] is None:
+            numba = _numba()
+            define = cast(Callable[[Any], Any], extensions[function])
+            _intrinsics[function] = numba.extending.intrinsic(define(numba))
+        return _intrinsics[function]
 
 
 def load_numba() -> Any:

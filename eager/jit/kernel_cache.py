@@ -13,12 +13,14 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from gradiva.eager.support.checked_file import read_checked, write_checked
 
 from .kernel_digest import UndescribedError, kernel_digest
+from .prebuilt import prebuilt_folder, read_prebuilt
 
 __all__ = [
     "KernelFolder",
@@ -75,46 +77,65 @@ def why_no_cache_folder() -> str:
 
 
 class KernelFolder:
-    """The compiled forms of one kernel: a file for each signature."""
+    """The compiled forms of one kernel: a file for each signature.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    name: of its folders; prebuilt: the one in the package, if there is one.
+    """
+
+    def __init__(self, name: str, prebuilt: Path | None) -> None:
+        self.name = name
+        self.is_prebuilt = prebuilt is not None
+        self._prebuilt = prebuilt
+
+    @cached_property
+    def path(self) -> Path | None:
+        """The folder in the cache, or None; made when it is asked for."""
+        base = folder_to_keep_in()
+        return base / self.name if base is not None and _is_usable(base / self.name) else None
 
     def read(self, name: str, meaning: str) -> bytes | None:
         """What was written under this name and with this meaning, bit by bit, or None."""
-        return read_checked(self.path / name, f"{self.path.name} {meaning}")
+        meaning = f"{self.name} {meaning}"
+        if self._prebuilt is not None:
+            content = read_prebuilt(self._prebuilt / name, meaning)
+            if content is not None:
+                return content
+        return None if self.path is None else read_checked(self.path / name, meaning)
 
     def write(self, name: str, meaning: str, content: bytes) -> None:
         """Keep it; what cannot be written costs time in other processes, no more."""
-        keep_file(self.path / name, f"{self.path.name} {meaning}", content)
+        if self.path is not None:
+            keep_file(self.path / name, f"{self.name} {meaning}", content)
 
     def refuse(self, reason: str) -> None:
         """Something cannot be kept at all."""
-        _tell(f"the compiled kernel {self.path.name} cannot be kept: {reason}")
+        _tell(f"the compiled kernel {self.name} cannot be kept: {reason}")
 
 
 def kernel_folder(function: Callable[..., Any]) -> KernelFolder | None:
     """The folder of one kernel, or None. Its name holds a digest of all that the machine code is
     made from, so that nothing stale is found in it."""
-    base = folder_to_keep_in()
-    if base is None:
-        return None
     try:
         name = f"{function.__name__}-{kernel_digest(function)}"
     except (UndescribedError, RecursionError) as error:
         _tell(f"the compiled kernel {function.__name__} cannot be kept: {error}")
         return None
-    path = base / name
+    folder = KernelFolder(name, prebuilt_folder(name))
+    return folder if folder.is_prebuilt or folder.path is not None else None
+
+
+def _is_usable(path: Path) -> bool:
+    """Whether a kernel's folder in the cache is there, or can be made; warns if not."""
     try:
         if _private_folder(path) is None:
             _tell(f"{path} is no folder of this user, or others can write into it")
-            return None
+            return False
         with suppress(OSError):  # such as a cache that can only be read
             os.utime(path)
     except OSError as error:
-        _tell(f"compiled kernels cannot be kept in {base}: {_text(error)}")
-        return None
-    return KernelFolder(path)
+        _tell(f"compiled kernels cannot be kept in {path.parent}: {_text(error)}")
+        return False
+    return True
 
 
 def keep_file(path: Path, meaning: str, content: bytes) -> None:

@@ -1,9 +1,9 @@
 """What a kernel is compiled from, as a digest: its code, and all that this code reaches.
 
 Followed are the global names that the code loads: other kernels, functions, constants, names in
-modules; and for extensions of Numba (`register_extension`) all that makes them. Code is
-compared as Python compiled it, so a comment or another function of the file changes nothing.
-Libraries are known by their versions (`eager/jit/numba_adapter.py`).
+modules; and for extensions of Numba (`register_extension`, `register_intrinsic`) what makes them.
+Code is compared as Python compiled it, so a comment or another function of the file changes
+nothing. Libraries are known by their versions (`eager/jit/numba_adapter.py`).
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class _Walk:
         for attribute in ("function", "py_func"):  # of a kernel; of what Numba has made
             inner = getattr(value, attribute, None)
             if isinstance(inner, FunctionType):
-                options = getattr(value, "inline", None), getattr(value, "targetoptions", None)
+                named = ("inline", "outline", "targetoptions")
+                options = [getattr(value, option, None) for option in named]
                 return f"{self._described(options)} {self._number(inner)}"
         if isinstance(value, DType):  # `np.float32`, beside a module that has a `float32` too
             return f"DType {value.name}"

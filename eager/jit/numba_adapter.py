@@ -6,8 +6,10 @@ version that `pyproject.toml` allows.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import importlib
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -16,6 +18,7 @@ import numpy as np
 
 __all__ = [
     "CompiledStore",
+    "Outlined",
     "c_callback",
     "can_compile",
     "first_element",
@@ -24,6 +27,7 @@ __all__ = [
     "llvm",
     "no_value",
     "on_compile",
+    "outlined_call",
     "ownerless_array",
 ]
 
@@ -77,7 +81,10 @@ class _Overloads:
             return None
         result = self._numba.core.compiler.CompileResult
         try:
-            return result._rebuild(target, *pickle.loads(content))
+            called, reduced = pickle.loads(content)
+            for name in called:
+                _outlined[name[0]].require(*name)
+            return result._rebuild(target, *reduced)
         except Exception:  # noqa: BLE001  whatever it is: it is compiled again
             return None
 
@@ -87,7 +94,7 @@ class _Overloads:
         reason = _why_not_kept(meaning, result)
         if reason is None:
             try:
-                content = self._numba.core.serialize.dumps(result._reduce())
+                content = self._numba.core.serialize.dumps((_called(result), result._reduce()))
             except Exception as error:  # noqa: BLE001  it is compiled, and can be used
                 reason = f"{type(error).__name__}: {error}"
             else:
@@ -132,6 +139,71 @@ def c_callback(numba: Any, function: Any, signature: Any, options: dict[str, Any
     module = importlib.import_module("numba.core.ccallback")
     argument_types = signature.args, signature.return_type
     return module.CFunc(function, argument_types, locals={}, options=options)
+
+
+class Outlined:
+    """The machine code of a kernel as others call it: by a name, with nothing of it in theirs.
+
+    name: says what it is compiled from; dispatcher: compiles it.
+    """
+
+    def __init__(self, name: str, dispatcher: Any) -> None:
+        self._name = name
+        self._dispatcher = dispatcher
+        self._symbols: dict[tuple[Any, ...], str] = {}
+        _outlined[name] = self
+
+    def code(self, kinds: tuple[Any, ...]) -> tuple[str, Any]:
+        """The symbol for arguments of these types, and what Numba knows of it. It is there from now
+        on, for all that is compiled or loaded."""
+        self._dispatcher.compile(kinds)
+        result = self._dispatcher.overloads[kinds]
+        symbol = self._symbols.get(kinds)
+        if symbol is None:
+            address = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+            symbol = f"{_OUTLINED}{self._name}.{_name(repr(kinds))}"
+            _called_by[symbol] = self._name, symbol, kinds
+            importlib.import_module("llvmlite.binding").add_symbol(symbol, address)
+            self._symbols[kinds] = symbol
+        return symbol, result
+
+    def require(self, name: str, symbol: str, kinds: tuple[Any, ...]) -> None:
+        """Have it where code that was kept calls it. Raises KeyError if it is another."""
+        if self.code(kinds)[0] != symbol:
+            raise KeyError(symbol)
+
+
+_OUTLINED: Final = "gradiva."
+_outlined: dict[str, Outlined] = {}
+_called_by: dict[str, tuple[str, str, tuple[Any, ...]]] = {}
+
+
+def _called(result: Any) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """What code calls by name: which kernel, the symbol, and the types."""
+    functions = result.library._final_module.functions
+    return [_called_by[one.name] for one in functions if one.name.startswith(_OUTLINED)]
+
+
+def outlined_call(numba: Any, function: Any, outlined: Outlined) -> Any:
+    """What stands for `function` in kernels that call it: a call by name."""
+    plain = numba.types.unliteral
+
+    def call(typing_context: Any, *arguments: Any) -> Any:
+        kinds = tuple(plain(argument) for argument in arguments)
+        symbol, result = outlined.code(kinds)
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            facts = copy.copy(result.fndesc)
+            facts.mangled_name = symbol
+            return context.call_internal(builder, facts, signature, values)
+
+        return result.signature.return_type(*kinds), generate
+
+    own = inspect.Parameter("typing_context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [own, *inspect.signature(function).parameters.values()]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__name__ = function.__name__
+    return numba.extending.intrinsic(call)
 
 
 def on_compile(numba: Any, started: Callable[[Any], None], ended: Callable[[Any], None]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from gradiva.eager.types.arrays import Int64Array
 
 from .intrinsics import call_row
-from .jit import jit
+from .jit import jit, outlined
 from .row_kernel import RowKernel, copy, join, reverse, split, split_reversed
 
 __all__ = ["PIECE", "Chain", "Step", "bind_strips", "finish_row", "run_strips", "table"]
@@ -86,9 +86,10 @@ def _form(
         group[_COPY] = copy.address(here, here)
     if flat or planes_in:
         group[_TURN] = reverse.address(here, here)
-    if not flat:
+    if not flat and not planes_in:
         group[_SPLIT] = split.address(here, here)
         group[_BACK] = split_reversed.address(here, here)
+    if not flat and not planes_out:
         group[_JOIN] = join.address(there, there)
     steps = np.zeros((len(parts), 7), np.int64)
     first = 0
@@ -143,7 +144,7 @@ class Chain:
         return np.empty((2, self.bytes + _ALIGNED), np.uint8)
 
 
-@jit
+@outlined
 def finish_row(
     source: int,
     source_pitch: int,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["read_checked", "write_checked"]
+__all__ = ["checked_content", "read_checked", "write_checked"]
 
 _HEAD: Final = b"gradiva kept file 1\n"
 _SIZE: Final = 32
@@ -24,13 +24,18 @@ def read_checked(path: Path, meaning: str) -> bytes | None:
         data = path.read_bytes()
     except OSError:
         return None
+    content = checked_content(data, meaning)
+    if content is None:
+        with suppress(OSError):
+            path.unlink()
+    return content
+
+
+def checked_content(data: bytes, meaning: str) -> bytes | None:
+    """What a file holds that was written under this meaning, or None."""
     start = len(_HEAD) + _SIZE
     content = data[start:]
-    if data[:start] == _HEAD + _digest(meaning, content):
-        return content
-    with suppress(OSError):
-        path.unlink()
-    return None
+    return content if data[:start] == _HEAD + _digest(meaning, content) else None
 
 
 def write_checked(path: Path, meaning: str, content: bytes, unfinished: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import without_refcount
-from gradiva.eager.jit.jit import load_numba
+from gradiva.eager.jit.jit import load_intrinsic, load_numba
 from gradiva.eager.jit.numba_adapter import can_compile, fixed_tuple
 
 from .prefetchable import name_of
@@ -37,7 +37,8 @@ def driver(function: Any, outputs: tuple[int, ...], inputs: tuple[int, ...], bat
     """
     numba = load_numba()
     names = [f"output{k}" for k in range(len(outputs))] + [f"input{k}" for k in range(len(inputs))]
-    scope: dict[str, Any] = {"run": compiled(function), "without_refcount": without_refcount}
+    scope: dict[str, Any] = {"run": compiled(function)}
+    scope["without_refcount"] = load_intrinsic(without_refcount)
     for name, rank in zip(names, (*outputs, *inputs), strict=True):
         scope[f"view_{name}"] = _view(rank)
     given = {name: f"{name}, {name}_offsets, {name}_volumes, {name}_shapes" for name in names}

@@ -26,6 +26,7 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.jit.intrinsics import without_refcount
+from gradiva.eager.jit.jit import outlined
 from gradiva.eager.jit.row_chain import (
     MIRROR,
     TARGET,
@@ -101,7 +102,7 @@ def _store(
     finish_row(head, 0, pixels, sample[MIRROR], group, steps, parameters, scratch, to, pace)
 
 
-@op.jit
+@outlined
 def _nearest_sample(
     src: Array,
     src_at: int,
@@ -125,7 +126,7 @@ def _nearest_sample(
                 _store(row, channels, plane, z * ny + where, sample, chain)
 
 
-@op.jit
+@outlined
 def _filtered_sample(
     src: Array,
     src_at: int,
@@ -137,7 +138,8 @@ def _filtered_sample(
     sample: Int64Array,
     chain: Any,
 ) -> None:
-    starts, weights, lines, marks = room
+    starts, weights = without_refcount(room[0]), without_refcount(room[1])
+    lines, marks = without_refcount(room[2]), without_refcount(room[3])
     channels, kz, ky, kx = size[1], taps[0], taps[1], taps[2]
     nz, ny, nx = win[1] - win[0], win[3] - win[2], win[5] - win[4]
     pitch, n = size[8], nx * channels
@@ -200,9 +202,17 @@ def _filtered_sample(
 
 @op.jit
 def resample_range(
-    src: Array, tables: Any, room: Any, samples: Int64Array, chain: Any, begin: int, end: int
+    src: Array,
+    tables: Any,
+    room: Any,
+    samples: Int64Array,
+    chain: Any,
+    begin: int,
+    end: int,
+    pick: bool | None,
 ) -> None:
-    """Resize the samples `begin .. end - 1`.
+    """Resize those of the samples `begin .. end - 1` that are filtered, or, where `pick` is not
+    None, those that are picked: two kernels, for few batches need both.
 
     tables: offsets of the samples, then as at the top of this file; room: arrays for starts,
     weights, lines and marks; chain: its group, steps, parameters and scratch, the address of the
@@ -222,14 +232,14 @@ def resample_range(
     first, pace = parameters.ctypes.data, 4 * parameters.shape[1]
     for i in range(begin, end):
         size, win, region, filt = sizes[i], window[i], roi[i], filters[i]
-        nothing = size[0] == 0 or size[1] == 0
+        nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
+        nothing = size[0] == 0 or size[1] == 0 or nearest == (pick is None)
         for axis in range(3):
             if size[2 + axis] == 0 or win[2 * axis + 1] <= win[2 * axis]:
                 nothing = True
         if nothing:
             continue
         leader = first_axis(size, region, filt)
-        nearest = filt[0] == 0 and filt[1] == 0 and filt[2] == 0
         for axis in range(3):
             facts = axis_of(axis, size, region, filt)
             n, m, lo, hi, kind, antialias = facts
@@ -242,7 +252,7 @@ def resample_range(
                 place = (starts[axis], weights[axis])
                 taps[axis] = fill_axis(facts, axis < 2, origin, a, b, *place)
         own = (group, steps, first + i * pace, scratch, dst, item)
-        if nearest:
+        if pick is not None:
             _nearest_sample(src, offsets[i], size, win, own_room, samples[i], own)
         else:
             above = blend_rows_first(size, region, taps)

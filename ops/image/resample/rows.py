@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import filter_four
+from gradiva.eager.jit.intrinsics import filter_four, without_refcount
+from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
 # Adding this and truncating rounds halves away from zero; adding 0.5 would carry 0.49999997 to 1.
@@ -17,7 +18,7 @@ _ZERO = np.float32(0.0)
 _U1, _U2 = np.uint64(1), np.uint64(2)
 
 
-@op.jit
+@outlined
 def blend_rows(
     src: Array,
     at: Int64Array,
@@ -28,7 +29,7 @@ def blend_rows(
     out: Float32Array,
 ) -> None:
     """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
-    o = out[:n]
+    src, o = without_refcount(src), without_refcount(out)
     a = src[at[0] : at[0] + n]
     wa = weights[first]
     if taps == 1:
@@ -120,7 +121,7 @@ def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int)
                 pixel[c] = pixel[c] + w * np.float32(source[place + c])
 
 
-@op.jit
+@outlined
 def filter_lines(
     source: Array, at: Int64Array, across: Any, count: int, out: Float32Array, to: Int64Array
 ) -> None:
@@ -131,6 +132,7 @@ def filter_lines(
     be read. `out` has room for one more.
     """
     heads, weights, taps, _, safe, channels = across
+    source, out = without_refcount(source), without_refcount(out)
     if channels != 3 and channels != 4:
         for i in range(count):
             _filter_row(source, at[i], across, out, to[i])
@@ -182,7 +184,7 @@ def _fill_ring(plane: Any, row: int, step: int, end: int, across: Any, ring: Any
     filter_lines(src, at, across, count, lines, to)
 
 
-@op.jit
+@outlined
 def resample_rows(
     plane: Any,
     y: int,
@@ -206,6 +208,7 @@ def resample_rows(
     """
     (src, base, pitch), (ys, wy, ky, ny), (marks, tags) = plane, down, scratch
     (lines, length, skip, width), (_, _, _, nx, _, channels) = work, across
+    marks, lines, out = without_refcount(marks), without_refcount(lines), without_refcount(out)
     at, lead, place = marks[:ky], marks[ky : ky + 4], marks[ky + 4 : ky + 8]
     if rows_first:
         for i in range(count):

@@ -85,7 +85,15 @@ def bind_resample(
     address, item = target.ctypes.data, target.itemsize
     steps = (chain.group, chain.steps, chain.parameters, chain.scratch(), address, item)
     arguments = tuple(tables), room, samples, steps
-    return lambda data, begin, end: resample_range(data, *arguments, begin, end)
+    filtered = tables.filters[part, :3].any(axis=1)
+    used = (None, filtered.any()), (True, not filtered.all())
+    ways = [pick for pick, some in used if some]
+
+    def run(data: Array, begin: int, end: int) -> None:
+        for pick in ways:
+            resample_range(data, *arguments, begin, end, pick)
+
+    return run
 
 
 def run_resample(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Float32Array, Float64Array, Int64Array
 
 # The values are those of the public `InterpType`.
@@ -158,7 +159,7 @@ def _reach(filt: int, spread: np.float32) -> np.float32:
     return np.float32(_STEPS) / (np.float32(_STEPS) / (sigma * _ROOT8))
 
 
-@op.jit
+@outlined
 def fill_axis(
     facts: Any,
     stepped: bool,

@@ -63,6 +63,7 @@ def test_the_cache_is_private_and_is_used(fresh: Path) -> None:
     assert folder == fresh
     kept = kernel_folder(_tripled)
     assert kept is not None
+    assert kept.path is not None
     assert kept.path.parent == folder
     (file,) = kept.path.iterdir()
     for place in (folder, kept.path, folder / "unfinished", file):
@@ -413,9 +414,9 @@ def test_what_nobody_uses_is_removed(fresh: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_meanings_are_those_of_the_kernel(fresh: Path) -> None:
     """A file in the folder of another kernel is not taken."""
-    first, second = KernelFolder(fresh / "one-1"), KernelFolder(fresh / "two-2")
+    first, second = KernelFolder("one-1", None), KernelFolder("two-2", None)
     first.write("name", "int64", b"code")
     assert first.read("name", "int64") == b"code"
-    shutil.copytree(first.path, second.path)
+    shutil.copytree(fresh / "one-1", fresh / "two-2", dirs_exist_ok=True)
     assert second.read("name", "int64") is None
     assert first.read("name", "float64") is None

@@ -29,6 +29,7 @@ from gradiva.eager.jit.kernel_digest import (
     kernel_digest,
     reached_functions,
 )
+from gradiva.eager.jit.numba_adapter import outlined_call
 from tests.eager.jit.package_copy import (
     ROOMS,
     ROOT,
@@ -152,8 +153,10 @@ EXTENDING = {
 
 
 def test_numba_is_extended_through_register_extension_only() -> None:
-    """`register_extension` alone calls Numba's `overload`; the rest stands in what it is given."""
-    sources = {file_of(extend): inspect.getsource(extend) for extend in extensions.values()}
+    """`register_extension` and `register_intrinsic` alone call Numba's decorators; the rest stands
+    in what they are given, or makes the calls of outlined kernels."""
+    makers = [*extensions.values(), cast(types.FunctionType, outlined_call)]
+    sources = {file_of(maker): inspect.getsource(maker) for maker in makers}
     seen = set()
     for room in ROOMS:
         for path in (ROOT / room).rglob("*.py"):
@@ -170,7 +173,7 @@ def test_numba_is_extended_through_register_extension_only() -> None:
                     if file != "eager/jit/jit.py":
                         assert text in sources[file], (file, text)
     assert ("eager/jit/jit.py", "numba.extending.overload") in seen
-    assert ("eager/jit/intrinsics.py", "numba.extending.intrinsic") in seen
+    assert ("eager/jit/jit.py", "numba.extending.intrinsic") in seen
 
 
 # One row kernel, called as a fused group calls it.
