@@ -112,7 +112,7 @@ def headers(call: op.Call) -> list[ImageInfo]:
 
 def _least(call: op.Call) -> tuple[int, int] | None:
     """`min_size` as rows and columns. Raises OperatorValueError."""
-    given = call["min_size"]
+    given = call["min_size"] if "min_size" in call.operator.arguments else None
     if given is None:
         return None
     values = (given,) if isinstance(given, int) else tuple(given)
