@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.capture.graph.graph import Opaque
+from gradiva.capture.recording.attributes import held
 from gradiva.eager.execution.eager_interpreter import (
     as_argument,
     as_input,
@@ -64,7 +65,7 @@ def defer_call(
             refs.append(_argument(evaluator, argument, value, size))
         else:
             static = as_argument(argument, value, size)
-            attributes[name] = _hashable(static)
+            attributes[name] = held(static)
     # Drawn before the types are checked, as in dynamic mode: a call that fails counts as well.
     key = random_key(common) if operator.random else None
     where = _device(refs, common)
@@ -98,14 +99,6 @@ def _device(refs: list[Ref], common: dict[str, Any]) -> Device:
     inputs = [ref.source for ref in refs if ref.argument is None]
     found = [one.batch.device if isinstance(one, ConcreteInput) else one.device for one in inputs]
     return next((device for device in found if device is not CPU), CPU)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return Opaque(value)
-    return Opaque(value) if callable(value) else value
 
 
 def _input(evaluator: Evaluator, value: Any, size: int, index: int) -> Ref:

@@ -9,8 +9,8 @@ from typing import Any
 from gradiva.capture.recording.data_node import DataNode
 from gradiva.capture.recording.free_node import FreeNode
 from gradiva.eager.support.errors import (
+    OperatorKeyError,
     OperatorTypeError,
-    OperatorValueError,
     annotate_error,
     describe,
 )
@@ -48,7 +48,9 @@ def feed(
 
 def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, int, Any]]:
     """The source and the output that are meant; each output, if a tuple is for all of them."""
-    if isinstance(target, DataNode) and not isinstance(target, FreeNode):
+    if isinstance(target, FreeNode):
+        raise _unknown(target)
+    if isinstance(target, DataNode):
         return [(_of_symbol(plan, target), target.edge.output, data)]
     if not isinstance(target, str):
         raise OperatorTypeError(
@@ -62,7 +64,7 @@ def _targets(plan: SourcePlan, target: Any, data: Any) -> list[tuple[FedSource, 
         name, number = match.group(1), int(match.group(2))
     source = known.get(name)
     if source is None or (number is not None and number >= source.num_outputs):
-        raise OperatorValueError(
+        raise OperatorKeyError(
             argument="data_node",
             expected="the name of an external source without a source "
             f"({', '.join(map(repr, known)) or 'there is none'})",
@@ -89,7 +91,11 @@ def _of_symbol(plan: SourcePlan, symbol: DataNode) -> FedSource:
         )
         if same and isinstance(source, FedSource):
             return source
-    raise OperatorValueError(
+    raise _unknown(symbol)
+
+
+def _unknown(symbol: DataNode) -> OperatorKeyError:
+    return OperatorKeyError(
         argument="data_node",
         expected="the symbol of an external source without a source, in this pipeline",
         got=repr(symbol),

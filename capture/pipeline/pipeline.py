@@ -167,8 +167,9 @@ class Pipeline(PipelineProperties):
         has `no_copy`. layout: of a sample; by default that of the source, or of `data`. Batches
         may be fed ahead: they wait in a queue. use_copy_kernel: has no meaning on the CPU.
 
-        Raises OperatorValueError for an unknown name or too many samples, OperatorTypeError for
-        another dtype or rank than was declared or fed before; then nothing was fed.
+        Raises OperatorValueError for an unknown name (a KeyError, too) or too many samples,
+        OperatorTypeError for another dtype or rank than was declared or fed before; then nothing
+        was fed.
         """
         runtime = self._built()
         runtime.check_stream(cuda_stream)

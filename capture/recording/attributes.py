@@ -6,15 +6,20 @@ from typing import Any
 
 from gradiva.capture.graph.graph import Opaque
 from gradiva.eager.operators.arguments import Argument
+from gradiva.eager.types.dtypes import DType
 
-__all__ = ["attribute_of"]
+__all__ = ["attribute_of", "held"]
 
 
 def attribute_of(argument: Argument, value: Any) -> Any:
-    """The value, checked and converted; what has no hash, or is called, by identity."""
-    converted = argument.static(value)
+    """The value, checked and converted, as `held`."""
+    return held(argument.static(value))
+
+
+def held(value: Any) -> Any:
+    """The value; what has no hash, or is a function, by identity."""
     try:
-        hash(converted)
+        hash(value)
     except TypeError:
-        return Opaque(converted)
-    return Opaque(converted) if callable(converted) else converted
+        return Opaque(value)
+    return Opaque(value) if callable(value) and not isinstance(value, DType) else value

@@ -281,6 +281,10 @@ class Recorder:
             if value.recorder is not self:
                 raise OperatorTypeError(f"output {index} belongs to another graph: {value!r}")
             return DataNode(self.branches.bring(value.edge), self)
+        if isinstance(value, str | bytes):
+            raise OperatorTypeError(
+                f"output {index} is text", expected="an output of an operator", got=describe(value)
+            )
         try:
             refuse_drawn(value)
         except GradivaError as error:

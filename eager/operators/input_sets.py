@@ -1,4 +1,4 @@
-"""Input sets: inputs that are lists, `a, b = slice([a, b], anchor, shape)`."""
+"""Input sets: inputs that are lists or tuples, `a, b = slice([a, b], anchor, shape)`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from gradiva.eager.random.repeated import RepeatedRNG
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.values.value import Value
 
-__all__ = ["call_sets", "has_sets"]
+__all__ = ["SET_TYPES", "call_sets", "has_sets"]
+
+SET_TYPES = frozenset({list, tuple})
 
 
 def has_sets(inputs: tuple[Any, ...]) -> bool:
-    """Whether an input of a call is a list of batches, tensors or symbols."""
+    """Whether an input of a call is a list or tuple of batches, tensors or symbols.
+
+    Tuples are what several outputs come in: `slice(external_source(..., num_outputs=2), ...)`.
+    """
     return any(map(_is_set, inputs))
 
 
 def _is_set(value: Any) -> bool:
-    return type(value) is list and bool(value) and all(isinstance(item, Value) for item in value)
+    return type(value) in SET_TYPES and bool(value) and all(isinstance(v, Value) for v in value)
 
 
 def call_sets(

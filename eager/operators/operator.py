@@ -24,7 +24,7 @@ from gradiva.eager.values.value import Value, refuse_bfloat16
 
 from .arguments import check_names, parse_signature
 from .decomposition import Decomposition
-from .input_sets import call_sets, has_sets
+from .input_sets import SET_TYPES, call_sets, has_sets
 from .interpreter import current_interpreter, eager_interpreter
 from .old_arguments import modern_arguments
 from .per_frame_types import framed_types
@@ -180,7 +180,7 @@ class OperatorBase:
         try:
             if self.old_arguments:
                 keywords = self.modern(keywords)
-            if list in map(type, inputs) and has_sets(inputs):
+            if not SET_TYPES.isdisjoint(map(type, inputs)) and has_sets(inputs):
                 return call_sets(self._bind, inputs, keywords, self.random)
             return self._bind(inputs, keywords)
         except GradivaError as error:

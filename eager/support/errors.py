@@ -22,6 +22,7 @@ __all__ = [
     "GradivaError",
     "Location",
     "OperatorIndexError",
+    "OperatorKeyError",
     "OperatorOverflowError",
     "OperatorRuntimeError",
     "OperatorTypeError",
@@ -280,6 +281,10 @@ class OperatorValueError(GradivaError, ValueError):
 
 class OperatorIndexError(OperatorValueError, IndexError):
     """An axis that is not there."""
+
+
+class OperatorKeyError(OperatorValueError, KeyError):
+    """A name that is not there."""
 
 
 class OperatorOverflowError(OperatorValueError, OverflowError):

@@ -62,8 +62,8 @@ def _to_single(values: Array) -> Array:
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         # The same from integers to float64: 53 bits hold all but the last 12.
         large = (values > _EXACT) | (values < -_EXACT if values.dtype.kind == "i" else False)
-        one = values.dtype.type(1)
-        cut = values >> 12 << 12 | np.where(values & 0xFFF, one << 11, 0).astype(values.dtype)
+        lost = np.where(values & 0xFFF, 1 << 11, 0).astype(values.dtype)
+        cut = values >> 12 << 12 | lost
         values = np.where(large, cut, values)
     if values.dtype.kind in "iu" and values.dtype.itemsize >= 4:
         values = values.astype(np.float64)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from gradiva.eager import extension as op
 from gradiva.ops.python_function.prefetchable import name_of, raised
 
@@ -139,6 +141,12 @@ class Feed:
             self.start_again()
 
 
+def check_cycle(source: Any, cycle: Any) -> None:
+    """Raise OperatorTypeError for a generator that is to be started again."""
+    if inspect.isgenerator(source) and _checked_cycle(cycle) is not None:
+        raise _not_again()
+
+
 def _not_again() -> op.OperatorTypeError:
     return op.OperatorTypeError(
         "the source is an iterator, which cannot be started again: pass an iterable or a "
@@ -182,6 +190,8 @@ def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
     """The outputs in what a source returned. count: `num_outputs`. Raises OperatorTypeError."""
     if count is None:
         return (item,)
+    if isinstance(item, np.ndarray) and item.ndim:
+        item = tuple(item)
     if not isinstance(item, tuple | list) or len(item) != count:
         raise op.OperatorTypeError(
             "the source returned the wrong thing",

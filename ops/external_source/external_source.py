@@ -13,7 +13,7 @@ from gradiva.eager.operators.argument_types import Strings
 from gradiva.eager.readers.source import Source, source_operator
 from gradiva.eager.support.lazy_import import lazy_module
 
-from .callback_source import BatchInfo, Feed, SampleInfo, check_parallel, parts_of
+from .callback_source import BatchInfo, Feed, SampleInfo, check_cycle, check_parallel, parts_of
 from .collate_feed import Receiver, declared_types, one_size, restored, stored
 from .fed_source import FedSource
 from .feed_state import feed_state, restore_feed
@@ -74,8 +74,8 @@ def external_source(
             are fed by `Pipeline.feed_input`, or given to `Pipeline.run` by name.
         batch: False if the source deals in single samples: a callable gets a SampleInfo for each.
         batch_info: hand a BatchInfo to a callable, in place of a number.
-        num_outputs: if given, items are tuples of that many batches (or samples), and a tuple is
-            returned.
+        num_outputs: if given, items are tuples (or arrays) of that many batches (or samples), and a
+            tuple is returned.
         cycle: what to do at the end of an iterable: "no" (or None) ends the data; "quiet" (or True)
             starts again; "raise" ends the epoch, and starts again after `reset`.
         layout, dtype, ndim: of the samples, one or one per output. Data of another dtype or rank is
@@ -108,6 +108,7 @@ def external_source(
     ):
         if number is not None and number < 1:
             raise op.OperatorValueError(argument=name, expected="at least 1", got=str(number))
+    check_cycle(source, cycle)
     if parallel and source is not None:
         check_parallel(source, batch)
     return tuple(declared_types(num_outputs or 1, layout, dtype, ndim))

@@ -99,3 +99,34 @@ def test_an_iterator_over_something_else() -> None:
     with pytest.raises(AssertionError) as caught:
         PipelineIterator(nothing, ["a"])
     assert isinstance(caught.value, OperatorTypeError)
+
+
+def test_what_is_fed_is_known() -> None:
+    pipe = gradiva.Pipeline(batch_size=1, num_threads=1)
+    left_out = gradiva.fn.external_source(name="left_out")
+    with pipe:
+        pipe.set_outputs(gradiva.fn.external_source(name="there"))
+    for target in ("elsewhere", left_out):
+        with pytest.raises(KeyError, match=r"'there'|in this pipeline") as caught:
+            pipe.feed_input(target, _IMAGES)
+        assert isinstance(caught.value, OperatorValueError)
+
+
+@pytest.mark.parametrize("text", ["text", b"bytes"])
+def test_text_is_no_output(text: Any) -> None:
+    pipe = gradiva.Pipeline(batch_size=1, num_threads=1)
+    with pipe, pytest.raises(TypeError, match="output 0 is text"):
+        pipe.set_outputs(text)
+
+
+def test_dtype_of_old_scripts() -> None:
+    pipe = gradiva.Pipeline(batch_size=1, num_threads=1)
+    with pipe:
+        images = gradiva.fn.external_source(source=lambda: _IMAGES)
+        pipe.set_outputs(gradiva.fn.cast(images, dtype=gradiva.int16))
+    (output,) = pipe.run()
+    with pytest.warns(DeprecationWarning, match="parentheses") as caught:
+        assert output.dtype() is gradiva.types.INT16
+    assert caught[0].filename == __file__
+    # An element type is a plain attribute in a graph all the same.
+    assert pipe.graph.nodes[-1].attribute("dtype") is gradiva.int16

@@ -86,10 +86,10 @@ def test_different_lengths() -> None:
         slice_(both, [*both, both[0]], both)
 
 
-WRONG = [(images(), images()), [images(), np.zeros((2, 2, 3))], [[images()]]]
+WRONG = [(images(), 5), [images(), np.zeros((2, 2, 3))], [[images()]]]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=["tuple", "with an array", "nested"])
+@pytest.mark.parametrize("wrong", WRONG, ids=["with a number", "with an array", "nested"])
 def test_what_is_no_list_of_batches(wrong: Any) -> None:
     with pytest.raises(OperatorTypeError, match="crop: input 0"):
         gradiva.crop(wrong, crop=(2, 2))
@@ -211,3 +211,23 @@ def test_in_a_graph() -> None:
 
     for one, other in zip(build(True), build(False), strict=True):
         same(one, other)
+
+
+def test_a_tuple_is_a_list() -> None:
+    left, right = images(1), images(2)
+    for one, other in zip(gradiva.crop((left, right), crop=(3, 4)), (left, right), strict=True):  # type: ignore[call-overload]
+        same(one, gradiva.crop(other, crop=(3, 4)))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_a_source_of_several_outputs_gives_is_one_input(count: int) -> None:
+    given = [images(number) for number in range(count)]
+
+    @pipeline_def(batch_size=3, num_threads=1)
+    def pipe() -> Any:
+        sources: Any = fn.external_source(lambda: tuple(given), num_outputs=count)
+        made = fn.crop(sources, crop=(3, 4))
+        return made if count == 1 else tuple(made)
+
+    for one, other in zip(pipe().run(), given, strict=True):
+        same(one, gradiva.crop(other, crop=(3, 4)))

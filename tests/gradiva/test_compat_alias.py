@@ -124,16 +124,32 @@ def test_what_is_not_there() -> None:
         dali.fn.optical_flow  # noqa: B018
 
 
-def test_an_error_inside_of_a_module_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_inside_of_a_module_passes() -> None:
     class Broken:
         def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
             if name == "gradiva.plugin.numpy":
                 raise ModuleNotFoundError("No module named 'absent'", name="absent")
 
-    monkeypatch.delitem(sys.modules, "gradiva.plugin.numpy", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
-    with pytest.raises(ModuleNotFoundError, match="absent"):
-        importlib.import_module("nvidia.dali.plugin.numpy")
+    # Undone before the alias is uninstalled: else its finders would come back with the old list.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "gradiva.plugin.numpy", raising=False)
+        patch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+        with pytest.raises(ModuleNotFoundError, match="absent"):
+            importlib.import_module("nvidia.dali.plugin.numpy")
+
+
+def test_a_list_of_finders_that_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finders that come back after `uninstall` are all that does: children are told again."""
+    before = list(sys.meta_path)
+    compat.uninstall()
+    monkeypatch.setattr(sys, "meta_path", before)
+    assert compat.installed()
+    unaware = multiprocessing.spawn.get_preparation_data
+    compat.install()
+    assert multiprocessing.spawn.get_preparation_data is not unaware
+    compat.uninstall()
+    assert not compat.installed()
+    assert multiprocessing.spawn.get_preparation_data is unaware
 
 
 def test_the_real_package_is_never_mixed_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from gradiva.capture.serialization.files import load
 from gradiva.capture.serialization.reader import read_pipeline
 from tests.capture.serialization.stored import again, body, feed, pipeline
 
+pytestmark = pytest.mark.core
+
 Build = Callable[[Path], Any]
 
 

@@ -15,6 +15,8 @@ from gradiva import as_tensor, batch, bfloat16, fn, pipeline_def, tensor
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 
+pytestmark = pytest.mark.core
+
 
 def bits(value: Any) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(np.asarray(value)).view(np.uint16)

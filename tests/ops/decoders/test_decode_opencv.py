@@ -16,6 +16,8 @@ import gradiva
 from gradiva import types
 from gradiva.eager.support.errors import OperatorRuntimeError
 
+pytestmark = pytest.mark.core
+
 # By its name the package has the function of the same name.
 opencv = importlib.import_module("gradiva.ops.decoders.formats.decode_opencv")
 FORMATS = ("png", "bmp", "tiff", "webp", "jp2", "ppm")

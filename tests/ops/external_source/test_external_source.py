@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gradiva
-from gradiva import ExternalSource, fn, types
+from gradiva import ExternalSource, fn, pipeline_def, types
 from gradiva.ops.external_source.callback_source import Feed
 
 
@@ -222,3 +222,23 @@ def test_an_iterator_that_starts_anew_is_cycled() -> None:
         once.next(None)
     with pytest.raises(TypeError, match="cannot be started again"):
         once.restart()
+
+
+@pytest.mark.parametrize("cycle", [True, "quiet", "raise"])
+def test_a_generator_that_is_to_be_cycled_is_refused_where_that_is_written(cycle: Any) -> None:
+    rows = (np.full((2, 1), number) for number in range(2))
+    with pytest.raises(TypeError, match="cannot be started again"):
+        fn.external_source(rows, cycle=cycle)
+    fn.external_source(rows, cycle=False)
+
+
+@pytest.mark.parametrize("batch", [True, False])
+def test_an_array_with_an_axis_of_outputs(batch: bool) -> None:
+    @pipeline_def(batch_size=2, num_threads=1)
+    def pipe() -> Any:
+        whole = np.arange(8.0).reshape(2, 2, 2)
+        return fn.external_source(lambda: whole if batch else whole[0], num_outputs=2, batch=batch)
+
+    left, right = (np.asarray(output.as_array()).tolist() for output in pipe().run())
+    assert left == ([[0, 1], [2, 3]] if batch else [[0, 1], [0, 1]])
+    assert right == ([[4, 5], [6, 7]] if batch else [[2, 3], [2, 3]])

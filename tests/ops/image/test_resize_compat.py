@@ -19,6 +19,8 @@ from gradiva.capture.compiler.optimize import optimize
 from gradiva.capture.serialization.proto import pipeline_message
 from tests.tiers import examples
 
+pytestmark = pytest.mark.core
+
 Array = np.ndarray[Any, Any]
 
 NN, LINEAR, CUBIC, LANCZOS, TRIANGULAR, GAUSSIAN = range(6)

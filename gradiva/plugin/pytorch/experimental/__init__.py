@@ -1,0 +1,1 @@
+"""What is on trial for torch: `proxy`."""

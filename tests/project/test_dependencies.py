@@ -1,0 +1,102 @@
+"""A range of versions is a promise: what gradiva needs each of its dependencies for is done in the
+environments of `.ci/other_pythons.py`, with the oldest versions and with the newest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+import gradiva
+from gradiva import fn
+
+pytestmark = pytest.mark.core
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+IMAGE = (np.arange(12 * 16 * 3) * 7 % 256).astype(np.uint8).reshape(12, 16, 3)
+
+
+def arrays() -> None:
+    assert np.asarray(gradiva.tensor(IMAGE, layout="HWC")).tolist() == IMAGE.tolist()
+
+
+def kernels() -> None:
+    images = gradiva.batch([IMAGE, IMAGE[:5]], layout="HWC")
+    assert np.array_equal(gradiva.flip(images).at(1), IMAGE[:5, ::-1])
+
+
+def jpegs() -> None:
+    file = next((Path(gradiva.__file__).parent / "photographs").glob("*/*.jpg"))
+    (height, width, _), data = cv2.imread(str(file)).shape, np.fromfile(file, np.uint8)
+    image = gradiva.decoders.image(gradiva.batch([data]))
+    assert image.shape == [(height, width, 3)]
+    assert float(np.asarray(image.at(0)).std()) > 5
+
+
+def other_formats() -> None:
+    for kind in ("png", "tiff", "bmp", "ppm"):
+        _, data = cv2.imencode(f".{kind}", IMAGE[..., ::-1])
+        image = gradiva.decoders.image(gradiva.batch([data.reshape(-1)]))
+        assert np.array_equal(image.at(0), IMAGE), kind
+    _, data = cv2.imencode(".webp", IMAGE[..., ::-1])
+    assert gradiva.decoders.image(gradiva.batch([data.reshape(-1)])).shape == [(12, 16, 3)]
+    deep = gradiva.resize(gradiva.tensor(IMAGE, layout="HWC"), size=(6, 8), compat="opencv")
+    assert np.array_equal(deep, cv2.resize(IMAGE, (8, 6), interpolation=cv2.INTER_LINEAR))
+
+
+def pictures() -> None:
+    image = gradiva.tensor(IMAGE.astype(np.uint16)[..., :1], layout="HWC")
+    assert gradiva.resize(image, size=(6, 8), compat="pil").shape == (6, 8, 1)
+    assert "<img" in gradiva.tensor(IMAGE, layout="HWC")._repr_html_()
+
+
+def bars() -> None:
+    folder = Path(gradiva.__file__).parent / "photographs"
+    reader = gradiva.readers.File(file_root=str(folder))
+    counts = [len(labels) for _, labels in reader.next_epoch(batch_size=4, progress=True)]
+    assert max(counts) == 4
+
+
+def files() -> None:
+    pipe = gradiva.Pipeline(batch_size=2, num_threads=1)
+    with pipe:
+        pipe.set_outputs(fn.random.uniform(range=(0.0, 1.0), seed=3))
+    again = gradiva.Pipeline.deserialize(pipe.serialize())
+    assert np.array_equal(again.run()[0].as_array(), pipe.run()[0].as_array())
+
+
+def short_floats() -> None:
+    made = gradiva.cast(gradiva.tensor(np.float32([1.0, 2.5])), dtype=gradiva.bfloat16)
+    assert np.asarray(made).astype(np.float32).tolist() == [1.0, 2.5]
+
+
+USES: dict[str, Callable[[], Any]] = {
+    "numpy": arrays,
+    "numba": kernels,
+    "simplejpeg": jpegs,
+    "opencv-python-headless": other_formats,
+    "pillow": pictures,
+    "tqdm": bars,
+    "protobuf": files,
+    "ml_dtypes": short_floats,
+}
+
+
+@pytest.mark.parametrize("package", USES)
+def test_each_dependency_does_what_it_is_for(package: str) -> None:
+    USES[package]()
+
+
+def test_no_dependency_is_left_out() -> None:
+    text = PROJECT.read_text("utf-8")
+    listed = text[text.index("\ndependencies = [") : text.index("\ncuda12 = [")]
+    bounds = dict(re.findall(r'"([\w-]+)>=([\d.]+)', listed))
+    assert set(bounds) == set(USES)
+    # What is optional has the same bound where it is tested.
+    tested = text[text.index("\ntest = [") : text.index("\noracle = [")]
+    assert f'"ml_dtypes>={bounds["ml_dtypes"]}"' in tested
