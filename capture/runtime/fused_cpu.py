@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -33,11 +31,11 @@ from gradiva.eager.jit.row_chain import (
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
-from gradiva.eager.runtime.host_memory import allocate
 from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.values.batch import Batch
 
+from .fused_decoder import FusedDecoder
 from .fusion_report import NotFusableError, Reason
 
 __all__ = ["FusedLoop"]
@@ -56,6 +54,7 @@ class FusedLoop:
         self.source, self.calls, self.target = source, calls, target
         self.blame = blame
         self.decoder: Call | None = None
+        self.decoded: FusedDecoder | None = None
         self.loose = False
         self.before: list[Call] = []
         self.rows: Call | None = None
@@ -69,11 +68,9 @@ class FusedLoop:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
             self.decoder, self.loose = call, role.decode_in_place is not None
-            shapes = call.batch_shapes[0].shapes
-            # One sample at a time, each at the start of its own memory.
-            place = BatchShape(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
-            self.source = Batch.over(nothing, place, call.types[0], self.source.provenance)
+            given, provenance = call.batch_shapes[0], self.source.provenance
+            self.source = Batch.over(nothing, given, call.types[0], provenance)
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
@@ -109,8 +106,10 @@ class FusedLoop:
         return at, int(channels[0])
 
     def run(self) -> None:
-        source, target, size = self.source, self.target, len(self.source)
         at, count = self.check_fusable()
+        if self.decoder is not None:
+            self._decode_in_chunks(self.decoder)
+        source, target, size = self.source, self.target, len(self.source)
         shapes, ends = source.batch_shape.shapes, self._image_shapes()
         steps, made = self.steps(count)
         here, there = source.data.itemsize, target.data.itemsize
@@ -167,6 +166,13 @@ class FusedLoop:
 
         self._for_samples(role.run, role.bind, place_rows, tables, samples, chain, target.data)
 
+    def _decode_in_chunks(self, call: Call) -> None:
+        """The source of the rest: the samples of a chunk, in the memory of a thread."""
+        source, made = self.source, self.target.batch_shape.volumes.tolist()
+        self.decoded = FusedDecoder(call, made, source.data.dtype)
+        place = self.decoded.batch_shape
+        self.source = Batch.over(source.data, place, source.type, source.provenance)
+
     def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
         """The tables of the resize, for the windows before and after it, and the latter. Raises
         NotFusableError."""
@@ -222,37 +228,17 @@ class FusedLoop:
         place: Callable[[int, int, int], None],
         *arguments: Any,
     ) -> None:
-        """Run the kernel; after a decoder, sample by sample, in memory that each thread keeps.
+        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread keeps.
 
         kernel: called with the source, these arguments, begin and end; bind: from these arguments
-        to the same for one thread; place: tell the tables where a sample begins, and the elements
-        from one of its rows to the next.
+        to the same for one thread; place: as `FusedDecoder.run` has it.
         """
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
-        if self.decoder is None:
+        if self.decoded is None:
             last.for_samples(kernel, data, *arguments)
-            return
-        role = self.decoder.operator.fusion_role
-        make, costs = (role.decode_in_place if self.loose else role.decode)(self.decoder)
-        shapes = self.source.batch_shape.shapes.tolist()
-        most = max(costs) if self.loose else int(self.source.batch_shape.volumes.max())
-        own = threading.local()
-
-        def one(sample: int) -> None:
-            if not hasattr(own, "memory"):
-                own.memory, own.run = allocate(most, data.dtype), bind(*arguments)
-            try:
-                if self.loose:
-                    place(sample, *make(sample, own.memory))
-                else:
-                    shape = shapes[sample]
-                    make(sample, own.memory[: math.prod(shape)].reshape(shape))
-            except GradivaError as error:
-                raise self.blame(error.complete(sample=sample)) from error.__cause__
-            own.run(own.memory, sample, sample + 1)
-
-        last.each_sample(one, costs)
+        else:
+            self.decoded.run(lambda: bind(*arguments), place, self.blame)
 
 
 def _dtype(call: Call) -> np.dtype[Any]:
