@@ -14,7 +14,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo
-from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.formats.probe import plain_headers, probe
 
 from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
@@ -22,8 +22,9 @@ from .plan import DecodePlan
 
 if TYPE_CHECKING:
     import PIL.Image as pil
-
+    import simplejpeg
 else:
+    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     pil = lazy_module("PIL.Image", "pillow")
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
@@ -96,10 +97,10 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
 def headers(call: op.Call) -> list[ImageInfo]:
     """What the headers of the files of the first input say. A file without one fails; in a call
     that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    found = []
-    for sample, data in enumerate(call.inputs[0].arrays()):
+    found: list[ImageInfo] = []
+    for sample, info in enumerate(plain_headers(call.inputs[0])):
         try:
-            found.append(probe(data))
+            found.append(info or probe(call.inputs[0].array(sample)))
             continue
         except ValueError as error:
             problem = str(error)
@@ -113,8 +114,14 @@ def whole_images(call: op.Call) -> DecodePlan:
     """The plan for whole images, with their shapes HWC, (N, 3)."""
     infos = headers(call)
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    shapes = [output_shape(info, color, turn) for info in infos]
+    shapes = _of_each(infos, lambda info: output_shape(info, color, turn))
     return DecodePlan(np.array(shapes, np.int64).reshape(call.size, 3), infos)
+
+
+def _of_each(infos: list[ImageInfo], function: Callable[[ImageInfo], Any]) -> list[Any]:
+    """What the function says of each header; it is asked once for files that share one."""
+    known = {id(info): function(info) for info in {id(info): info for info in infos}.values()}
+    return [known[id(info)] for info in infos]
 
 
 def decode_options(call: op.Call) -> dict[str, Any]:
@@ -138,19 +145,25 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     dtype = call.types[0].dtype
     assert dtype is not None
     # Most files go straight to the codec, whose name for the color is all that it asks.
-    direct = [
-        codec_color(info, color) if is_direct(info, dtype.numpy, color, turn) else None
-        for info in infos
-    ]
+    direct = _of_each(
+        infos,
+        lambda info: (
+            codec_color(info, color) if is_direct(info, dtype.numpy, color, turn) else None
+        ),
+    )
     fast: bool = options["use_fast_idct"]
+    codec: Any = simplejpeg.decode_jpeg if any(direct) else None
 
     def decode(sample: int, out: Any) -> None:
-        color = direct[sample]
+        color, data = direct[sample], encoded[sample]
         try:
             if color is None:
-                decode_into(encoded[sample], infos[sample], out, **options)
-            else:
-                decode_jpeg(encoded[sample], infos[sample], color, out, fast)
+                decode_into(data, infos[sample], out, **options)
+                return
+            try:
+                codec(data, color, fast, buffer=out)
+            except ValueError:  # `decode_jpeg` knows what can be done about it
+                decode_jpeg(data, infos[sample], color, out, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 
