@@ -36,6 +36,7 @@ __all__ = ["run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
+_NOBODY = WorkerPool(1)
 
 
 def run_group(
@@ -46,11 +47,13 @@ def run_group(
     pool: WorkerPool,
     locate: Locate,
     device: Device = CPU,
+    plans: dict[Node, Call] | None = None,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group.
+    plans: keeps calls that depend on nothing but types and shapes, for the next batch.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -62,7 +65,13 @@ def run_group(
     image = source
     for member in members:
         try:
-            call = _prepared(member, image, values, drawn, size, pool)
+            call = _known(plans, member, image, size, pool) if calls else None
+            if call is None:
+                call = _prepared(member, image, values, drawn, size, pool)
+                if plans is not None and calls and len(member.inputs) == 1:
+                    # Neither the threads nor the files of this batch shall be kept.
+                    like = Batch.over(_NOTHING, image.batch_shape, image.type)
+                    plans[member] = call.again((like,), _NOBODY)
         except GradivaError as error:
             if isinstance(error, SampleDataError) and continues_on_error(dict(member.attributes)):
                 raise NotFusableError(Reason.BAD_SAMPLE) from None
@@ -96,6 +105,23 @@ def run_group(
 
 def _blame(member: Node, source: Batch, locate: Locate, error: GradivaError) -> GradivaError:
     return locate(annotate_error(error, member.operator, source.provenance), member)
+
+
+def _known(
+    plans: dict[Node, Call] | None, member: Node, image: Batch, size: int, pool: WorkerPool
+) -> Call | None:
+    """The call of a member whose arguments are all fixed, where one was prepared for such a batch.
+
+    Batches of one shape share it; what is ragged is prepared anew. Within a group a call is
+    prepared before its input has data: it cannot depend on them.
+    """
+    call = None if plans is None else plans.get(member)
+    if call is None or call.size != size:
+        return None
+    before = call.inputs[0]
+    if before.batch_shape is not image.batch_shape or before.type != image.type:
+        return None
+    return call.again((image,), pool)
 
 
 def _prepared(

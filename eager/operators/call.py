@@ -80,6 +80,14 @@ class Call:
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, not as one value for all."""
 
+    def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
+        """A call with the same arguments, types, shapes and plan, for other inputs of the same
+        types and shapes."""
+        made = Call(self.operator, inputs, self._given, self.size, pool)
+        made.types, made.batch_shapes, made.plan = self.types, self.batch_shapes, self.plan
+        made.edges = self.edges
+        return made
+
     @property
     def geometries(self) -> tuple[BatchShape, ...]:
         """The older name of `batch_shapes`, for operators outside of gradiva."""

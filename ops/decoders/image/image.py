@@ -120,7 +120,8 @@ def whole_images(call: op.Call) -> DecodePlan:
 
 def _of_each(infos: list[ImageInfo], function: Callable[[ImageInfo], Any]) -> list[Any]:
     """What the function says of each header; it is asked once for files that share one."""
-    known = {id(info): function(info) for info in {id(info): info for info in infos}.values()}
+    one_of_each = dict(zip(map(id, infos), infos, strict=True))
+    known = {key: function(info) for key, info in one_of_each.items()}
     return [known[id(info)] for info in infos]
 
 
@@ -137,20 +138,23 @@ def decode_options(call: op.Call) -> dict[str, Any]:
 image.shapes(whole_images)
 
 
+def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
+    """Of each file that goes straight to the codec, its name for the color, which is all that it
+    asks; of the others None."""
+    color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
+    dtype = call.types[0].dtype
+    assert dtype is not None
+    kind = dtype.numpy
+    return _of_each(
+        infos, lambda info: codec_color(info, color) if is_direct(info, kind, color, turn) else None
+    )
+
+
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
-    color, turn = options["output_type"], options["adjust_orientation"]
-    dtype = call.types[0].dtype
-    assert dtype is not None
-    # Most files go straight to the codec, whose name for the color is all that it asks.
-    direct = _of_each(
-        infos,
-        lambda info: (
-            codec_color(info, color) if is_direct(info, dtype.numpy, color, turn) else None
-        ),
-    )
+    direct = direct_colors(call, infos)
     fast: bool = options["use_fast_idct"]
     codec: Any = simplejpeg.decode_jpeg if any(direct) else None
 
