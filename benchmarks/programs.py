@@ -16,10 +16,10 @@ def decode(f: Any, t: Any, files: Any, **where: Any) -> Any:
     return f.decoders.image(files, output_type=t.RGB, **where)
 
 
-def val(f: Any, t: Any, files: Any, **where: Any) -> Any:
-    images = f.resize(f.decoders.image(files, output_type=t.RGB, **where), resize_shorter=256)
+def val(f: Any, t: Any, files: Any, shorter: int = 256, side: int = 224, **where: Any) -> Any:
+    images = f.resize(f.decoders.image(files, output_type=t.RGB, **where), resize_shorter=shorter)
     return f.crop_mirror_normalize(
-        images, crop=(224, 224), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
+        images, crop=(side, side), mean=MEAN, std=STD, dtype=t.FLOAT, output_layout="CHW"
     )
 
 
@@ -33,10 +33,10 @@ def augmented(f: Any, t: Any, files: Any, **where: Any) -> Any:
     )
 
 
-def cut(f: Any, t: Any, files: Any, **where: Any) -> Any:
-    """A window of 8% to 100% of the image, to 224 x 224."""
+def cut(f: Any, t: Any, files: Any, side: int = 224, **where: Any) -> Any:
+    """A window of 8% to 100% of the image, to a square."""
     images = f.decoders.image_random_crop(files, output_type=t.RGB, **where)
-    return f.resize(images, size=(224, 224))
+    return f.resize(images, size=(side, side))
 
 
 def finish(f: Any, t: Any, images: Any) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from gradiva.eager.execution.error_policy import replacement
 from gradiva.eager.jit.half_row import half_step
 from gradiva.eager.jit.row_chain import (
     FRAMES,
@@ -35,13 +32,13 @@ from gradiva.eager.jit.row_chain import (
 from gradiva.eager.operators.call import Call
 from gradiva.eager.operators.fusion_roles import Decode, Resample, SourceWindow, ToPlanar, View
 from gradiva.eager.operators.pixelwise import Pixelwise, step_of
-from gradiva.eager.runtime.host_memory import allocate
-from gradiva.eager.support.errors import GradivaError, SampleDataError
+from gradiva.eager.support.errors import GradivaError
 from gradiva.eager.types.arrays import Int64Array
 from gradiva.eager.types.batch_shape import BatchShape
 from gradiva.eager.types.dtypes import float16
 from gradiva.eager.values.batch import Batch
 
+from .fused_decoder import FusedDecoder
 from .fusion_report import NotFusableError, Reason
 from .sample_runs import Run, by_channels, mirrored
 from .source_views import composed, first_pixels, first_rows
@@ -64,6 +61,7 @@ class FusedLoop:
         self.source, self.calls, self.target = source, calls, target
         self.blame, self.unread = blame, unread
         self.decoder: Call | None = None
+        self.decoded: FusedDecoder | None = None
         self.loose = False
         self.before: list[Call] = []
         self.rows: Call | None = None
@@ -78,11 +76,9 @@ class FusedLoop:
         role = call.operator.fusion_role
         if isinstance(role, Decode) and call is self.calls[0]:
             self.decoder, self.loose = call, role.decode_in_place is not None
-            shapes = call.batch_shapes[0].shapes
-            # One sample at a time, each at the start of its own memory.
-            place = BatchShape(shapes, np.zeros(len(shapes), np.int64), 0, False, False, False)
             nothing = np.empty(0, _dtype(call))
-            self.source = Batch.over(nothing, place, call.types[0], self.source.provenance)
+            given, provenance = call.batch_shapes[0], self.source.provenance
+            self.source = Batch.over(nothing, given, call.types[0], provenance)
         elif isinstance(role, Pixelwise):
             self.pixels.append(call)
         elif self.planes or (self.pixels and not isinstance(role, ToPlanar)):
@@ -118,6 +114,8 @@ class FusedLoop:
 
     def run(self) -> None:
         at, channels = self.check_fusable()
+        if self.decoder is not None:
+            self._decode_in_chunks(self.decoder)
         view = composed(self.before, at)
         # Samples with another number of channels have a chain of their own.
         runs = {count: self._run(at, count, view) for count in np.unique(channels).tolist()}
@@ -187,6 +185,13 @@ class FusedLoop:
 
         return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
 
+    def _decode_in_chunks(self, call: Call) -> None:
+        """The source of the rest: the samples of a chunk, in the memory of a thread."""
+        source, made = self.source, self.target.batch_shape.volumes.tolist()
+        self.decoded = FusedDecoder(call, made, source.data.dtype)
+        place = self.decoded.batch_shape
+        self.source = Batch.over(source.data, place, source.type, source.provenance)
+
     def resampling(self, at: int, count: int) -> tuple[Any, SourceWindow | None]:
         """The tables of the resize, for the windows before and after it, and the latter. Raises
         NotFusableError."""
@@ -242,52 +247,17 @@ class FusedLoop:
         place: Callable[[int, int, int], None],
         *arguments: Any,
     ) -> None:
-        """Run the kernel; after a decoder, sample by sample, in memory that each thread keeps.
+        """Run the kernel; after a decoder, chunk by chunk, in memory that each thread keeps.
 
         kernel: called with the source, these arguments, begin and end; bind: from these arguments
-        to the same for one thread; place: tell the tables where a sample begins, and the elements
-        from one of its rows to the next.
+        to the same for one thread; place: as `FusedDecoder.run` has it.
         """
         last, data = self.calls[-1], self.source.data
         last.outputs = (self.target,)
-        if self.decoder is None:
+        if self.decoded is None:
             last.for_samples(kernel, data, *arguments)
-            return
-        decoder, role = self.decoder, self.decoder.operator.fusion_role
-        failures = decoder.failures or {}
-        make, costs = (role.decode_in_place if self.loose else role.decode)(decoder)
-        shapes = self.source.batch_shape.shapes.tolist()
-        most = int(self.source.batch_shape.volumes.max())
-        most = max(most, *costs) if self.loose else most
-        own = threading.local()
-
-        def replace(sample: int, shape: list[int], memory: Any) -> None:
-            assert self.unread is not None
-            memory[: math.prod(shape)] = replacement(self.unread.fill_value, memory.dtype)
-            if self.loose:
-                place(sample, 0, math.prod(shape[1:]))
-
-        def one(sample: int) -> None:
-            if not hasattr(own, "memory"):
-                own.memory, own.run = allocate(most, data.dtype), bind(*arguments)
-            shape = shapes[sample]
-            try:
-                if sample in failures:
-                    replace(sample, shape, own.memory)
-                elif self.loose:
-                    place(sample, *make(sample, own.memory))
-                else:
-                    make(sample, own.memory[: math.prod(shape)].reshape(shape))
-            except GradivaError as error:
-                error.complete(sample=sample)
-                if not isinstance(error, SampleDataError) or not decoder.goes_on_after(error):
-                    raise self.blame(error) from error.__cause__
-                if self.unread is not None and self.unread.skips:
-                    return
-                replace(sample, shape, own.memory)
-            own.run(own.memory, sample, sample + 1)
-
-        last.each_sample(one, costs)
+        else:
+            self.decoded.run(lambda: bind(*arguments), place, self.blame, self.unread)
 
 
 def _dtype(call: Call) -> np.dtype[Any]:

@@ -37,6 +37,7 @@ __all__ = ["run_group"]
 
 Locate = Callable[[GradivaError, Node], GradivaError]
 _NOTHING = np.empty(0, np.uint8)
+_NOBODY = WorkerPool(1)
 
 
 def run_group(
@@ -48,12 +49,14 @@ def run_group(
     locate: Locate,
     device: Device = CPU,
     lost: list[int] | None = None,
+    plans: dict[Node, Call] | None = None,
 ) -> Batch:
     """The output of the group, on a device. Raises what a member's own call would raise, or
     NotFusableError.
 
     values, drawn: batches, and keys with positions of random calls, by the leaves of the group;
-    lost: takes the samples that the decoder has left out (`on_error="skip"`).
+    lost: takes the samples that the decoder has left out (`on_error="skip"`);
+    plans: keeps calls that depend on nothing but types and shapes, for the next batch.
     """
     if not size:
         raise NotFusableError(Reason.EMPTY_BATCH)
@@ -73,7 +76,13 @@ def run_group(
     image = source
     for member in members:
         try:
-            call = head or _prepared(member, image, values, drawn, size, pool)
+            call = _known(plans, member, image, size, pool) if calls else head
+            if call is None:
+                call = _prepared(member, image, values, drawn, size, pool)
+                if plans is not None and calls and len(member.inputs) == 1:
+                    # Neither the threads nor the files of this batch shall be kept.
+                    like = Batch.over(_NOTHING, image.batch_shape, image.type)
+                    plans[member] = call.again((like,), _NOBODY)
         except NotFusableError as error:
             error.first = len(calls)
             raise
@@ -82,7 +91,6 @@ def run_group(
                 # Alone, the members before would have had their say before this.
                 raise NotFusableError(Reason.MEMBER_ERROR, first=len(calls)) from None
             raise _located(error, member, source, locate) from error.__cause__
-        head = None
         rounded = calls and call.inputs[0].dtype in (float16, bfloat16)
         if rounded and not isinstance(member.operator.fusion_role, ToPlanar):
             raise NotFusableError(Reason.ROUNDING, first=len(calls))
@@ -132,6 +140,23 @@ def _first(
 
 def _located(error: GradivaError, member: Node, source: Batch, locate: Locate) -> GradivaError:
     return locate(annotate_error(error, member.operator, source.provenance), member)
+
+
+def _known(
+    plans: dict[Node, Call] | None, member: Node, image: Batch, size: int, pool: WorkerPool
+) -> Call | None:
+    """The call of a member whose arguments are all fixed, where one was prepared for such a batch.
+
+    Batches of one shape share it; what is ragged is prepared anew. Within a group a call is
+    prepared before its input has data: it cannot depend on them.
+    """
+    call = None if plans is None else plans.get(member)
+    if call is None or call.size != size:
+        return None
+    before = call.inputs[0]
+    if before.batch_shape is not image.batch_shape or before.type != image.type:
+        return None
+    return call.again((image,), pool)
 
 
 def _prepared(

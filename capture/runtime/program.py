@@ -12,6 +12,7 @@ from gradiva.capture.graph.builtin_ops import constant, fused, parameter, random
 from gradiva.capture.graph.graph import Graph, Node
 from gradiva.capture.graph.scopes import Selection, scopes_of
 from gradiva.eager.execution.execute import execute
+from gradiva.eager.operators.call import Call
 from gradiva.eager.random.keys import RandomKey
 from gradiva.eager.readers.source import SourceOperator
 from gradiva.eager.runtime.worker_pool import WorkerPool
@@ -70,6 +71,7 @@ class Program:
         self._last_use = self._find_last_uses()
         self.statistics: MemoryStatistics | None = None
         """Where the sizes of results are noted; None for nowhere."""
+        self._plans: dict[Node, Call] = {}
         self.fusion = FusionReport(graph)
         """What became of its fused groups."""
 
@@ -216,7 +218,9 @@ class Program:
             made: Batch | None = None
             while fusing and made is None and len(part) > 1:
                 try:
-                    made = run_group(part, inside, drawn, size, pool, self.locate, device, lost)
+                    made = run_group(
+                        part, inside, drawn, size, pool, self.locate, device, lost, self._plans
+                    )
                 except NotFusableError as error:
                     why = why or (error.reason, error.detail)  # the error itself keeps frames
                     fusing, part = error.first is not None and device is CPU, part[: error.first]

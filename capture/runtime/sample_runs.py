@@ -85,7 +85,8 @@ def mirrored(
     facts = np.stack([frames, apart, view.top, view.left, *windows.T, channels], axis=1)
     wanted = {int(k): facts[k].tolist() for k in np.flatnonzero(view.mirror)}
     pitches = (shapes[:, at + 1] * channels).tolist()
-    places = [(0, pitch) for pitch in pitches]
+    offsets = source.batch_shape.offsets.tolist() if decoded else [0] * len(pitches)
+    places = list(zip(offsets, pitches, strict=True))
 
     def place(sample: int, first: int, pitch: int) -> None:
         places[sample] = first, pitch

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradiva.eager.jit.convert import convert_array
 from gradiva.eager.random.keys import RandomKey
+from gradiva.eager.runtime.chunks import chunks
 from gradiva.eager.runtime.worker_pool import WorkerPool
 from gradiva.eager.support.errors import (
     GradivaError,
@@ -27,7 +28,7 @@ from .plan import Plan
 __all__ = ["Call"]
 
 
-_INLINE_BYTES = 1 << 16
+_INLINE_BYTES = 1 << 17
 """Work on fewer bytes than this is not worth waking another thread for."""
 
 
@@ -78,6 +79,14 @@ class Call:
         """What went wrong, by sample, in a call that goes on after that (`on_error`)."""
         self.edges: frozenset[str] = frozenset()
         """The arguments that were given per sample, not as one value for all."""
+
+    def again(self, inputs: tuple[Batch, ...], pool: WorkerPool) -> Call:
+        """A call with the same arguments, types, shapes and plan, for other inputs of the same
+        types and shapes."""
+        made = Call(self.operator, inputs, self._given, self.size, pool)
+        made.types, made.batch_shapes, made.plan = self.types, self.batch_shapes, self.plan
+        made.edges = self.edges
+        return made
 
     @property
     def geometries(self) -> tuple[BatchShape, ...]:
@@ -167,12 +176,16 @@ class Call:
     ) -> None:
         """Run `function(sample)` for each sample, the costly ones first.
 
-        An exception that is not a GradivaError becomes one; both are given the sample's index.
-        Samples that have failed before are left out.
+        costs: in elements, about; samples of small cost share a thread. An exception that is not a
+        GradivaError becomes one; both are given the sample's index. Samples that have failed before
+        are left out.
         """
+        failed = frozenset(self.failures or ())
 
         def run(begin: int, end: int) -> None:
             for sample in range(begin, end):
+                if sample in failed:
+                    continue
                 try:
                     function(sample)
                 except SampleDataError as error:
@@ -184,8 +197,8 @@ class Call:
                 except Exception as error:
                     raise OperatorRuntimeError(str(error), sample=sample) from error
 
-        order = [i for i in range(self.size) if not self.failures or i not in self.failures]
-        if costs is not None:
-            order.sort(key=lambda sample: -costs[sample])
-        if order:
-            self.pool.run(run, [(sample, sample + 1) for sample in order])
+        if costs is None:
+            ranges = [(sample, sample + 1) for sample in range(self.size)]
+        else:
+            ranges = chunks(costs, self.pool.num_threads)
+        self.pool.run(run, ranges)

@@ -46,13 +46,15 @@ class _Job:
         self.unfinished = len(ranges)
         self.errors: list[tuple[int, BaseException]] = []
         self.lock = threading.Lock()
-        self.finished = threading.Event()
+        # A bare lock, taken until all is done: an event makes two locks and a queue.
+        self.finished = threading.Lock()
+        self.finished.acquire()
         # Asked of the calling thread: it alone knows.
         self.origin = None if tracing.active is None else tracing.active.origin()
 
     def work(self) -> None:
-        recording, began = tracing.active, 0
-        for begin, end in self.waiting:
+        recording, began, done = tracing.active, 0, 0
+        for begin, end in self.waiting:  # the iterator is the counter: one step of it is atomic
             if recording is not None:
                 began = recording.now()
             try:
@@ -62,10 +64,13 @@ class _Job:
                     recording.range(self.pool, self.origin, began, begin, end)
             except BaseException as error:  # noqa: BLE001  raised by `run`, in its caller
                 self.errors.append((begin, without_frames(error)))
+            done += 1
+        if done:
             with self.lock:
-                self.unfinished -= 1
-                if not self.unfinished:
-                    self.finished.set()
+                self.unfinished -= done
+                last = not self.unfinished
+            if last:
+                self.finished.release()
 
     def first_error(self) -> BaseException:
         """That of the range that begins first. Nothing holds it any more but who asks: it is raised
@@ -121,7 +126,7 @@ class WorkerPool:
             self._jobs.put(job)
         if not self.apart:
             job.work()
-        while not job.finished.wait(1.0):
+        while not job.finished.acquire(timeout=1.0):
             if self._closed:
                 job.work()  # nobody else will
         job.task = _nothing  # a thread may hold the job for a moment more, but not what it is about

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.readers.files import read_files
 from gradiva.ops.class_names import attributes_of
-from gradiva.ops.readers.contents import read_files
 
 __getattr__, __dir__ = attributes_of("io.file", globals())
 

@@ -10,10 +10,10 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.execution.error_policy import keep_rows, quarantine_samples
 from gradiva.eager.operators.argument_types import Path, Paths, Strings
+from gradiva.eager.readers.files import Pace, read_files
 from gradiva.eager.readers.reader import reader_class
 from gradiva.eager.readers.source import Source, source_operator
 
-from .contents import read_files
 from .listing import digest_of, list_files
 from .order import Order
 
@@ -113,6 +113,7 @@ class FileSource(Source):
         self._order: Order | None = None
         self._contents: dict[str, Any] | None = None
         self._paths: list[str] = []
+        self._pace = Pace()
         self._labels = np.empty((0, 1), np.int32)
         if not arguments["lazy_init"]:
             self._look()
@@ -150,7 +151,7 @@ class FileSource(Source):
             self._advise(len(paths) * self._arguments["prefetch_queue_depth"])
         policy = self._arguments["on_error"]
         failures: dict[int, op.GradivaError] | None = None if policy == "raise" else {}
-        contents = read_files(paths, where, pool, failures)
+        contents = read_files(paths, where, pool, failures, self._pace)
         self.lost = ()
         if failures:
             quarantine_samples(failures, file.name, where)

@@ -32,7 +32,9 @@ def kernels() -> None:
 
 def jpegs() -> None:
     file = next((Path(gradiva.__file__).parent / "photographs").glob("*/*.jpg"))
-    (height, width, _), data = cv2.imread(str(file)).shape, np.fromfile(file, np.uint8)
+    seen, data = cv2.imread(str(file)), np.fromfile(file, np.uint8)
+    assert seen is not None
+    height, width, _ = seen.shape
     image = gradiva.decoders.image(gradiva.batch([data]))
     assert image.shape == [(height, width, 3)]
     assert float(np.asarray(image.at(0)).std()) > 5
@@ -71,7 +73,7 @@ def files() -> None:
 
 
 def short_floats() -> None:
-    made = gradiva.cast(gradiva.tensor(np.float32([1.0, 2.5])), dtype=gradiva.bfloat16)
+    made = gradiva.cast(gradiva.tensor(np.array([1.0, 2.5], np.float32)), dtype=gradiva.bfloat16)
     assert np.asarray(made).astype(np.float32).tolist() == [1.0, 2.5]
 
 

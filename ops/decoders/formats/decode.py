@@ -86,6 +86,7 @@ def is_direct(
     """Whether the codec's pixels are those of the output, for ``decode_jpeg`` to write there."""
     upright = info.orientation == 1 or not adjust_orientation
     plain = info.format == "jpeg" and info.channels != 4 and output_type != "YCbCr"
+    plain = plain and info.bits == 8 and "lossless" not in info.coding
     return upright and plain and dtype == np.uint8
 
 

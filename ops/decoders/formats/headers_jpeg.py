@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.jit.jit import jit
+
 from .headers_tiff import exif_orientation
 from .image_info import UINT8, UINT16, ImageInfo
 
@@ -73,8 +80,50 @@ def _frame(
     if channels not in _COLORS or length != 8 + 3 * channels:
         raise ValueError(f"JPEG frame header is damaged: {channels} components in {length} bytes")
     view[start + length - 3]  # the component table must be there too
+    return jpeg_info(height, width, channels, bits, orientation, coding, transform)
+
+
+@functools.lru_cache(maxsize=4096)
+def jpeg_info(
+    height: int,
+    width: int,
+    channels: int,
+    bits: int = 8,
+    orientation: int = 1,
+    coding: str = "baseline",
+    transform: int = _NO_ADOBE,
+) -> ImageInfo:
+    """What a frame header and the segments before it say. Files of one kind share it."""
     color = _COLORS[channels]
     if channels == 4 and transform in (_NO_ADOBE, _YCCK):
         color = "cmyk" if transform == _NO_ADOBE else "ycck"
     dtype = UINT8 if bits <= 8 else UINT16
     return ImageInfo("jpeg", height, width, channels, bits, dtype, orientation, color, coding)
+
+
+@jit
+def read_plain(data: Any, offsets: Any, sizes: Any, most: int, found: Any) -> None:
+    """Height, width and channels of baseline JPEGs of 8 bits, 1 or 3 channels, at most so many
+    pixels and without EXIF; of all else, and of what is damaged, 0: that is for `read_jpeg`."""
+    for sample in range(len(offsets)):
+        found[sample, :] = 0
+        view = data[offsets[sample] : offsets[sample] + sizes[sample]]
+        position, size = 2, len(view)
+        if size < 4 or view[0] != 0xFF or view[1] != 0xD8:
+            continue
+        while position + 10 < size and view[position] == 0xFF:
+            marker, start = view[position + 1], position + 4
+            length = np.int64(view[position + 2]) << 8 | view[position + 3]
+            if marker == 0xC0 and length >= 11 and start + length - 3 < size and view[start] == 8:
+                height = np.int64(view[start + 1]) << 8 | view[start + 2]
+                width = np.int64(view[start + 3]) << 8 | view[start + 4]
+                channels = np.int64(view[start + 5])
+                known = (channels == 1 or channels == 3) and length == 8 + 3 * channels
+                if known and 0 < height * width <= most:
+                    found[sample] = height, width, channels
+                break
+            if length < 2 or not (marker == 0xDB or marker == 0xC4 or 0xE0 <= marker <= 0xFE):
+                break
+            if marker == 0xE1 and view[start] == 0x45:  # "E" of EXIF
+                break
+            position += 2 + length

@@ -34,6 +34,10 @@ _RESTARTS, _SCAN = 0xDD, 0xDA
 _WITHOUT_LENGTH = frozenset((0x01, *range(0xD0, 0xD9)))
 
 
+_WORTH = 1 << 12
+"""Fewer pixels are decoded sooner than the frame header is found and changed."""
+
+
 class Frame(NamedTuple):
     """position: of the two bytes of the height; rows: how tall the tallest block of pixels is that
     shares a chroma sample."""
@@ -59,7 +63,8 @@ def decode_jpeg_rows(
     if info.bits == 8 and info.channels in (1, 3):
         channels = 1 if color == "GRAY" else 3
         whole = _memory(info, channels) if memory is None else memory
-        frame = shortenable(data.data, info) if info.scale == 1 else None
+        worth = (info.height - rows) * info.width >= _WORTH and info.scale == 1
+        frame = shortenable(data.data, info) if worth else None
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved

@@ -14,7 +14,7 @@ from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
 from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
 from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
-from gradiva.ops.decoders.formats.probe import probe
+from gradiva.ops.decoders.formats.probe import plain_headers, probe
 
 from .arguments import Decoded, OnGpu, Pixels, Preallocated, Replacement
 from .gpu import decode_on_gpu
@@ -22,8 +22,9 @@ from .plan import DecodePlan
 
 if TYPE_CHECKING:
     import PIL.Image as pil
-
+    import simplejpeg
 else:
+    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     pil = lazy_module("PIL.Image", "pillow")
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
@@ -96,10 +97,10 @@ def decoded_type(input: op.SampleType, dtype: Any) -> op.SampleType:
 def headers(call: op.Call) -> list[ImageInfo]:
     """What the headers of the files of the first input say. A file without one fails; in a call
     that goes on, it stands for one pixel. Raises OperatorRuntimeError."""
-    found, least = [], _least(call)
-    for sample, data in enumerate(call.inputs[0].arrays()):
+    found, least = list[ImageInfo](), _least(call)
+    for sample, known in enumerate(plain_headers(call.inputs[0])):
         try:
-            info = probe(data)
+            info = known or probe(call.inputs[0].array(sample))
             found.append(info if least is None else _scaled(info, least, call))
             continue
         except ValueError as error:
@@ -132,8 +133,15 @@ def whole_images(call: op.Call) -> DecodePlan:
     """The plan for whole images, with their shapes HWC, (N, 3)."""
     infos = headers(call)
     color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
-    shapes = [output_shape(info, color, turn) for info in infos]
+    shapes = _of_each(infos, lambda info: output_shape(info, color, turn))
     return DecodePlan(np.array(shapes, np.int64).reshape(call.size, 3), infos)
+
+
+def _of_each(infos: list[ImageInfo], function: Callable[[ImageInfo], Any]) -> list[Any]:
+    """What the function says of each header; it is asked once for files that share one."""
+    one_of_each = dict(zip(map(id, infos), infos, strict=True))
+    known = {key: function(info) for key, info in one_of_each.items()}
+    return [known[id(info)] for info in infos]
 
 
 def decode_options(call: op.Call) -> dict[str, Any]:
@@ -149,27 +157,36 @@ def decode_options(call: op.Call) -> dict[str, Any]:
 image.shapes(whole_images)
 
 
+def direct_colors(call: op.Call, infos: list[ImageInfo]) -> list[str | None]:
+    """Of each file that goes straight to the codec, its name for the color, which is all that it
+    asks; of the others None."""
+    color, turn = op.ImageType(call["output_type"]).name, call["adjust_orientation"]
+    dtype = call.types[0].dtype
+    assert dtype is not None
+    kind = dtype.numpy
+    return _of_each(
+        infos, lambda info: codec_color(info, color) if is_direct(info, kind, color, turn) else None
+    )
+
+
 def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     encoded = call.inputs[0].arrays()
     infos = DecodePlan.of(call).infos
     options = decode_options(call)
-    color, turn = options["output_type"], options["adjust_orientation"]
-    dtype = call.types[0].dtype
-    assert dtype is not None
-    # Most files go straight to the codec, whose name for the color is all that it asks.
-    direct = [
-        codec_color(info, color) if is_direct(info, dtype.numpy, color, turn) else None
-        for info in infos
-    ]
+    direct = direct_colors(call, infos)
     fast: bool = options["use_fast_idct"]
+    codec: Any = simplejpeg.decode_jpeg if any(direct) else None
 
     def decode(sample: int, out: Any) -> None:
-        color = direct[sample]
+        color, data, info = direct[sample], encoded[sample], infos[sample]
         try:
-            if color is None:
-                decode_into(encoded[sample], infos[sample], out, **options)
-            else:
-                decode_jpeg(encoded[sample], infos[sample], color, out, fast)
+            if color is None or info.scale > 1:
+                decode_into(data, info, out, **options)
+                return
+            try:
+                codec(data, color, fast, buffer=out)
+            except ValueError:  # `decode_jpeg` knows what can be done about it
+                decode_jpeg(data, info, color, out, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 

@@ -13,9 +13,9 @@ from gradiva.eager.execution.error_policy import continues_on_error, refuse_sing
 from gradiva.eager.execution.quarantine import collecting, record
 from gradiva.eager.operators.interpreter import current_interpreter, eager_interpreter, interpreter
 from gradiva.eager.operators.signature import extended
+from gradiva.eager.readers.files import read_files
 from gradiva.eager.runtime.worker_pool import default_pool
 from gradiva.eager.support.errors import annotate_error
-from gradiva.ops.readers.contents import read_files
 
 from .image import image
 

@@ -11,8 +11,9 @@ import numpy as np
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
+from gradiva.ops.decoders.formats.jpeg_rows import decode_jpeg_rows
 
-from .image import decode_options
+from .image import decode_options, direct_colors
 from .plan import DecodePlan
 
 
@@ -53,9 +54,28 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
 
 def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int]], list[int]]:
     """The window stays where it is in the rows that were decoded: nothing is copied."""
-    decode = _by_window(call, decode_region_somewhere)
+    by_window = _by_window(call, decode_region_somewhere)
     channels: int = int(call.batch_shapes[0].shapes[:, 2].max())
-    return decode, [info.height * info.width * channels for info in DecodePlan.of(call).infos]
+    plan, options, encoded = DecodePlan.of(call), decode_options(call), call.inputs[0].arrays()
+    infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
+    fast: bool = options["use_fast_idct"]
+    assert windows is not None
+
+    def decode(sample: int, memory: Any) -> tuple[int, int]:
+        color, info = direct[sample], infos[sample]
+        if color is None:
+            return by_window(sample, memory)  # type: ignore[no-any-return]
+        top, left, height, _ = windows[sample]
+        made = 1 if color == "GRAY" else 3
+        pitch = info.width * made
+        whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
+        try:
+            decode_jpeg_rows(encoded[sample], info, color, top + height, fast, whole)
+        except ValueError as error:
+            raise op.SampleDataError(str(error), sample=sample) from None
+        return top * pitch + left * made, pitch
+
+    return decode, [info.height * info.width * channels for info in infos]
 
 
 def _by_window(call: op.Call, function: Callable[..., Any]) -> Callable[[int, Any], Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cv2
@@ -13,6 +14,7 @@ import pytest
 
 import gradiva
 from gradiva import EvalMode, fn, random, readers
+from gradiva.eager.readers import files as read_files
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import (
     BODIES,
@@ -251,10 +253,10 @@ def test_want_of_memory_is_not_forgiven(paths: list[str], monkeypatch: pytest.Mo
     module = __import__("gradiva.ops.decoders.image.image", fromlist=["image"])
     ((files, _),) = readers.File(files=paths[:1]).next_epoch(batch_size=1)
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise MemoryError("none left")
 
-    monkeypatch.setattr(module, "decode_jpeg", fail)
+    monkeypatch.setattr(module, "simplejpeg", SimpleNamespace(decode_jpeg=fail))
     for policy in ("skip", "replace"):
         with pytest.raises(gradiva.OperatorRuntimeError, match="none left"):
             gradiva.decoders.image(files, on_error=policy)
@@ -268,6 +270,7 @@ def test_too_many_open_files_is_not_forgiven(
 
     reader = readers.File(files=paths, on_error="skip")
     monkeypatch.setattr(os, "open", fail)
+    monkeypatch.setattr(read_files, "_calls", lambda: None)
     with pytest.raises(gradiva.OperatorRuntimeError, match="Too many open files"):
         next(reader.next_epoch(batch_size=2))
 

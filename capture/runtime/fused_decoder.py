@@ -1,0 +1,123 @@
+"""The decoder that a fused group begins with: chunks of samples, in memory that each thread keeps.
+
+The rest of the group reads a chunk while it is still in the cache, in one entry into its kernel.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradiva.eager.execution.error_policy import replacement
+from gradiva.eager.operators.call import Call
+from gradiva.eager.runtime.chunks import chunks
+from gradiva.eager.runtime.host_memory import allocate
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.batch_shape import BatchShape
+
+from .unread_samples import UnreadSamples
+
+__all__ = ["FusedDecoder"]
+
+_ROOM = 1 << 19
+"""Bytes of decoded samples in a chunk, unless one sample has more: what stays in a core's cache."""
+_ALIGNED = 64
+
+
+class FusedDecoder:
+    """The samples of a decoder's call, and where they lie while the rest of the group reads them.
+
+    batch_shape: their places within their chunks; for a decoder that decodes in place, where its
+    memory begins.
+    """
+
+    def __init__(self, call: Call, made: list[int], dtype: np.dtype[Any]) -> None:
+        """made: the elements of each sample that comes out of the group."""
+        role = call.operator.fusion_role
+        self._call, self._dtype = call, dtype
+        self._loose = role.decode_in_place is not None
+        self._make, costs = (role.decode_in_place if self._loose else role.decode)(call)
+        shapes, sizes = call.batch_shapes[0].shapes, call.batch_shapes[0].volumes.tolist()
+        if self._loose:  # what stands in for a sample that cannot be read is no larger
+            sizes = [max(cost, size) for cost, size in zip(costs, sizes, strict=True)]
+        padded = [-(-size // _ALIGNED) * _ALIGNED for size in sizes]
+        work = [cost + after for cost, after in zip(costs, made, strict=True)]
+        room = _ROOM // dtype.itemsize
+        self._ranges = chunks(work, call.pool.num_threads, padded, room)
+        self._places, self._room = [0] * len(sizes), 0
+        for begin, end in self._ranges:
+            taken = 0
+            for sample in range(begin, end):
+                self._places[sample] = taken
+                taken += padded[sample]
+            self._room = max(self._room, taken)
+        self._sizes, self._shapes = sizes, shapes.tolist()
+        offsets = np.array(self._places, np.int64)
+        self.batch_shape = BatchShape(shapes, offsets, self._room, False, False, False)
+
+    def run(
+        self,
+        bind: Callable[[], Callable[[Any, int, int], None]],
+        place: Callable[[int, int, int], None],
+        blame: Callable[[GradivaError], GradivaError],
+        unread: UnreadSamples | None,
+    ) -> None:
+        """Decode each chunk, and run the rest of the group on it.
+
+        bind: makes `(data, begin, end)` for one thread; place: tell the tables where a sample of a
+        decoder that decodes in place begins, and the elements from one of its rows to the next;
+        unread: what becomes of samples that cannot be read, where the decoder goes on after them.
+        """
+        own = threading.local()
+
+        def some(begin: int, end: int) -> None:
+            if not hasattr(own, "memory"):
+                own.memory, own.run = allocate(self._room, self._dtype), bind()
+            first = begin
+            for sample in range(begin, end):
+                if self._decode(sample, own.memory, place, blame, unread):
+                    continue
+                if first < sample:
+                    own.run(own.memory, first, sample)
+                first = sample + 1
+            if first < end:
+                own.run(own.memory, first, end)
+
+        self._call.pool.run(some, self._ranges)
+
+    def _decode(
+        self,
+        sample: int,
+        memory: Any,
+        place: Callable[[int, int, int], None],
+        blame: Callable[[GradivaError], GradivaError],
+        unread: UnreadSamples | None,
+    ) -> bool:
+        """Put a sample, or what stands in for it, into its place; False if it is left out."""
+        first, shape = self._places[sample], self._shapes[sample]
+        out = memory[first : first + self._sizes[sample]]
+        try:
+            if self._call.failures is None or sample not in self._call.failures:
+                if self._loose:
+                    at, pitch = self._make(sample, out)
+                    place(sample, first + at, pitch)
+                else:
+                    self._make(sample, out.reshape(shape))
+                return True
+        except GradivaError as error:
+            error.complete(sample=sample)
+            if not isinstance(error, SampleDataError) or not self._call.goes_on_after(error):
+                raise blame(error) from error.__cause__
+            if unread is not None and unread.skips:
+                return False
+        except Exception as error:
+            raise OperatorRuntimeError(str(error), sample=sample) from error
+        assert unread is not None
+        out[: math.prod(shape)] = replacement(unread.fill_value, self._dtype)
+        if self._loose:
+            place(sample, first, math.prod(shape[1:]))
+        return True

@@ -1,0 +1,40 @@
+"""Cutting the samples of a batch into chunks that are worth a thread's while."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["chunks"]
+
+_SAMPLE, _ELEMENT = 5000.0, 3.0
+"""About what a sample costs, and each of its elements, in nanoseconds."""
+_LEAST, _MOST = 250e3, 1e6
+"""A chunk of less is not worth the way to another thread: it costs tens of microseconds, and more
+where the threads take turns in the interpreter. One of more might keep the others waiting."""
+
+
+def chunks(
+    costs: Sequence[float], threads: int, sizes: Sequence[int] | None = None, room: int = 0
+) -> list[tuple[int, int]]:
+    """Ranges of samples that follow each other, the costly ranges first.
+
+    costs: of each sample, in elements; sizes, room: what each takes of a room that all samples of a
+    range share, unless one is too large for it alone. Work of less than a millisecond is one range.
+    """
+    total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
+    most = total if total < _MOST else min(max(total / (4 * threads), _LEAST), _MOST)
+    if most == total and (sizes is None or sum(sizes) <= room):
+        return [(0, len(costs))] if costs else []
+    ranges: list[tuple[float, int, int]] = []
+    first, spent, taken = 0, 0.0, 0
+    for sample, elements in enumerate(costs):
+        cost = _SAMPLE + _ELEMENT * elements
+        size = 0 if sizes is None else sizes[sample]
+        if sample > first and (spent + cost > most or taken + size > room > 0):
+            ranges.append((spent, first, sample))
+            first, spent, taken = sample, 0.0, 0
+        spent += cost
+        taken += size
+    ranges.append((spent, first, len(costs)))
+    ranges.sort(key=lambda entry: -entry[0])
+    return [(begin, end) for _, begin, end in ranges]

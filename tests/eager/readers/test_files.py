@@ -1,0 +1,126 @@
+"""Files read by a kernel and in Python: the same bytes, the same errors."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradiva.eager.readers import files
+from gradiva.eager.readers.files import Pace, read_files
+from gradiva.eager.runtime.worker_pool import WorkerPool
+from gradiva.eager.support.errors import GradivaError, OperatorRuntimeError, SampleDataError
+from gradiva.eager.types.provenance import Provenance
+from gradiva.eager.values.batch import Batch
+
+POOL = WorkerPool(2)
+
+
+@pytest.fixture(params=["kernel", "python"])
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    kernel: bool = request.param == "kernel"
+    if kernel and files._calls() is None:
+        pytest.skip("this system has other functions")
+    monkeypatch.setattr(files._later, "pays", lambda samples: kernel)
+    return kernel
+
+
+def read(paths: list[str], failures: dict[int, GradivaError] | None = None) -> list[bytes]:
+    where = Provenance(np.arange(len(paths)), paths)
+    return [array.tobytes() for array in read_files(paths, where, POOL, failures).arrays()]
+
+
+def make(folder: Path, contents: list[bytes]) -> list[str]:
+    paths = [folder / f"{number} \N{SNOWMAN}" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    return list(map(str, paths))
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+@pytest.mark.usefixtures("compiled")
+def test_bytes(tmp_path: Path) -> None:
+    contents = [bytes([k % 256]) * (k * k) for k in range(50)]
+    before = open_files()
+    assert read(make(tmp_path, contents)) == contents
+    assert open_files() == before
+
+
+@pytest.mark.usefixtures("compiled")
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    path = os.path.join(os.fsencode(tmp_path), b"\xff\xfe")
+    Path(os.fsdecode(path)).write_bytes(b"there")
+    assert read([os.fsdecode(path)]) == [b"there"]
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("bad", "reason"), [("missing", "No such file"), (".", "directory")])
+def test_errors_name_sample_and_file(tmp_path: Path, bad: str, reason: str) -> None:
+    paths = make(tmp_path, [b"a", b"bb", b"ccc"])
+    paths[1] = str(tmp_path / bad)
+    before = open_files()
+    with pytest.raises(SampleDataError, match=reason) as raised:
+        read(paths)
+    assert (raised.value.sample, raised.value.file) == (1, paths[1])
+    failures: dict[int, GradivaError] = {}
+    assert read(paths, failures) == [b"a", b"", b"ccc"]
+    assert list(failures) == [1]
+    assert open_files() == before
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_zero_in_a_name(tmp_path: Path) -> None:
+    paths = make(tmp_path, [b"a", b"bb"])
+    with pytest.raises(ValueError, match="null byte"):
+        read([paths[0], "a\0b"])
+
+
+def test_a_file_that_shrinks(
+    compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = make(tmp_path, [b"a" * 9, b"b" * 9])
+    empty = Batch.empty
+
+    def shrink(*arguments: object) -> object:
+        os.truncate(paths[1], 4)
+        return empty(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Batch, "empty", staticmethod(shrink))
+    with pytest.raises(SampleDataError, match="shrank to 4 bytes") as raised:
+        read(paths)
+    assert raised.value.sample == 1
+
+
+def test_what_the_process_has_run_out_of(
+    compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource")
+    paths = make(tmp_path, [b"a"] * 8)
+    read(paths)
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))), most))
+    failures: dict[int, GradivaError] = {}
+    try:
+        with pytest.raises(OperatorRuntimeError, match="Too many open files"):
+            read(paths * 40, failures)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+    assert not failures
+
+
+def test_pace() -> None:
+    pace = Pace()
+    assert len(pace.ranges(64, reading=True)) == 8
+    for _ in range(100):
+        pace.note(time.perf_counter(), 64, reading=True)
+    assert pace.ranges(64, reading=True) == [(0, 64)]
+    for _ in range(100):
+        pace.note(time.perf_counter() - 1.0, 64, reading=True)
+    assert len(pace.ranges(64, reading=True)) == 64
+    assert len(pace.ranges(64, reading=False)) == 8
