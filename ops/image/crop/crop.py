@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
+from gradiva.eager.operators.decomposition import CompositeCall, Part
 from gradiva.eager.operators.fusion_roles import SourceWindow, View
 
 from .crop_window import LAYOUTS, CropArguments, CropWindow, OutOfBounds, WindowPlan, window_in
@@ -55,6 +56,16 @@ def output_dtype(input: op.SampleType, dtype: Any) -> op.DType | None:
         raise op.OperatorTypeError(argument="dtype", expected=expected, got=str(dtype))
     chosen: op.DType = dtype
     return chosen
+
+
+@crop.decomposes
+def _parts(call: CompositeCall) -> list[Part] | None:
+    """crop and cast, where nothing is filled in, and no float loses its fraction."""
+    dtype, policy = call.fixed.get("dtype"), call.fixed.get("out_of_bounds_policy")
+    if dtype not in (op.float32, op.float16) or policy == "pad":
+        return None
+    window = call.part("crop", *CropWindow.__annotations__, "out_of_bounds_policy")
+    return [window, call.fixed_part("cast", dtype=dtype)]
 
 
 @crop.shapes

@@ -252,6 +252,18 @@ PROGRAMS: dict[str, tuple[Body, str]] = {
         ),
         "decoders.image_random_crop + flip + resize",
     ),
+    "crop to float": (
+        lambda files, policy: gradiva.crop(
+            small(files, policy), crop=(30, 32), crop_pos_x=0.1, dtype=gradiva.float32
+        ),
+        "decoders.image + resize + crop + cast",
+    ),
+    "crop to half, flip": (
+        lambda files, policy: flipped(
+            gradiva.crop(small(files, policy), crop=(30, 32), dtype=gradiva.float16)
+        ),
+        "decoders.image + resize + crop + flip + cast",
+    ),
     "cast to half": (
         lambda files, policy: gradiva.cast(small(files, policy), dtype=gradiva.float16),
         "decoders.image + resize + cast",
