@@ -124,7 +124,9 @@ class FusedLoop:
         pitch = shapes[:, at + 1] * count
         view = _composed(self.before, at)
         top, left = (0, 0) if view is None else (view.top, view.left)
-        inside = np.stack(np.broadcast_arrays(np.arange(size), top, left))[1:]
+        inside = np.zeros((2, size), np.int64)
+        inside[0], inside[1] = top, left
+        corners = inside.T.tolist()
         if self.rows is None:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
@@ -146,7 +148,7 @@ class FusedLoop:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
 
             def place_strips(sample: int, first: int, pitch: int) -> None:
-                top, left = inside[:, sample].tolist()
+                top, left = corners[sample]
                 samples[sample, SOURCE] = (first + top * pitch + left * count) * here
                 samples[sample, SOURCE_ROW] = pitch * here
 
@@ -160,7 +162,7 @@ class FusedLoop:
         role, offsets = self.rows.operator.fusion_role, tables.offsets
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
-            top, left = inside[:, sample].tolist()
+            top, left = corners[sample]
             offsets[sample] = first + top * pitch + left * count
             tables.sizes[sample, 8] = pitch
 

@@ -51,8 +51,8 @@ class Decode(NamedTuple):
     def run(self, call: Call) -> None:
         """The kernel of such an operator, alone."""
         make, costs = self.decode(call)
-        target = call.outputs[0]
-        call.each_sample(lambda sample: make(sample, target.array(sample)), costs)
+        made = call.outputs[0].arrays()
+        call.each_sample(lambda sample: make(sample, made[sample]), costs)
 
 
 class View(NamedTuple):
