@@ -35,7 +35,7 @@ class SourceWindow(NamedTuple):
 
 class Decode(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
-    one sample for each thread.
+    a chunk for each thread: one sample, or several small ones.
 
     decode: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
     decode_in_place: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D
