@@ -143,6 +143,7 @@ class FusedLoop:
         samples[:, TARGET_PLANE] = height * width * there
         pitch = shapes[:, at + 1] * count
         inside = first_pixels(view, size)
+        corners = inside.T.tolist()
         if self.rows is None:
             longest = int(width.max())
             samples[:, SOURCE] = source.batch_shape.offsets * here
@@ -164,7 +165,7 @@ class FusedLoop:
                 samples[:, MIRROR], samples[:, UPSIDE_DOWN] = view.mirror, view.upside_down
 
             def place_strips(sample: int, first: int, pitch: int) -> None:
-                top, left = inside[:, sample].tolist()
+                top, left = corners[sample]
                 samples[sample, SOURCE] = (first + top * pitch + left * count) * here
                 samples[sample, SOURCE_ROW] = pitch * here
 
@@ -177,11 +178,12 @@ class FusedLoop:
         role, offsets = self.rows.operator.fusion_role, tables.offsets
         heights = self.rows.inputs[0].batch_shape.shapes[:, at]
         inside, way = first_rows(view, heights)
+        beginnings, ways = inside.T.tolist(), way.tolist()
 
         def place_rows(sample: int, first: int, pitch: int) -> None:
-            top, left = inside[:, sample].tolist()
+            top, left = beginnings[sample]
             offsets[sample] = first + top * pitch + left * count
-            tables.sizes[sample, 8] = pitch * way[sample]
+            tables.sizes[sample, 8] = pitch * ways[sample]
 
         return Run(role.run, role.bind, place_rows, (tables, samples, chain, target.data))
 

@@ -147,7 +147,7 @@ def _known(
 ) -> Call | None:
     """The call of a member whose arguments are all fixed, where one was prepared for such a batch.
 
-    Batches of one shape share it; what is ragged is prepared anew. Within a group a call is
+    Batches of one shape share it; what is ragged is prepared again. Within a group a call is
     prepared before its input has data: it cannot depend on them.
     """
     call = None if plans is None else plans.get(member)

@@ -35,7 +35,7 @@ class SourceWindow(NamedTuple):
 
 class Decode(NamedTuple):
     """Makes whole samples one by one: decoders. A group that starts with one never holds more than
-    one sample for each thread.
+    a chunk for each thread: one sample, or several small ones.
 
     decode: from a call to `make(sample, out)`, which fills an array, and the cost of each sample.
     decode_in_place: from a call to `make(sample, memory)`, which leaves the sample anywhere in 1-D
@@ -51,8 +51,8 @@ class Decode(NamedTuple):
     def run(self, call: Call) -> None:
         """The kernel of such an operator, alone."""
         make, costs = self.decode(call)
-        target = call.outputs[0]
-        call.each_sample(lambda sample: make(sample, target.array(sample)), costs)
+        made = call.outputs[0].arrays()
+        call.each_sample(lambda sample: make(sample, made[sample]), costs)
 
 
 class View(NamedTuple):

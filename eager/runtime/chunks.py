@@ -11,6 +11,8 @@ _SAMPLE, _ELEMENT = 5000.0, 3.0
 _LEAST, _MOST = 250e3, 1e6
 """A chunk of less is not worth the way to another thread: it costs tens of microseconds, and more
 where the threads take turns in the interpreter. One of more might keep the others waiting."""
+_CALLERS = 2
+"""Threads that work anyway, each on a batch of its own: the runners of a pipeline."""
 
 
 def chunks(
@@ -19,10 +21,12 @@ def chunks(
     """Ranges of samples that follow each other, the costly ranges first.
 
     costs: of each sample, in elements; sizes, room: what each takes of a room that all samples of a
-    range share, unless one is too large for it alone. Work of less than a millisecond is one range.
+    range share, unless one is too large for it alone. Work of less than a millisecond is one range,
+    or of less than a part of it where there are more threads than callers.
     """
     total = len(costs) * _SAMPLE + _ELEMENT * sum(costs)
-    most = total if total < _MOST else min(max(total / (4 * threads), _LEAST), _MOST)
+    alone = max(_MOST * min(_CALLERS / threads, 1.0), _LEAST)
+    most = total if total < alone else min(max(total / (4 * threads), _LEAST), _MOST)
     if most == total and (sizes is None or sum(sizes) <= room):
         return [(0, len(costs))] if costs else []
     ranges: list[tuple[float, int, int]] = []

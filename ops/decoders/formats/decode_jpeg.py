@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,22 @@ def decode_jpeg(
     if info.channels == 4:
         return _from_cmyk(data, info, color, fast_idct)
     return _decode(data, info, color, out, fast_idct)
+
+
+def straight_decoder() -> Callable[[Array, ImageInfo, str, Array, bool], None]:
+    """`decode_jpeg` for many files of 8 bits, with the codec asked at once."""
+    codec = simplejpeg.decode_jpeg
+
+    def decode(data: Array, info: ImageInfo, color: str, out: Array, fast_idct: bool) -> None:
+        try:
+            if info.scale == 1:
+                codec(data, color, fast_idct, buffer=out)
+                return
+        except ValueError:
+            pass  # `decode_jpeg` knows what can be done about it
+        decode_jpeg(data, info, color, out, fast_idct)
+
+    return decode
 
 
 def _from_cmyk(data: Array, info: ImageInfo, color: str, fast_idct: bool) -> Array:

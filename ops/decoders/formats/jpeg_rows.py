@@ -63,8 +63,7 @@ def decode_jpeg_rows(
     if info.bits == 8 and info.channels in (1, 3):
         channels = 1 if color == "GRAY" else 3
         whole = _memory(info, channels) if memory is None else memory
-        worth = (info.height - rows) * info.width >= _WORTH and info.scale == 1
-        frame = shortenable(data.data, info) if worth else None
+        frame = shortenable(data.data, info) if may_be_shortened(info, rows) else None
         if frame is not None:
             height = rows + 2 * frame.rows
             if height <= info.height - info.height // 16:  # else nothing is saved
@@ -73,6 +72,11 @@ def decode_jpeg_rows(
                     return upper
         return decode_jpeg(data, info, color, whole, fast_idct)
     return decode_jpeg(data, info, color, memory, fast_idct)
+
+
+def may_be_shortened(info: ImageInfo, rows: int) -> bool:
+    """Whether enough is saved where so many rows are wanted."""
+    return (info.height - rows) * info.width >= _WORTH and info.scale == 1
 
 
 def _memory(info: ImageInfo, channels: int) -> Array:

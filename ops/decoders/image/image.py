@@ -12,7 +12,7 @@ from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
 from gradiva.eager.support.lazy_import import lazy_module
 from gradiva.ops.decoders.formats.decode import codec_color, decode_into, is_direct, output_shape
-from gradiva.ops.decoders.formats.decode_jpeg import decode_jpeg
+from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.image_info import ImageInfo, at_scale
 from gradiva.ops.decoders.formats.probe import plain_headers, probe
 
@@ -22,9 +22,8 @@ from .plan import DecodePlan
 
 if TYPE_CHECKING:
     import PIL.Image as pil
-    import simplejpeg
+
 else:
-    simplejpeg = lazy_module("simplejpeg", "simplejpeg")
     pil = lazy_module("PIL.Image", "pillow")
 
 _DTYPES = (op.uint8, op.int8, op.uint16, op.int16, op.uint32, op.int32, op.float32)
@@ -175,18 +174,15 @@ def _decode(call: op.Call) -> tuple[Callable[[int, Any], None], list[int]]:
     options = decode_options(call)
     direct = direct_colors(call, infos)
     fast: bool = options["use_fast_idct"]
-    codec: Any = simplejpeg.decode_jpeg if any(direct) else None
+    straight: Any = straight_decoder() if any(direct) else None
 
     def decode(sample: int, out: Any) -> None:
-        color, data, info = direct[sample], encoded[sample], infos[sample]
+        color = direct[sample]
         try:
-            if color is None or info.scale > 1:
-                decode_into(data, info, out, **options)
-                return
-            try:
-                codec(data, color, fast, buffer=out)
-            except ValueError:  # `decode_jpeg` knows what can be done about it
-                decode_jpeg(data, info, color, out, fast)
+            if color is None:
+                decode_into(encoded[sample], infos[sample], out, **options)
+            else:
+                straight(encoded[sample], infos[sample], color, out, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from gradiva.eager import extension as op
 from gradiva.eager.operators.fusion_roles import Decode
+from gradiva.ops.decoders.formats.decode_jpeg import straight_decoder
 from gradiva.ops.decoders.formats.decode_region import decode_region_into, decode_region_somewhere
-from gradiva.ops.decoders.formats.jpeg_rows import decode_jpeg_rows
+from gradiva.ops.decoders.formats.jpeg_rows import decode_jpeg_rows, may_be_shortened
 
 from .image import decode_options, direct_colors
 from .plan import DecodePlan
@@ -59,6 +60,7 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
     plan, options, encoded = DecodePlan.of(call), decode_options(call), call.inputs[0].arrays()
     infos, windows, direct = plan.infos, plan.windows, direct_colors(call, plan.infos)
     fast: bool = options["use_fast_idct"]
+    straight: Any = straight_decoder() if any(direct) else None
     assert windows is not None
 
     def decode(sample: int, memory: Any) -> tuple[int, int]:
@@ -70,7 +72,10 @@ def _decode_in_place(call: op.Call) -> tuple[Callable[[int, Any], tuple[int, int
         pitch = info.width * made
         whole = memory[: info.height * pitch].reshape(info.height, info.width, made)
         try:
-            decode_jpeg_rows(encoded[sample], info, color, top + height, fast, whole)
+            if may_be_shortened(info, top + height):
+                decode_jpeg_rows(encoded[sample], info, color, top + height, fast, whole)
+            else:
+                straight(encoded[sample], info, color, whole, fast)
         except ValueError as error:
             raise op.SampleDataError(str(error), sample=sample) from None
         return top * pitch + left * made, pitch

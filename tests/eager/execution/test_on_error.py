@@ -250,7 +250,7 @@ def test_errors_that_are_not_of_the_data(paths: list[str]) -> None:
 
 
 def test_want_of_memory_is_not_forgiven(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    module = __import__("gradiva.ops.decoders.image.image", fromlist=["image"])
+    module = __import__("gradiva.ops.decoders.formats.decode_jpeg", fromlist=["decode_jpeg"])
     ((files, _),) = readers.File(files=paths[:1]).next_epoch(batch_size=1)
 
     def fail(*_: Any, **__: Any) -> None:
