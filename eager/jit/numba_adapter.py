@@ -19,6 +19,7 @@ import numpy as np
 __all__ = [
     "CompiledStore",
     "Outlined",
+    "array_part",
     "c_callback",
     "can_compile",
     "first_element",
@@ -238,6 +239,19 @@ def ownerless_array(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     for name in ("meminfo", "parent"):
         setattr(made, name, getattr(made, name).type(None))
     return made._getvalue()
+
+
+def array_part(context: Any, builder: Any, kind: Any, array: Any, first: Any, size: Any) -> Any:
+    """In an intrinsic: `size` elements of a contiguous 1-D array from `first` on, with nothing to
+    count who holds it."""
+    whole = context.make_array(kind)(context, builder, array)
+    part = context.make_array(kind)(context, builder)
+    part.data = builder.gep(whole.data, [first])
+    part.shape = importlib.import_module("numba.core.cgutils").pack_array(builder, [size])
+    part.nitems, part.itemsize, part.strides = size, whole.itemsize, whole.strides
+    for name in ("meminfo", "parent"):
+        setattr(part, name, getattr(part, name).type(None))
+    return part._getvalue()
 
 
 def no_value(context: Any) -> Any:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import without_refcount
+from gradiva.eager.jit.intrinsics import span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.jit.row_chain import (
     MIRROR,
@@ -147,11 +147,11 @@ def _filtered_sample(
     wz, wy, wx = weights[0], weights[1], weights[2]
     deep = size[2] != 1 or size[5] != 1
     length = padded(n)
-    rows, lines = lines[: 4 * length], lines[4 * length :]
+    rows, lines = span(lines, 0, 4 * length), span(lines, 4 * length, len(lines) - 4 * length)
     # `to`, then the elements that are safe, then what `resample_rows` marks.
-    to, safe, at = marks[:4], marks[4:6], marks[6 : 14 + ky]
-    tags, slice_at = marks[14 + ky : 17 + 2 * ky], marks[17 + 2 * ky : 17 + 2 * ky + kz]
-    slice_tags = marks[17 + 2 * ky + kz : 17 + 2 * (ky + kz)]
+    to, safe, at = span(marks, 0, 4), span(marks, 4, 2), span(marks, 6, 8 + ky)
+    tags, slice_at = span(marks, 14 + ky, 3 + ky), span(marks, 17 + 2 * ky, kz)
+    slice_tags = span(marks, 17 + 2 * ky + kz, kz)
     skip, width, between = 0, size[4] * channels, length
     room = width
     if rows_first:
@@ -160,7 +160,8 @@ def _filtered_sample(
         between = room = padded(width)
     find_heads(xs, nx, skip, channels, kx, room, heads, safe)
     used = 4 * between if rows_first else (ky + 3) * length
-    work, slices = (lines[:used], between, skip, width), lines[used:]
+    work = (span(lines, 0, used), between, skip, width)
+    slices = span(lines, used, len(lines) - used)
     down, across = (ys, wy, ky, ny), (heads, wx, kx, nx, safe, channels)
     # Of a volume, a slice is made whole before slices are blended; an image goes four rows at once.
     made, block, deepest = slices, ny, kz
@@ -191,7 +192,7 @@ def _filtered_sample(
                         )
                 for y in range(top, bottom):
                     first = 0 if deep else (y - top) * length
-                    row = rows[first : first + n]
+                    row = span(rows, first, n)
                     if deep:
                         for k in range(kz):
                             slice_at[k] = (((zs[z] + k) % kz) * ny + y) * length

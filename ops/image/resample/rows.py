@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradiva.eager import extension as op
-from gradiva.eager.jit.intrinsics import filter_four, without_refcount
+from gradiva.eager.jit.intrinsics import filter_four, span, without_refcount
 from gradiva.eager.jit.jit import outlined
 from gradiva.eager.types.arrays import Array, Float32Array, Int64Array
 
@@ -18,7 +18,7 @@ _ZERO = np.float32(0.0)
 _U1, _U2 = np.uint64(1), np.uint64(2)
 
 
-@outlined
+@op.jit
 def blend_rows(
     src: Array,
     at: Int64Array,
@@ -29,39 +29,39 @@ def blend_rows(
     out: Float32Array,
 ) -> None:
     """`out[:n]` = sum over k of `weights[first + k]` times the n elements at `src[at[k]]`."""
-    src, o = without_refcount(src), without_refcount(out)
-    a = src[at[0] : at[0] + n]
+    o = span(out, 0, n)
+    a = span(src, at[0], n)
     wa = weights[first]
     if taps == 1:
         for j in range(n):
             o[j] = wa * np.float32(a[j])
         return
-    b = src[at[1] : at[1] + n]
+    b = span(src, at[1], n)
     wb = weights[first + 1]
     if taps == 2:
         for j in range(n):
             o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j])
         return
-    c = src[at[2] : at[2] + n]
+    c = span(src, at[2], n)
     wc = weights[first + 2]
     if taps == 3:
         for j in range(n):
             o[j] = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
         return
-    d = src[at[3] : at[3] + n]
+    d = span(src, at[3], n)
     wd = weights[first + 3]
     for j in range(n):
         v = wa * np.float32(a[j]) + wb * np.float32(b[j]) + wc * np.float32(c[j])
         o[j] = v + wd * np.float32(d[j])
     k = 4
     while k + 1 < taps:
-        a, b = src[at[k] : at[k] + n], src[at[k + 1] : at[k + 1] + n]
+        a, b = span(src, at[k], n), span(src, at[k + 1], n)
         wa, wb = weights[first + k], weights[first + k + 1]
         for j in range(n):
             o[j] = o[j] + wa * np.float32(a[j]) + wb * np.float32(b[j])
         k += 2
     if k < taps:
-        a = src[at[k] : at[k] + n]
+        a = span(src, at[k], n)
         wa = weights[first + k]
         for j in range(n):
             o[j] = o[j] + wa * np.float32(a[j])
@@ -91,7 +91,7 @@ def _filter_edges(source: Array, at: int, across: Any, out: Float32Array, to: in
         x += 1
 
 
-@op.jit
+@outlined
 def _filter_row(source: Array, at: int, across: Any, out: Float32Array, to: int) -> None:
     """One line of any number of channels."""
     heads, weights, taps, n, _, channels = across
@@ -208,14 +208,13 @@ def resample_rows(
     """
     (src, base, pitch), (ys, wy, ky, ny), (marks, tags) = plane, down, scratch
     (lines, length, skip, width), (_, _, _, nx, _, channels) = work, across
-    marks, lines, out = without_refcount(marks), without_refcount(lines), without_refcount(out)
-    at, lead, place = marks[:ky], marks[ky : ky + 4], marks[ky + 4 : ky + 8]
+    at, lead, place = span(marks, 0, ky), span(marks, ky, 4), span(marks, ky + 4, 4)
     if rows_first:
         for i in range(count):
             for k in range(ky):
                 at[k] = base + (ys[y + i] + k) * pitch + skip * channels
             lead[i] = i * length
-            blend_rows(src, at, wy, (y + i) * ky, ky, width, lines[i * length :])
+            blend_rows(src, at, wy, (y + i) * ky, ky, width, span(lines, i * length, width))
         for i in range(4):
             place[i] = to[i]
         filter_lines(lines, lead, across, count, out, place)
@@ -230,7 +229,7 @@ def resample_rows(
             if tags[row % size] != row:
                 _fill_ring(plane, row, 1 if rising else -1, end, across, ring)
             at[k] = (row % size) * length
-        blend_rows(lines, at, wy, (y + i) * ky, ky, n, out[to[i] :])
+        blend_rows(lines, at, wy, (y + i) * ky, ky, n, span(out, to[i], n))
 
 
 @op.jit

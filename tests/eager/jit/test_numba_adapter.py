@@ -16,6 +16,7 @@ import pytest
 from gradiva.eager.jit import numba_adapter
 from gradiva.eager.jit.jit import load_numba
 from gradiva.eager.jit.numba_adapter import (
+    array_part,
     c_callback,
     can_compile,
     first_element,
@@ -320,6 +321,30 @@ def test_arrays_without_an_owner_are_not_counted() -> None:
     loose = numba.njit(lambda array: ownerless_kernel(array)[2:])(array)
     assert loose.base is None
     assert loose.tolist() == [2, 3, 4, 5]
+
+
+def test_parts_of_arrays() -> None:
+    """`array_part`: the elements of a slice, written too, with nothing counted."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return array_part(context, builder, signature.return_type, *values)
+
+    def call(typing_context, array, first, size):  # type: ignore[no-untyped-def]
+        return array(array, numba.int64, numba.int64), generate
+
+    made = numba.extending.intrinsic(call)
+
+    def part(array: Any, first: int, size: int) -> Any:
+        found = made(array, first, size)
+        found[0] = -1
+        return found
+
+    array = np.arange(8, dtype=np.int16)
+    found = numba.njit(part)(array, 2, 3)
+    assert found.tolist() == [-1, 3, 4]
+    assert found.base is None
+    assert found.strides == (2,)
+    assert array.tolist() == [0, 1, -1, 3, 4, 5, 6, 7]
 
 
 def test_tuples_of_a_fixed_size() -> None:
