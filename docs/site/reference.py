@@ -9,6 +9,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
+from gradiva import DType
 from gradiva.namespaces.facts import operator_of
 
 from . import markup
@@ -47,7 +48,7 @@ def module_page(name: str) -> str:
         elif _home(value) not in (None, name):
             home = _home(value)
             others.append(f"`{key}` is the one of [{home}]({home}.md).")
-        elif inspect.isclass(value) or callable(value):
+        elif _is_called(value):
             others.append(_described(name, key, value))
         else:
             values.append(f"`{key}`")
@@ -65,9 +66,14 @@ def _homes() -> dict[int, str]:
     found: dict[int, str] = {}
     for name in MODULES:
         for _, value in _public(importlib.import_module(name)):
-            if callable(value):
+            if _is_called(value):
                 found.setdefault(id(value), name)
     return found
+
+
+def _is_called(value: Any) -> bool:
+    # Element types can be called, which is for old scripts.
+    return callable(value) and not isinstance(value, DType)
 
 
 def _home(value: Any) -> str | None:

@@ -190,7 +190,7 @@ def parts_of(item: Any, count: int | None) -> tuple[Any, ...]:
     """The outputs in what a source returned. count: `num_outputs`. Raises OperatorTypeError."""
     if count is None:
         return (item,)
-    if isinstance(item, np.ndarray) and item.ndim:
+    if isinstance(item, np.ndarray) and item.ndim and len(item) == count:
         item = tuple(item)
     if not isinstance(item, tuple | list) or len(item) != count:
         raise op.OperatorTypeError(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
-import threading
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -13,7 +10,6 @@ import numpy as np
 import pytest
 
 from gradiva import OperatorRuntimeError, Pipeline, fn, pipeline_def
-from gradiva.plugin.pytorch.experimental.proxy.ahead import Ahead
 
 torch = pytest.importorskip("torch")
 
@@ -212,21 +208,3 @@ def test_what_makes_no_sense_is_refused() -> None:
     pair = two(left=np.zeros(1), right=np.zeros(1))
     with pytest.raises(ValueError, match="one output"):
         default_collate(list(pair))
-
-
-def test_a_loop_that_nobody_holds_ends_its_thread() -> None:
-    asked: list[int] = []
-
-    def numbers() -> Iterator[int]:
-        for number in range(1000):
-            asked.append(number)
-            yield number
-
-    loop = Ahead(numbers(), lambda number: number * 2, 3)
-    assert [next(loop), next(loop)] == [0, 2]
-    thread: threading.Thread = loop._thread
-    del loop
-    gc.collect()
-    thread.join(20)
-    assert not thread.is_alive()
-    assert len(asked) <= 6
