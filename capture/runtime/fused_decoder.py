@@ -70,7 +70,7 @@ class FusedDecoder:
 
         bind: makes `(data, begin, end)` for one thread; place: tell the tables where a sample of a
         decoder that decodes in place begins, and the elements from one of its rows to the next;
-        unread: what becomes of samples that cannot be read, where the decoder goes on after them.
+        unread: the samples that cannot be read, where the decoder goes on after them.
         """
         own = threading.local()
 
