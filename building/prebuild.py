@@ -15,7 +15,7 @@ from pathlib import Path
 NEEDED = ("numba", "llvmlite", "numpy", "simplejpeg")
 """What runs the pipelines. The machine code serves no other versions of the first three."""
 LIMIT_S = 15 * 60
-SCRIPT = "from gradiva.warmup import run_recipes; run_recipes()"
+SCRIPT = "from gradiva.commands.warmup import run_recipes; run_recipes()"
 
 
 def is_wanted() -> bool:

@@ -228,7 +228,7 @@ def test_feeding_by_the_node() -> None:
     pipe = made()
     pipe.set_outputs(fed + 1)
     pipe.feed_input(fed, np.arange(SIZE, dtype=np.int32))
-    with pytest.raises(gradiva.OperatorTypeError, match="of this pipeline"):
+    with pytest.raises(gradiva.OperatorValueError, match="in this pipeline"):
         pipe.feed_input(other, np.arange(SIZE, dtype=np.int32))
     np.testing.assert_array_equal(np.asarray(pipe.run()[0]), np.arange(SIZE) + 1)
     pipe.close()
