@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gradiva
 from gradiva import fn
 from gradiva.capture.pipeline.pipeline_def import pipeline_def
 from gradiva.eager.jit.jit import compiled_kernels
@@ -54,7 +55,7 @@ def run_recipes() -> None:
 
 @pipeline_def
 def _pipeline(recipe: Any) -> Any:
-    files, labels = fn.readers.file(file_root=str(Path(__file__).parent / "photographs"))
+    files, labels = fn.readers.file(file_root=str(Path(gradiva.__file__).parent / "photographs"))
     return recipe(files), labels
 
 
