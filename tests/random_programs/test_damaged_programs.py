@@ -26,7 +26,7 @@ from tests.random_programs.program_runs import (
     turns_of,
 )
 from tests.random_programs.programs import Program, Ref
-from tests.tiers import few
+from tests.tiers import examples, few
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore:samples that cannot be read")]
 
@@ -104,7 +104,7 @@ def check(seed: int, reasons: Counter[Any]) -> None:
 @pytest.mark.parametrize("first", few(range(0, 500, 25), 0))
 def test_damaged_files_are_replaced(first: int) -> None:
     reasons: Counter[Any] = Counter()
-    for seed in range(first, first + 25):
+    for seed in range(first, first + examples(25)):
         check(seed, reasons)
     assert reasons["decoded"] >= 1, reasons
     assert {one for one in reasons if isinstance(one, Reason)} <= EXPECTED, reasons

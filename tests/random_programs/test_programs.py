@@ -298,7 +298,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", few(WRONG, "drop flips", "forget roundings"))
 def test_a_wrong_pass_is_found_out(name: str) -> None:
     """By other bits or other errors, not only by the verifier."""
     for number, seed in enumerate(FIRST):

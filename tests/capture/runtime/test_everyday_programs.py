@@ -18,6 +18,7 @@ from gradiva.capture.runtime import program
 from gradiva.capture.runtime.fusion_report import NotFusableError, Reason
 from tests.capture.loop.loops import bits
 from tests.eager.execution.damaged import as_pipeline, compiled, damage, eager, looped
+from tests.tiers import few
 
 pytestmark = [pytest.mark.core, pytest.mark.filterwarnings("ignore:samples that cannot be read")]
 
@@ -416,6 +417,7 @@ BATCHES = {
     "FHWC": arrays((2, 13, 17, 3), (3, 20, 9, 3), (0, 4, 5, 3), layout="FHWC"),
     "HW, float": arrays((13, 17), (20, 9), layout="HW", dtype=np.float32),
 }
+FILTERS = few([types.INTERP_LINEAR, types.INTERP_LANCZOS3, types.INTERP_NN], types.INTERP_LINEAR)
 FLIPS: Any = {
     "horizontal": (1, 0),
     "vertical": (0, 1),
@@ -424,9 +426,9 @@ FLIPS: Any = {
 }
 
 
-@pytest.mark.parametrize("which", FLIPS)
+@pytest.mark.parametrize("which", few(FLIPS, "some"))
 @pytest.mark.parametrize("kind", BATCHES)
-@pytest.mark.parametrize("filter", [types.INTERP_LINEAR, types.INTERP_LANCZOS3, types.INTERP_NN])
+@pytest.mark.parametrize("filter", FILTERS)
 def test_arrays_flipped_before_a_resize(kind: str, which: str, filter: Any) -> None:
     data = BATCHES[kind]
     flips = [flag if isinstance(flag, int) else flag[: len(data)] for flag in FLIPS[which]]

@@ -122,6 +122,7 @@ print(json.dumps([sorted(name for name, _ in compiled_kernels), sorted(files)]))
 """
 
 
+@pytest.mark.full
 def test_what_code_calls_is_loaded_with_it(tmp_path: Path) -> None:
     """Also by way of a kernel that is compiled into it; what is lost is compiled again."""
     names = ["between", "outer", "tripled"]
