@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradiva.capture.runtime.usage import Usage, used_since
 from gradiva.eager.display.table import html_table
 from gradiva.eager.runtime.worker_pool import default_num_threads
 from gradiva.eager.support.errors import OperatorValueError
 from gradiva.eager.support.tracing import Recording
-
-from .usage import Usage, used_since
 
 if TYPE_CHECKING:
     from .executor import Executor

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gradiva import Pipeline, fn, pipeline_def
-from gradiva.capture.pipeline import usage
 from gradiva.capture.pipeline.diagnosis import Diagnosis, Limit, _judged
-from gradiva.capture.pipeline.usage import Usage, used_since
+from gradiva.capture.runtime import usage
+from gradiva.capture.runtime.usage import Usage, used_since
 from gradiva.eager.support.errors import OperatorRuntimeError, OperatorValueError
 
 
