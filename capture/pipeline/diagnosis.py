@@ -152,7 +152,7 @@ def diagnose(
         ready = sum(ready for _, ready in usage.threads.values())
         waiting = max(0.0, 1 - (ran + ready) / ranges)
         crowded = min(ready / ranges, 1.0)
-    threads = work / wall
+    threads = min(work / wall, float(pool.num_threads))  # clocks of several threads
     cores = default_num_threads()
     limits = [
         _limit(
