@@ -10,12 +10,14 @@ import numpy as np
 
 from gradiva.eager import extension as op
 
+from .table import Failures
+
 
 def read_files(
     paths: list[str],
-    where: op.Provenance,
+    where: op.Provenance | None,
     pool: op.WorkerPool,
-    failures: dict[int, op.GradivaError] | None = None,
+    failures: Failures | None = None,
 ) -> op.Batch:
     """The bytes of each file, read straight into the batch. Raises OperatorRuntimeError.
 
@@ -64,7 +66,7 @@ def _without_bytes(batch: op.Batch, samples: list[int]) -> op.Batch:
 class _failing:  # noqa: N801  used like a function; a generator and what it swallows are a cycle
     """Turns a failure of the system into an error that names the sample and the file."""
 
-    def __init__(self, sample: int, path: str, failures: dict[int, op.GradivaError] | None) -> None:
+    def __init__(self, sample: int, path: str, failures: Failures | None) -> None:
         self._sample, self._path, self._failures = sample, path, failures
 
     def __enter__(self) -> None:
@@ -79,7 +81,9 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
             raise op.OperatorRuntimeError(reason, **facts) from error
         if self._failures is None:
             raise op.SampleDataError(reason, **facts) from error
-        self._failures[self._sample] = op.SampleDataError(reason, **facts)
+        failed = op.SampleDataError(reason, **facts)
+        failed.__cause__ = op.without_frames(error)
+        self._failures[self._sample] = failed
         return True
 
 
