@@ -1,4 +1,4 @@
-"""The command line: `python -m gradiva demo | graph | ops | info | warmup`."""
+"""The command line: `python -m gradiva demo | graph | ops | info | warmup | rec2idx`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import gradiva
-from gradiva import demo, graph, listing, warmup
+from gradiva import demo, graph, index_files, listing, warmup
 from gradiva.eager.cuda.cupy_runtime import count_gpus
 from gradiva.eager.cuda.requirements import missing
 from gradiva.eager.jit.kernel_cache import cache_folder, why_no_cache_folder
@@ -30,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     listing.add_arguments(commands.add_parser("ops", help="list the operators, or show one"))
     commands.add_parser("info", help="versions, threads and folders")
     commands.add_parser("warmup", help="compile the kernels ahead of time")
+    for name, (help_text, _) in index_files.COMMANDS.items():
+        index_files.add_arguments(commands.add_parser(name, help=help_text))
     given = parser.parse_args(arguments)
     try:
         if given.command == "demo":
@@ -38,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return graph.run(given)
         if given.command == "ops":
             return listing.run(given)
+        if given.command in index_files.COMMANDS:
+            return index_files.run(given)
         if given.command == "warmup":
             return warmup.run()
         return show_info()

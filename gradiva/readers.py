@@ -4,14 +4,16 @@ from typing import NoReturn as _NoReturn
 
 from gradiva.ops.class_names import waiting as _waiting
 from gradiva.ops.readers.file import File
+from gradiva.ops.readers.mxnet import MXNet
 
-__all__ = ["File"]
+__all__ = ["File", "MXNet"]
 
 
 def __getattr__(name: str) -> _NoReturn:
     if f"readers.{name}" in _waiting:
         raise AttributeError(
             f"gradiva.readers.{name} is not there yet: this version of gradiva reads with "
-            "readers.File, or from a Python source with ExternalSource"
+            f"{', '.join(f'readers.{one}' for one in __all__)}, or from a Python source with "
+            "ExternalSource"
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

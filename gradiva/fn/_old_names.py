@@ -44,7 +44,6 @@ _AWAITED = {
     "experimental.audio_resample": "audio_resample",
     "experimental.decoders.video": "decoders.video",
     "experimental.inflate": "decoders.inflate",
-    "mxnet_reader": "readers.mxnet",
     "nemo_asr_reader": "readers.nemo_asr",
     "numpy_reader": "readers.numpy",
     "sequence_reader": "readers.sequence",
@@ -66,7 +65,7 @@ _VIDEO = {
 }
 _GPU_ONLY = {"decoders.inflate", "optical_flow"}
 _READERS = {
-    "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco", "readers.mxnet",
+    "experimental.readers.fits", "readers.caffe", "readers.caffe2", "readers.coco",
     "readers.nemo_asr", "readers.numpy", "readers.sequence", "readers.tfrecord",
     "readers.webdataset",
 }  # fmt: skip

@@ -77,7 +77,7 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
             return False
         facts: dict[str, Any] = {"sample": self._sample, "file": self._path}
         reason = f"the file cannot be read: {error.strerror or error}"
-        if error.errno in _NOT_OF_THE_FILE:
+        if not_of_the_file(error):
             raise op.OperatorRuntimeError(reason, **facts) from error
         if self._failures is None:
             raise op.SampleDataError(reason, **facts) from error
@@ -87,8 +87,9 @@ class _failing:  # noqa: N801  used like a function; a generator and what it swa
         return True
 
 
-_NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""What the process or the machine has run out of is no fault of a file."""
+def not_of_the_file(error: OSError) -> bool:
+    """What the process or the machine has run out of is no fault of a file."""
+    return error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def _fill(handle: int, target: np.ndarray[Any, Any]) -> None:

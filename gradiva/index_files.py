@@ -1,0 +1,36 @@
+"""`python -m gradiva rec2idx`: indices of container files, for readers that need one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from gradiva.eager.support.errors import OperatorValueError
+from gradiva.ops.readers import mxnet
+
+__all__ = ["COMMANDS", "add_arguments", "run"]
+
+COMMANDS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
+    "rec2idx": ("write the index of a RecordIO file", mxnet.index_lines)
+}
+"""What each command does, and the lines of the index of a file."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of these commands."""
+    parser.add_argument("data", help="the file with the records")
+    parser.add_argument("index", help="where to write its index, a text file")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Write an index. Raises OperatorValueError and OperatorRuntimeError."""
+    lines = COMMANDS[given.command][1](given.data)
+    try:
+        with open(given.index, "w", encoding="utf-8") as stream:
+            stream.writelines(f"{line}\n" for line in lines)
+    except OSError as error:
+        raise OperatorValueError(
+            argument="index", expected="a file that can be written", got=str(error)
+        ) from error
+    print(f"{len(lines)} records: {given.index}")
+    return 0

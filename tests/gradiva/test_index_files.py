@@ -1,0 +1,23 @@
+"""The commands that write indices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradiva.__main__ import main
+from tests.ops.readers.formats import image_record, write_recordio
+
+
+def test_rec2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, index = write_recordio(tmp_path, "a", [image_record(b"abc" * i, [0.0]) for i in range(4)])
+    written = tmp_path / "new.idx"
+    assert main(["rec2idx", path, str(written)]) == 0
+    assert written.read_text() == Path(index).read_text()
+    assert "4 records" in capsys.readouterr().out
+    Path(path).write_bytes(Path(path).read_bytes()[:-5])
+    assert main(["rec2idx", path, str(written)]) == 1
+    assert "record 3" in capsys.readouterr().err
+    assert main(["rec2idx", str(tmp_path / "none"), str(written)]) == 1
+    assert main(["rec2idx", index, str(tmp_path / "none" / "x")]) == 1
